@@ -1,0 +1,50 @@
+# Every task of the project. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+LOCK   := requirements/dev.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check format lock clean
+
+help: ## list the tasks
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed ## build .venv with heliograph and its tools in it
+
+$(VENV)/.installed: $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Heliograph needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r $(LOCK)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: install ## start the gateway with a simulated operator and a demo account
+	$(BIN)/heliograph serve --dev
+
+test: install ## run everything: checks and all tests
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest -n auto
+
+check: install lint ## format, lint, types, rings and the fast tests, in under a minute
+	$(BIN)/pytest -n auto -q -m "not slow and not peer"
+
+.PHONY: lint
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: install ## rewrite the code in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove everything that was built or installed
+	rm -rf $(VENV) .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+lock: ## work out requirements/dev.txt and requirements/run.txt again, from pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
+	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --extra dev -o requirements/dev.txt pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe -c requirements/dev.txt -o requirements/run.txt pyproject.toml
+	rm -rf $(VENV)-lock
