@@ -1,0 +1,146 @@
+"""The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+@dataclass(slots=True)
+class Account:
+    """A customer. Secrets: `password_hash` is argon2id, `signing_secret` the 32 bytes behind `whsec_...`."""
+
+    id: int
+    name: str
+    password_hash: str
+    signing_secret: bytes
+    timezone: str = "UTC"
+    plan: str = "default"
+    credit_limit: int = 0
+    """Micro-credits that the balance may go below zero."""
+    suspended: bool = False
+    list_interval: float | None = None
+    """Seconds between two list queries; None takes the gateway's setting, 0 turns it off."""
+    rate: float = 0.0
+    """Messages a second that the account may send; 0 is no limit."""
+    callback_url: str = ""
+    callback_format: str = "form"
+    """`form` or `json`."""
+    content_decoding: str = "auto"
+    """`auto`, `always` or `never`: whether a JSON `content` is URL-decoded."""
+    networks: tuple[str, ...] = ()
+    """Client networks (CIDR) that may use the account; none means any."""
+    senders: tuple[str, ...] = ()
+    """Sender IDs that the account may use; none means any."""
+    created: int = 0
+
+
+#: What `account set` may change, and nothing else.
+ACCOUNT_FIELDS = (
+    "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
+    "callback_url", "callback_format", "content_decoding", "networks", "senders",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class ApiKey:
+    """An API key of an account: only its SHA-256 is kept. `id` is short and may be shown."""
+
+    id: str
+    account: int
+    digest: bytes
+    created: int
+    revoked: int | None = None
+
+
+class Entry(str, Enum):
+    """What a ledger entry is for."""
+
+    CHARGE = "charge"
+    REFUND = "refund"
+    TOP_UP = "top-up"
+
+
+@dataclass(slots=True)
+class LedgerEntry:
+    """A change of a balance. `message` is the key of the message, or of the batch, that it is about; 0 for a top-up."""
+
+    key: int
+    account: int
+    kind: Entry
+    amount: int
+    message: int
+    at: int
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Connector:
+    """An operator account: where and how to bind. `options` holds the dialect's settings, by name.
+
+    `password` is needed in the clear to bind, hence kept so; it is never shown or logged.
+    """
+
+    id: int
+    name: str
+    host: str
+    port: int
+    system_id: str
+    password: str = field(repr=False)
+    bind: str = "transceiver"
+    """`transceiver` or `transmitter+receiver`."""
+    binds: int = 1
+    window: int = 10
+    """Unanswered submit_sm a bind."""
+    rate: float = 0.0
+    """Parts a second over all binds; 0 is no limit."""
+    tls: bool = False
+    enabled: bool = True
+    options: dict[str, Any] = field(default_factory=dict)
+    created: int = 0
+
+
+@dataclass(slots=True)
+class Route:
+    """Destinations that start with `prefix` (maybe empty) go to `connector`; the longest prefix wins, then `priority`."""
+
+    id: int
+    prefix: str
+    connector: int
+    priority: int = 0
+
+
+@dataclass(slots=True)
+class Price:
+    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`."""
+
+    plan: str
+    prefix: str
+    price: int
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything about connectors, routes and prices at one moment; `revision` grows with each change of any."""
+
+    revision: int
+    connectors: list[Connector]
+    routes: list[Route]
+    prices: list[Price]
+
+
+@dataclass(slots=True)
+class LinkState:
+    """What a node last said of one connector, for people: `state` is JSON text, `at` when it was said."""
+
+    connector: int
+    node: int
+    state: str
+    at: int
+
+
+class Exists(Exception):
+    """What was to be created is there already; nothing was changed."""
+
+
+class Missing(Exception):
+    """What was named is not there; nothing was changed."""

@@ -1,0 +1,21 @@
+"""The durable marks: what lets a message travel with no write but the facts themselves.
+
+A message on the fast lane has no row that says "to do". What is to do follows from what is missing, but only
+above a mark; below it the slow tables (queue, awaiting, callback_retry) are complete. So a restart looks at the
+few messages above the marks, and at rows that are indexed by when they are due.
+
+`DISPATCH`: each message up to this key whose dispatch is not over has a row in the queue.
+`AWAITING`: each part of a message up to this key whose receipt is still to come has a row in `awaiting`.
+`CALLBACK`: each callback owed for a message up to this key has a row in `callback_retry`.
+`attempted(connector)`: fast-lane messages of this connector up to this key may have reached the operator; those
+above it certainly have not.
+"""
+
+DISPATCH = "dispatch"
+AWAITING = "awaiting"
+CALLBACK = "callback"
+
+
+def attempted(connector: int) -> str:
+    """The name of the connector's attempt mark."""
+    return f"attempted:{connector}"

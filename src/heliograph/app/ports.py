@@ -1,0 +1,425 @@
+"""The ports: what the use cases ask of the world outside, as protocols. Fakes and real ones pass the same contracts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heliograph.app.accounts import (
+    Account,
+    ApiKey,
+    Connector,
+    LedgerEntry,
+    LinkState,
+    Price,
+    Route,
+    Tables,
+)
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Final, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.domain.receipt import Delivery
+
+
+class Unavailable(Exception):
+    """The store cannot be reached or written. Nothing of the call is known to be durable; trying again later is safe."""
+
+
+class NotScheduled(Exception):
+    """The message is not in a state for it: already sent, cancelled, or due."""
+
+
+@dataclass(slots=True)
+class ListQuery:
+    """What a customer lists. `start` and `end` are whole seconds in ms, both inclusive; None is open."""
+
+    start: int | None = None
+    end: int | None = None
+    index: int = 0
+    limit: int = 100
+    pending: bool = False
+    descending: bool = False
+
+
+@dataclass(slots=True)
+class Event:
+    """One line of a message's history. `segment` counts from 1; None where the whole message is meant."""
+
+    at: int
+    event: str
+    segment: int | None
+    detail: str
+
+
+@dataclass(slots=True)
+class BatchSlice:
+    """Part of a batch: its messages in the order of the request, from `index` on."""
+
+    key: int
+    tail: int
+    reference: str | None
+    messages: list[Message]
+
+
+class Store(Protocol):
+    """Durable truth. Each method is one transaction: after it returns all of it is on disk, after it raises none is.
+
+    Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has none. Messages are looked
+    up by account, key and tail together: another account's message, or a wrong tail, is the same as none.
+    """
+
+    # --- the hot path
+
+    async def record(self, facts: Facts) -> None:
+        """Makes all of `facts` true, or none; sets the verdict of each accept.
+
+        A request that is refused (credit, suspension, reference) leaves no trace and does not fail the others.
+        Requests are judged in order: two for the last credit, the first one gets it. One that cannot be written at
+        all (a fault of ours in one row) is left UNAVAILABLE and does not fail the others. Submissions, finals and
+        callbacks that are recorded already, and queue rows that are gone, are passed over. A final whose message is
+        Cancelled is passed over.
+        """
+
+    # --- the queue: scheduled, deferred and overflowing messages
+
+    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+        """Takes up to `limit` messages due by `now` for this node, oldest due first; scheduled ones become Sent.
+
+        A claim holds until `release` or until the row is dequeued. Nobody else gets a claimed message.
+        """
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        """Takes unclaimed messages whose validity ended by `now`, of any connector."""
+
+    async def next_due(self, after: int) -> dict[int, int]:
+        """The earliest due time of an unclaimed message, for each connector that has one. `after` is not used to filter."""
+
+    async def release(self, node: int) -> int:
+        """Gives up every claim of `node`; attempted rows stay marked. Returns how many there were."""
+
+    # --- receipts
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        """The messages that await these receipts, out of those whose parts were recorded as `Awaiting`."""
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        """Messages accepted before `before` that still await a receipt and are below the mark, oldest first."""
+
+    async def orphans(self, limit: int) -> list[EarlyReceipt]:
+        """Receipts that match nothing, newest first."""
+
+    async def forget(self, before: int, limit: int) -> int:
+        """Deletes receipts that matched nothing and came before `before`; returns how many."""
+
+    # --- callbacks
+
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+        """Takes callbacks due by `now` for this node, oldest due first; held until recorded as done or moved."""
+
+    async def next_callback_due(self) -> int | None:
+        """The earliest due time of an unclaimed callback."""
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        """Owes ended callbacks (given up or gone) again: one message's, or all of the account's, or all. Returns how many."""
+
+    # --- after a crash
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        """What is owed above the marks (see `Recovery`). Claims of other nodes on an embedded store are given up first."""
+
+    # --- what customers ask
+
+    async def balance(self, account: int) -> int: ...
+
+    async def message(self, account: int, key: int, tail: int) -> Message | None: ...
+
+    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None: ...
+
+    async def messages(self, account: int, query: ListQuery) -> list[Message]:
+        """Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
+
+    async def admit_list(self, account: int, now: int, interval: int) -> int:
+        """0 if `interval` ms have passed since the last admitted list query of the account (and remembers this one);
+        else the ms still to wait. Holds across processes."""
+
+    async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
+        """The message's history, put together from its rows, in the order of time; None if there is no such message."""
+
+    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
+        """State, error code and time of the message's final, if it has one."""
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
+        """Cancels a scheduled message, or all still scheduled ones of a batch, and refunds each; returns them.
+
+        Raises NotScheduled if there is none to cancel (sent, cancelled, or due by `now`), Missing if there is no
+        such message or batch. Exactly one of cancel, reschedule and claim wins.
+        """
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
+        """Moves a scheduled message, or all still scheduled ones of a batch, to `time`; returns them as they now are.
+
+        Raises as `cancel` does.
+        """
+
+    # --- administration; each change adds one to the revision
+
+    async def revision(self) -> int:
+        """Grows with each change of accounts, keys, connectors, routes or prices, in any process."""
+
+    async def tables(self) -> Tables: ...
+
+    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        """Creates it with its first key, its opening credit (a ledger entry if not 0) and own prices, if any; the
+        account's id is given here, and stands in what is returned. Raises Exists."""
+
+    async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
+        """Changes fields out of ACCOUNT_FIELDS. Raises Missing."""
+
+    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+        """The account with its keys, revoked ones included."""
+
+    async def account_by_id(self, account: int) -> Account | None: ...
+
+    async def accounts(self) -> list[tuple[Account, int]]:
+        """Every account with its balance, by name."""
+
+    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+        """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        """Entries, newest first, those before the key `before`."""
+
+    async def add_key(self, key: ApiKey) -> None: ...
+
+    async def revoke_key(self, account: int, key: str, now: int) -> None:
+        """Raises Missing if there is no such key that is not revoked."""
+
+    async def add_connector(self, connector: Connector) -> Connector:
+        """Its id is given here, from 1 on, and never again. Raises Exists."""
+
+    async def update_connector(self, connector: Connector) -> None:
+        """Raises Missing."""
+
+    async def remove_connector(self, name: str) -> None:
+        """Its routes go with it; messages waiting for it are routed anew. Raises Missing."""
+
+    async def add_route(self, route: Route) -> Route:
+        """Raises Exists for the same prefix, connector and priority."""
+
+    async def remove_route(self, route: int) -> None:
+        """Raises Missing."""
+
+    async def set_price(self, price: Price) -> None: ...
+
+    async def remove_price(self, plan: str, prefix: str) -> None:
+        """Raises Missing."""
+
+    async def save_link_states(self, states: Sequence[LinkState]) -> None:
+        """Does not count as a change."""
+
+    async def link_states(self) -> list[LinkState]: ...
+
+    # --- keeping house
+
+    async def probe(self) -> None:
+        """Writes something small and durable; raises Unavailable if that cannot be done."""
+
+    async def backlog(self) -> dict[str, int]:
+        """Counts for people and metrics: `scheduled`, `queued`, `callbacks`, `callbacks_failed`, `orphans`, `awaiting`."""
+
+    async def audit(self) -> list[str]:
+        """Proves the books from the rows: one sentence for each thing that is wrong; none if all is well."""
+
+    async def close(self) -> None: ...
+
+
+# --- the carrier
+
+
+@dataclass(slots=True)
+class Part:
+    """One submit_sm to be: a part of a message, from 0. `octets` is user data without a header; `reference` is the
+    concatenation reference, the same for all `total` parts of a message."""
+
+    message: Message
+    segment: int
+    total: int
+    encoding: int
+    octets: bytes
+    reference: int
+    sent_at: float = 0.0
+
+
+@dataclass(slots=True)
+class Accepted:
+    """The operator took the part; `operator_id` is its own name for it."""
+
+    operator_id: str
+
+
+@dataclass(slots=True)
+class Deferred:
+    """Not now; `pause` is how many seconds the operator is better left alone."""
+
+    status: int
+    pause: float
+
+
+@dataclass(slots=True)
+class Refused:
+    """Never: the final state and error code that the customer is told."""
+
+    status: int
+    state: Delivery
+    err: str
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Written, and no answer: the operator may have it or not."""
+
+    reason: str
+
+
+Outcome = Accepted | Deferred | Refused | Unknown
+
+
+@dataclass(slots=True)
+class Report:
+    """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says."""
+
+    operator_id: str
+    destination: str
+    state: Delivery
+    final: bool
+    err: str
+
+
+class CarrierEvents(Protocol):
+    """What a carrier tells its owner. Called on the event loop; must not block or raise."""
+
+    def on_outcome(self, part: Part, outcome: Outcome) -> None:
+        """Exactly once for each part submitted."""
+
+    def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
+        """`acknowledge(True)` once it is durable, `acknowledge(False)` if it cannot be kept: it then comes again."""
+
+    def on_capacity(self) -> None:
+        """`capacity` or `paused_until` changed."""
+
+
+class Carrier(Protocol):
+    """One operator account: all of its binds."""
+
+    @property
+    def capacity(self) -> int:
+        """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+
+    def submit(self, parts: Sequence[Part]) -> None:
+        """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""
+
+    def state(self) -> dict[str, Any]:
+        """For people: each bind, its state, last error, what it waits for."""
+
+    async def drain(self, deadline: float) -> None:
+        """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""
+
+
+# --- the sender of callbacks
+
+
+@dataclass(slots=True)
+class Job:
+    """One try of one callback. `secrets` sign it (several while one is being replaced)."""
+
+    key: int
+    webhook_id: str
+    url: str
+    body: bytes
+    content_type: str
+    secrets: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class Sent:
+    """What became of one try: `code` is the HTTP status, 0 when there was no answer; `problem` says why, for people.
+
+    `busy`: it was not tried, since that receiver has too many waiting already.
+    """
+
+    key: int
+    code: int
+    problem: str = ""
+    busy: bool = False
+
+
+class Sender(Protocol):
+    """Posts callbacks. Bounded: what is beyond its limits comes back as busy, at once."""
+
+    def post(self, jobs: Sequence[Job]) -> None: ...
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        """Where results go, in groups; each job has exactly one unless the sender dies, which `lost` then says."""
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        """Called when all jobs without a result are lost (the sender's process died); it is usable again."""
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Now."""
+
+    def now(self) -> int:
+        """Milliseconds since the Unix epoch, UTC. May jump."""
+
+    def monotonic(self) -> float:
+        """Seconds from some point on; never goes back."""
+
+
+class Ids(Protocol):
+    """Random bits for ids."""
+
+    def tail(self) -> int:
+        """62 random bits."""
+
+
+class Secrets(Protocol):
+    """Secrets and their verifiers."""
+
+    def hash_password(self, password: str) -> str:
+        """argon2id, with its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        """As slow; False for a wrong password, or a hash that is none."""
+
+    def token(self, octets: int) -> str:
+        """URL-safe text from so many random octets."""
+
+    def octets(self, count: int) -> bytes:
+        """Random octets."""
+
+
+class Intake(Protocol):
+    """Where requests wait for the next commit."""
+
+    def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
+        """`then` is called once, on the event loop, when the commit is over and `accept.verdict` stands.
+
+        False if too much waits already: nothing was done, `then` is not called, and the customer is told to come
+        back later.
+        """
+
+
+class Journal(Protocol):
+    """Where happenings go that people or machines watch: counters and log lines. Cheap; never raises."""
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: Any) -> None: ...
+
+
+__all__ = [
+    "Accepted", "BatchSlice", "Carrier", "CarrierEvents", "Clock", "Deferred", "Event", "Final", "Ids", "Intake", "Job",
+    "Journal", "ListQuery", "NotScheduled", "Outcome", "Part", "Refused", "Report", "Secrets", "Sender", "Sent", "Store",
+    "Unavailable", "Unknown",
+]  # fmt: skip
