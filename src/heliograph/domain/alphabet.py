@@ -1,0 +1,75 @@
+"""The GSM 7 bit default alphabet and its extension table (3GPP TS 23.038, 6.2.1 and 6.2.1.1).
+
+Septets are kept unpacked, one an octet. A character of the extension table is the escape 0x1B and one more
+septet.
+"""
+
+import codecs
+import re
+
+ESCAPE = 0x1B
+
+_DEFAULT = (
+    "@£$¥èéùìòÇ\nØø\rÅå"
+    "Δ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
+    " !\"#¤%&'()*+,-./"
+    "0123456789:;<=>?"
+    "¡ABCDEFGHIJKLMNO"
+    "PQRSTUVWXYZÄÖÑÜ§"
+    "¿abcdefghijklmno"
+    "pqrstuvwxyzäöñüà"
+)
+_EXTENSION = {
+    0x0A: "\f",
+    0x14: "^",
+    0x28: "{",
+    0x29: "}",
+    0x2F: "\\",
+    0x3C: "[",
+    0x3D: "~",
+    0x3E: "]",
+    0x40: "|",
+    0x65: "€",
+}
+
+_TO_SEPTETS: dict[int, bytes] = {
+    **{ord(char): bytes([code]) for code, char in enumerate(_DEFAULT) if code != ESCAPE},
+    **{ord(char): bytes([ESCAPE, code]) for code, char in _EXTENSION.items()},
+}
+# 0x80 to 0xFF are no septets; they read as U+FFFD.
+_FROM_SEPTETS = _DEFAULT + "\N{REPLACEMENT CHARACTER}" * 128
+# What follows an escape, by the character that its code has in the default table. The standard has a receiver
+# show that character where the extension table has none, and a space for an escape that extends nothing
+# (6.2.1.1, note 1).
+_EXTENDED = {_DEFAULT[code]: char for code, char in _EXTENSION.items()} | {"\x1b": " ", "": " "}
+_ESCAPED = re.compile("\x1b(.?)", re.DOTALL)
+
+# The characters whose ASCII code is their septet: all but the controls (save LF and CR) and $@[\]^_`{|}~.
+_SAME_AS_ASCII = re.compile(r"[\n\r !-#%-?A-Za-z]*").fullmatch
+
+
+def encode(text: str) -> bytes | None:
+    """The septets of a text; None when it has a character outside the alphabet."""
+    if _SAME_AS_ASCII(text) is not None:
+        return text.encode("ascii")
+    try:
+        return codecs.charmap_encode(text, "strict", _TO_SEPTETS)[0]
+    except UnicodeEncodeError:
+        return None
+
+
+def is_gsm(text: str) -> bool:
+    return encode(text) is not None
+
+
+def is_plain(text: str) -> bool:
+    """True when every character is one septet, its ASCII code: a quick test, and the common case."""
+    return _SAME_AS_ASCII(text) is not None
+
+
+def decode(septets: bytes) -> str:
+    """The text of unpacked septets. Never fails: an octet over 0x7F reads as U+FFFD."""
+    text = codecs.charmap_decode(septets, "strict", _FROM_SEPTETS)[0]
+    if "\x1b" not in text:
+        return text
+    return _ESCAPED.sub(lambda match: _EXTENDED.get(match[1], match[1]), text)

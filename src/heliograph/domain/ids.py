@@ -1,0 +1,86 @@
+"""Message ids: UUIDv7 (RFC 9562, 5.7), kept as an ascending integer key and a random tail.
+
+    bits  48                 4    7        5       2    62
+          Unix milliseconds  7    counter  worker  10   tail
+
+The *key* is the milliseconds, the counter and the worker: 60 bits, so that it fits a signed 64-bit
+column and rows are appended at the end of their table. The *tail* is random, and is what makes an id
+impossible to guess.
+"""
+
+import re
+from struct import Struct
+
+WORKERS = 32
+"""How many processes can make ids side by side (5 bits)."""
+
+KEY_BITS = 60
+TAIL_BITS = 62
+
+_WORKER_BITS = 5
+_COUNTER_BITS = 7
+_LOW_BITS = _WORKER_BITS + _COUNTER_BITS
+_LOW_MASK = (1 << _LOW_BITS) - 1
+_VERSION = 7 << 12
+_VARIANT = 0b10 << TAIL_BITS
+_TAIL_MASK = (1 << TAIL_BITS) - 1
+
+_PACK = Struct(">QQ").pack
+_FORM = re.compile(
+    r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+    re.IGNORECASE | re.ASCII,
+).fullmatch
+
+
+class IdSequence:
+    """The keys of one worker, strictly ascending.
+
+    When the clock goes back, or more than 128 keys are asked for in a millisecond, the sequence runs ahead
+    of the clock rather than repeat itself; the clock catches up with it later.
+    """
+
+    __slots__ = ("_last", "_worker")
+
+    def __init__(self, worker: int, last: int = 0) -> None:
+        """Every key will be above `last`, the highest key already in the store (whichever worker made it)."""
+        if not 0 <= worker < WORKERS:
+            raise ValueError(f"a worker number is 0 to {WORKERS - 1}, not {worker}")
+        self._worker = worker
+        self._last = last >> _WORKER_BITS
+
+    def next(self, now: int) -> int:
+        tick = now << _COUNTER_BITS
+        if tick <= self._last:
+            tick = self._last + 1
+        self._last = tick
+        return tick << _WORKER_BITS | self._worker
+
+
+def to_hex(key: int, tail: int) -> str:
+    """32 lower-case hexadecimal characters, as API results show them."""
+    return _PACK(key >> _LOW_BITS << 16 | _VERSION | key & _LOW_MASK, _VARIANT | tail).hex()
+
+
+def to_uuid(key: int, tail: int) -> str:
+    """The same id with dashes, as delivery receipts show it."""
+    text = to_hex(key, tail)
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def parse(text: str) -> tuple[int, int] | None:
+    """Key and tail of an id in either form and any case; None when it cannot be one of ours."""
+    if _FORM(text) is None:
+        return None
+    number = int(text.replace("-", ""), 16)
+    high = number >> 64
+    return high >> 16 << _LOW_BITS | high & _LOW_MASK, number & _TAIL_MASK
+
+
+def time_of(key: int) -> int:
+    """When the id was made, in milliseconds since the epoch (a little ahead when the sequence ran ahead)."""
+    return key >> _LOW_BITS
+
+
+def first_key_at(ms: int) -> int:
+    """The lowest key that an id made at `ms` can have."""
+    return ms << _LOW_BITS

@@ -1,0 +1,103 @@
+"""What a message is: its kind, its state and the steps between states."""
+
+from enum import Enum, IntEnum
+
+
+class Kind(IntEnum):
+    """How the content is to be sent (request field `type`). The numbers are stored."""
+
+    TEXT = 0
+    """GSM 7 bit where the text allows it, else UCS-2."""
+    UNICODE = 1
+    """UCS-2, whatever the text."""
+    FLASH = 2
+    """Encoded as TEXT, message class 0: shown at once and not kept."""
+    BINARY = 3
+    """The content is hexadecimal octets."""
+
+
+KIND_NAMES: dict[Kind, str] = {
+    Kind.TEXT: "text",
+    Kind.UNICODE: "unicode",
+    Kind.FLASH: "flash",
+    Kind.BINARY: "binary",
+}
+
+_KINDS: dict[str, Kind] = {name: kind for kind, name in KIND_NAMES.items()} | {
+    "sms": Kind.TEXT,
+    "plain": Kind.TEXT,
+    "normal": Kind.TEXT,
+    "longsms": Kind.TEXT,
+    "0": Kind.TEXT,
+    "1": Kind.FLASH,
+    "2": Kind.UNICODE,
+}
+
+KIND_WORDS: tuple[str, ...] = tuple(_KINDS)
+"""Every accepted value of `type`, the names first."""
+
+
+def parse_kind(text: str) -> Kind | None:
+    """The kind of a `type`, in any case; None for a word that is none."""
+    return _KINDS.get(text.lower())
+
+
+class State(IntEnum):
+    """Where a message stands, apart from its delivery (record field `Status`). The numbers are stored."""
+
+    SCHEDULED = 0
+    SENT = 1
+    """Accepted for sending at once, or its time has come: it is the dispatcher's."""
+    CANCELLED = 2
+    FAILED = 3
+    """It never left the gateway, and was refunded."""
+
+    @property
+    def label(self) -> str:
+        """The word that the API shows."""
+        return _LABELS[self]
+
+
+_LABELS: dict[State, str] = {
+    State.SCHEDULED: "Scheduled",
+    State.SENT: "Sent",
+    State.CANCELLED: "Cancelled",
+    State.FAILED: "Failed",
+}
+
+
+class Trigger(Enum):
+    """What can happen to a stored message."""
+
+    RESCHEDULE = "reschedule"
+    CANCEL = "cancel"
+    DUE = "due"
+    """Its time has come and the dispatcher claimed it."""
+    FAIL = "fail"
+    """It will never leave the gateway: no route, refused at submission, expired before."""
+
+
+TABLE: dict[tuple[State, Trigger], State] = {
+    (State.SCHEDULED, Trigger.RESCHEDULE): State.SCHEDULED,
+    (State.SCHEDULED, Trigger.CANCEL): State.CANCELLED,
+    (State.SCHEDULED, Trigger.DUE): State.SENT,
+    (State.SENT, Trigger.FAIL): State.FAILED,
+}
+"""Every legal step; what is not here is illegal."""
+
+
+class IllegalStep(Exception):  # noqa: N818 - it names what happened, as the table does
+    """A step that TABLE does not have."""
+
+    def __init__(self, state: State, trigger: Trigger) -> None:
+        super().__init__(f"a message that is {state.label} cannot take the step {trigger.value!r}")
+        self.state = state
+        self.trigger = trigger
+
+
+def step(state: State, trigger: Trigger) -> State:
+    """The state after `trigger`; raises IllegalStep where TABLE has none."""
+    after = TABLE.get((state, trigger))
+    if after is None:
+        raise IllegalStep(state, trigger)
+    return after

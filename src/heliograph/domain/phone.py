@@ -1,0 +1,76 @@
+"""Destinations and senders: E.164 numbers without `+`, and alphanumeric sender IDs.
+
+Only the ASCII digits count. `str.isdigit` would also take superscripts and the digits of other scripts.
+"""
+
+import re
+
+MIN_DIGITS = 7
+MAX_DIGITS = 15
+"""E.164, 6.1: at most 15 digits, country code included."""
+
+MIN_SENDER_CHARS = 3
+MAX_SENDER_CHARS = 11
+"""An alphanumeric address holds 11 septet characters (3GPP TS 23.040, 9.1.2.5)."""
+
+_DESTINATION = re.compile(rf"[1-9][0-9]{{{MIN_DIGITS - 1},{MAX_DIGITS - 1}}}").fullmatch
+_DIGITS = re.compile(r"[0-9]+").fullmatch
+_PUNCTUATED = re.compile(r"[0-9\s().,/+-]+").fullmatch
+_SENDER = re.compile(rf"[A-Za-z0-9]{{{MIN_SENDER_CHARS},{MAX_SENDER_CHARS}}}").fullmatch
+_MSISDN = re.compile(rf"[0-9]{{1,{MAX_DIGITS}}}").fullmatch
+_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]+").fullmatch
+
+_EXAMPLE = "digits with the country code, such as 447700900123"
+
+
+def is_destination(text: str) -> bool:
+    return _DESTINATION(text) is not None
+
+
+def destination_problem(text: str) -> str | None:
+    """What is wrong with a destination and what to do about it; None when it is good."""
+    if _DESTINATION(text) is not None:
+        return None
+    if not text:
+        return f"The destination is empty; give {_EXAMPLE}."
+    if text.startswith("+"):
+        return f"The destination must not begin with +; give {_EXAMPLE}."
+    if _DIGITS(text) is None:
+        if _PUNCTUATED(text) is not None:
+            return f"The destination must not contain spaces or punctuation; give {_EXAMPLE}."
+        return f"The destination must consist of the digits 0 to 9; give {_EXAMPLE}."
+    if text.startswith("0"):
+        return f"The destination must not begin with 0; give {_EXAMPLE}."
+    size, limit = ("short", MIN_DIGITS) if len(text) < MIN_DIGITS else ("long", MAX_DIGITS)
+    return f"The destination is too {size}: {len(text)} digits, the limit is {limit}; give {_EXAMPLE}."
+
+
+def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
+    """What is wrong with a sender and what to do about it; None when it is good.
+
+    `msisdn_allowed`: a number of up to 15 digits is good too, whatever its length.
+    """
+    if _SENDER(text) is not None or (msisdn_allowed and _MSISDN(text) is not None):
+        return None
+    rule = f"give {MIN_SENDER_CHARS} to {MAX_SENDER_CHARS} letters A-Z, a-z or digits"
+    if msisdn_allowed:
+        rule += f", or a number of up to {MAX_DIGITS} digits without +"
+    if not text:
+        return f"The sender is empty; {rule}."
+    if text.startswith("+"):
+        return f"The sender must not begin with +; {rule}."
+    if _ALPHANUMERIC(text) is None:
+        return f"The sender has a character that is neither a letter A-Z, a-z nor a digit; {rule}."
+    size = "short" if len(text) < MIN_SENDER_CHARS else "long"
+    return f"The sender is too {size}: it has {len(text)} characters; {rule}."
+
+
+def mask(number: str) -> str:
+    """A number as logs may show it: the first three and the last two digits, the rest as stars.
+
+    What is too short to hide three digits that way is hidden whole.
+    """
+    hidden = len(number) - 5
+    if hidden < 2:
+        return "*" * len(number)
+    return f"{number[:3]}{'*' * hidden}{number[-2:]}"
