@@ -1,0 +1,132 @@
+"""Times as customers write and read them; inside, a time is whole milliseconds since the Unix epoch, UTC."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+DAY_MS = 86_400_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_S = 253_402_300_799  # the last second of the year 9999
+_FORMS = "write YYYY-MM-DD HH:MM:SS, ISO 8601 with T, or Unix seconds"
+
+_SECONDS = re.compile(r"([0-9]{1,19})(?:\.([0-9]{1,19}))?").fullmatch
+_DATE_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?: ([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"|[Tt]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,19}))?)?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)"
+).fullmatch
+_UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
+# Files beside the zones that are none: the machine's own, and the trees that count leap seconds otherwise.
+_NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
+
+
+class TimeProblem(ValueError):  # noqa: N818 - a customer has it, not the gateway
+    """A time that cannot be taken; its text says what is wrong and what to do."""
+
+
+def zone(name: str) -> ZoneInfo:
+    """The zone of an IANA name. Raises ValueError, with a sentence for people, where there is none."""
+    problem = f"{name!r} is no time zone; give an IANA name such as UTC or Europe/Berlin"
+    if _ZONE(name) is None or name.startswith(_NO_ZONES):
+        raise ValueError(problem)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # OSError: a directory of zones, such as `Europe`
+        raise ValueError(problem) from None
+
+
+def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
+    """Milliseconds since the epoch; what is finer is cut off.
+
+    Takes `YYYY-MM-DD HH:MM:SS` in `zone`; ISO 8601 with `T`, fractions allowed, in `zone` unless it has an
+    offset or `Z`; Unix seconds as a number or as digits, fractions allowed. A local time that occurs twice
+    is the earlier one. Raises TimeProblem on anything else, on a date that does not exist and on a local
+    time that is skipped.
+    """
+    if not isinstance(value, str):
+        return _from_number(value)
+    seconds = _SECONDS(value)
+    if seconds is not None:
+        return _bounded(int(seconds[1])) * 1000 + _milliseconds(seconds[2])
+    match = _DATE_TIME(value)
+    if match is None:
+        if _UNESCAPED_PLUS(value) is not None:
+            raise TimeProblem(
+                f"The time {value!r} has a space before its offset; a + in a URL or form is %2B."
+            )
+        raise TimeProblem(f"The time {value!r} cannot be read; {_FORMS}.")
+    year, month, day, *clock, fraction, offset = match.groups()
+    hour, minute, second = clock[:3] if clock[0] is not None else clock[3:]
+    try:
+        local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0))  # noqa: DTZ001
+        there = local.replace(tzinfo=_offset(offset) if offset else zone)
+        milliseconds = (there - _EPOCH) // timedelta(milliseconds=1)
+        skipped = offset is None and there.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local
+    except (ValueError, OverflowError):
+        raise TimeProblem(f"The time {value!r} does not exist; give a real date and time of day.") from None
+    if skipped:
+        raise TimeProblem(f"The time {value!r} is skipped by a clock change in {zone.key}; give another one.")
+    return milliseconds + _milliseconds(fraction)
+
+
+def check_future(ms: int, now: int, horizon_days: int) -> None:
+    """Raises TimeProblem unless `ms` lies after `now` and at most `horizon_days` after it."""
+    if ms <= now:
+        raise TimeProblem("The time has passed; give a future one.")
+    if ms - now > horizon_days * DAY_MS:
+        raise TimeProblem(f"The time is too far ahead; at most {horizon_days} days are possible.")
+
+
+def format_local(ms: int, zone: ZoneInfo) -> str:
+    """`YYYY-MM-DD HH:MM:SS` in the zone; the fraction of the second is cut off."""
+    return _format_second(ms // 1000, zone)
+
+
+@lru_cache(maxsize=4096)
+def _format_second(seconds: int, zone: ZoneInfo) -> str:
+    # Receipts of a busy account fall into few seconds, so that most are formatted already.
+    return datetime.fromtimestamp(seconds, zone).isoformat(" ")[:19]
+
+
+def _from_number(value: int | Decimal) -> int:
+    if isinstance(value, bool):
+        raise TimeProblem(f"The time cannot be true or false; {_FORMS}.")
+    if isinstance(value, Decimal):
+        if not value.is_finite() or value.adjusted() > 19:
+            raise TimeProblem(f"The time {value} cannot be read; {_FORMS}.")
+        # By its digits: Decimal's own arithmetic rounds to the precision of the context.
+        sign, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        number = int("".join(map(str, digits)) or "0")
+        shift = exponent + 3
+        scale: int = 10 ** min(abs(shift), len(digits) + 30)
+        milliseconds = number * scale if shift >= 0 else number // scale
+        milliseconds = -milliseconds if sign else milliseconds
+    else:
+        milliseconds = value * 1000
+    _bounded(milliseconds // 1000)
+    return milliseconds
+
+
+def _bounded(seconds: int) -> int:
+    if not -_LATEST_S <= seconds <= _LATEST_S:
+        raise TimeProblem(f"The time {seconds} is out of range; Unix time is in seconds, not milliseconds.")
+    return seconds
+
+
+def _milliseconds(fraction: str | None) -> int:
+    return int(fraction[:3].ljust(3, "0")) if fraction else 0
+
+
+def _offset(text: str) -> tzinfo:
+    if text in "Zz":
+        return UTC
+    digits = text[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
+    if int(digits[2:] or 0) > 59:
+        raise ValueError(text)
+    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
