@@ -221,6 +221,8 @@ class Facts:
     dequeued: list[int] = field(default_factory=list)
     """Keys whose row in the queue is done with."""
     parts: list[PartReceipt] = field(default_factory=list)
+    progress: list[PartReceipt] = field(default_factory=list)
+    """Receipts of states that are not final (ENROUTE, ACCEPTD): kept for the history."""
     finals: list[Final] = field(default_factory=list)
     early: list[EarlyReceipt] = field(default_factory=list)
     early_matched: list[tuple[int, str]] = field(default_factory=list)
@@ -244,6 +246,7 @@ class Facts:
             or self.attempts
             or self.dequeued
             or self.parts
+            or self.progress
             or self.early
             or self.early_matched
             or self.awaiting

@@ -244,7 +244,8 @@ class Part:
     encoding: int
     octets: bytes
     reference: int
-    sent_at: float = 0.0
+    owner: Any = None
+    """The dispatcher's own mark; carriers leave it alone."""
 
 
 @dataclass(slots=True)
