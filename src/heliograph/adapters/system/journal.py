@@ -1,0 +1,180 @@
+"""Log lines through `logging`, and counters in memory."""
+
+import json
+import logging
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from heliograph.domain.phone import mask
+
+LOGGER = "heliograph"
+
+#: Upper bounds in seconds of the classes into which observed durations fall; a last class takes the rest.
+BUCKETS = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0,
+)  # fmt: skip
+
+_SERIES_LIMIT = 10_000
+"""Counters and durations kept, over all names and labels: an unbounded label cannot eat the memory."""
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+_SECRET = frozenset({"password", "api_key", "secret", "signing_secret", "authorization", "password_hash"})
+_NUMBER = frozenset({"to", "destination", "msisdn", "number"})
+_TEXT = frozenset({"content", "text", "body"})
+_SENDER_NUMBER = re.compile(r"\+?[0-9]{7,15}").fullmatch
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Durations:
+    """How often each class of `BUCKETS` was observed (the last: longer than all), and the sum in seconds."""
+
+    classes: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.classes)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Everything counted so far, by name and sorted labels."""
+
+    counts: Mapping[tuple[str, Labels], int]
+    durations: Mapping[tuple[str, Labels], Durations]
+
+
+class LogJournal:
+    """Happenings as log lines and counters. Cheap; never raises.
+
+    Secrets are left out whatever the settings say; message texts are left out, and numbers shown in part,
+    unless `sensitive`. This is the last line of defence: callers do not pass them in the first place.
+    """
+
+    __slots__ = ("_counts", "_durations", "_logger", "_sensitive")
+
+    def __init__(self, *, sensitive: bool = False) -> None:
+        self._counts: dict[tuple[str, Labels], int] = {}
+        self._durations: dict[tuple[str, Labels], Durations] = {}
+        self._logger = logging.getLogger(LOGGER)
+        self._sensitive = sensitive
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        key = (name, tuple(sorted(labels.items())) if labels else ())
+        counts = self._counts
+        if key in counts:
+            counts[key] += amount
+        elif self._has_room():
+            counts[key] = amount
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        key = (name, tuple(sorted(labels.items())) if labels else ())
+        durations = self._durations.get(key)
+        if durations is None:
+            if not self._has_room():
+                return
+            durations = self._durations[key] = Durations()
+        durations.classes[bisect_left(BUCKETS, seconds)] += 1
+        durations.total += seconds
+
+    def say(self, level: str, event: str, **fields: Any) -> None:
+        """`event` is a few constant words; what changes goes into `fields`. `error` may be an exception."""
+        number = _LEVELS.get(level, logging.ERROR)
+        if self._logger.isEnabledFor(number):
+            shown = {name: self._shown(name, value) for name, value in fields.items() if name not in _SECRET}
+            self._logger.log(number, "%s", event, extra={"heliograph_fields": shown})
+
+    def snapshot(self) -> Snapshot:
+        """A copy: it does not change any more."""
+        durations = {key: Durations(list(each.classes), each.total) for key, each in self._durations.items()}
+        return Snapshot(dict(self._counts), durations)
+
+    def _has_room(self) -> bool:
+        return len(self._counts) + len(self._durations) < _SERIES_LIMIT
+
+    def _shown(self, name: str, value: Any) -> Any:
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {value}" if str(value) else type(value).__name__
+        if self._sensitive:
+            return value
+        if name in _TEXT:
+            return f"<{len(value)} characters>" if isinstance(value, str | bytes) else "<hidden>"
+        if isinstance(value, str) and (
+            name in _NUMBER or (name in ("from", "sender") and _SENDER_NUMBER(value))
+        ):
+            return mask(value)
+        return value
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = getattr(record, "heliograph_fields", {})
+    return fields
+
+
+def _time(record: logging.LogRecord) -> str:
+    return (
+        datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: `time`, `level`, `event`, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        if record.name != LOGGER:
+            line["logger"] = record.name
+        line.update((name, value) for name, value in _fields(record).items() if name not in line)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """A line for people: time of day, level, event, `name=value`..."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = record.getMessage()
+        if record.name != LOGGER:
+            event = f"{record.name}: {event}"
+        fields = "".join(f" {name}={_word(value)}" for name, value in _fields(record).items())
+        line = f"{_time(record)[11:23]} {record.levelname.lower():7} {event}{fields}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _word(value: Any) -> str:
+    text = str(value)
+    return (
+        text
+        if text and text.isprintable() and not set(text) & set(" \"'=")
+        else json.dumps(text, ensure_ascii=False)
+    )
+
+
+def configure_logging(level: str, form: str, stream: TextIO | None = None) -> None:
+    """Sends all of the process's log lines to `stream` (standard error), in place of what was set before.
+
+    `form` is `text`, `json`, or `auto`: text on a terminal, else JSON.
+    """
+    stream = stream if stream is not None else sys.stderr
+    as_text = form == "text" or (form == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger(LOGGER).setLevel(_LEVELS[level])
