@@ -197,7 +197,8 @@ class CallbackDone:
 class CallbackRetry:
     """The callback is owed by the retry table from now on: inserts its row, or moves the one it has.
 
-    `body` is sent again byte for byte. `problem` is what went wrong last, for people; empty when never tried.
+    `body` is sent again byte for byte; empty when never tried. `problem` is what went wrong last, for people.
+    `first` is when the callback was first owed. `held`: this node has it in the air, and nobody else may claim it.
     """
 
     key: int
@@ -205,7 +206,8 @@ class CallbackRetry:
     attempts: int
     body: bytes
     problem: str
-    at: int
+    first: int
+    held: bool = False
 
 
 @dataclass(slots=True)

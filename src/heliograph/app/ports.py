@@ -99,6 +99,9 @@ class Store(Protocol):
     async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         """The messages that await these receipts, out of those whose parts were recorded as `Awaiting`."""
 
+    async def outstanding(self, key: int) -> Outstanding | None:
+        """What the rows know of one message that has no final state yet; None if it has one, or is not there."""
+
     async def overdue(self, before: int, limit: int) -> list[Outstanding]:
         """Messages accepted before `before` that still await a receipt and are below the mark, oldest first."""
 
@@ -409,6 +412,19 @@ class Intake(Protocol):
         """
 
 
+class Gathering(Protocol):
+    """The facts that the next commit will write."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    def wake(self) -> None:
+        """There is something to write."""
+
+    def stir(self) -> None:
+        """There is something to look up or to claim."""
+
+
 class Journal(Protocol):
     """Where happenings go that people or machines watch: counters and log lines. Cheap; never raises."""
 
@@ -420,7 +436,7 @@ class Journal(Protocol):
 
 
 __all__ = [
-    "Accepted", "BatchSlice", "Carrier", "CarrierEvents", "Clock", "Deferred", "Event", "Final", "Ids", "Intake", "Job",
+    "Accepted", "BatchSlice", "Carrier", "CarrierEvents", "Clock", "Deferred", "Event", "Final", "Gathering", "Ids", "Intake", "Job",
     "Journal", "ListQuery", "NotScheduled", "Outcome", "Part", "Refused", "Report", "Secrets", "Sender", "Sent", "Store",
     "Unavailable", "Unknown",
 ]  # fmt: skip

@@ -1,0 +1,239 @@
+"""Callbacks: telling customers of final states, until they have heard or time is up."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from heliograph.app.accounts import Account
+from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message, Owed
+from heliograph.app.marks import CALLBACK
+from heliograph.app.ports import Clock, Gathering, Job, Sender, Sent, Store
+from heliograph.domain.calendar import format_local
+from heliograph.domain.ids import first_key_at, time_of, to_uuid
+from heliograph.domain.limits import CALLBACK_RETRY_HOURS, RECEIPT_TEXT_CHARS
+from heliograph.domain.receipt import Delivery
+from heliograph.domain.retry import next_pause
+
+IN_THE_AIR = 10_000
+"""Callbacks that are with the sender at once; what comes beyond waits in its rows."""
+
+KEEP_MS = 30_000
+"""A callback of a message older than this has a row from the start. Milliseconds."""
+
+BUSY_PAUSE_MS = 2_000
+"""Before a receiver that has too many waiting is offered one again; up to twice as long. Milliseconds."""
+
+HOUR_MS = 3_600_000
+HTTP_GONE = 410
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+class Receivers(Protocol):
+    """What the notifier must know of accounts; None for one that is not in memory."""
+
+    def known(self, account: int) -> tuple[Account, ZoneInfo] | None: ...
+
+    async def learn(self, account: int) -> None:
+        """Brings the account to memory, if there is such an account."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """A callback that is with the sender."""
+
+    body: bytes
+    attempts: int
+    first: int
+    rowed: bool
+    since: int
+
+
+class Notifier:
+    """Owes each callback until it is done: in memory while it is fresh, by a row of the store otherwise."""
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        clock: Clock,
+        sender: Sender,
+        receivers: Receivers,
+        jitter: Callable[[], float],
+        *,
+        mark: int = 0,
+        retry_hours: float = CALLBACK_RETRY_HOURS,
+        encode_json: Callable[[dict[str, str]], bytes],
+    ) -> None:
+        """`jitter` gives numbers from 0 up to 1."""
+        self._gathering = gathering
+        self._clock = clock
+        self._sender = sender
+        self._receivers = receivers
+        self._jitter = jitter
+        self._encode_json = encode_json
+        self._retry_ms = int(retry_hours * HOUR_MS)
+        self.mark = mark
+        self._flights: dict[int, Flight] = {}
+        self._next: list[tuple[Message, Final]] = []
+        self._committing: list[tuple[Message, Final]] = []
+        sender.on_sent(self._on_sent)
+        sender.on_lost(self._on_lost)
+
+    @property
+    def room(self) -> int:
+        """How many callbacks may still be taken up."""
+        return max(0, IN_THE_AIR - len(self._flights) - len(self._next) - len(self._committing))
+
+    @property
+    def in_the_air(self) -> int:
+        """How many callbacks are with the sender."""
+        return len(self._flights)
+
+    def owe(self, message: Message, final: Final) -> None:
+        """A final state for which a callback is owed is among the facts being gathered."""
+        now = self._clock.now()
+        if self.room == 0 or message.key <= self.mark or now - time_of(message.key) > KEEP_MS:
+            self._gathering.facts.callback_retries.append(CallbackRetry(message.key, now, 0, b"", "", now))
+        else:
+            self._next.append((message, final))
+
+    # --- around a commit
+
+    def prepare(self) -> None:
+        """Right before a commit."""
+        self._committing += self._next
+        self._next = []
+
+    def spill(self, facts: Facts, now: int) -> None:
+        """Once a second, right before a commit: what has been in the air for long gets its row; the mark moves on."""
+        for key, flight in self._flights.items():
+            if now - flight.since <= KEEP_MS:
+                break
+            if not flight.rowed:
+                flight.rowed = True
+                facts.callback_retries.append(
+                    CallbackRetry(key, now, flight.attempts, flight.body, "", flight.first, held=True)
+                )
+        mark = first_key_at(now - 2 * KEEP_MS)
+        if mark > self.mark:
+            self.mark = facts.marks[CALLBACK] = mark
+
+    def committed(self) -> None:
+        """What was gathered is durable: customers are told."""
+        if not self._committing:
+            return
+        now = self._clock.now()
+        jobs: list[Job] = []
+        for message, final in self._committing:
+            job = self._job(message, final.state, final.err, final.at, b"")
+            if job is None:
+                self._later(message.key, now, 0, b"", "", now)
+                continue
+            jobs.append(job)
+            self._flights[message.key] = Flight(job.body, 0, final.at, False, now)
+        self._committing = []
+        self._sender.post(jobs)
+
+    # --- from the rows
+
+    async def take_up(self, store: Store, node: int) -> int | None:
+        """Claims what is due and sends it; returns when to look again: a time in ms, or None if nothing is owed."""
+        room = self.room
+        now = self._clock.now()
+        if room == 0:
+            return now + 1_000
+        claimed = await store.claim_callbacks(min(room, 1_000), now, node)
+        for owed in claimed:
+            if self._receivers.known(owed.message.account) is None:
+                await self._receivers.learn(owed.message.account)
+        self.resume(claimed, rowed=True)
+        return await store.next_callback_due()
+
+    def resume(self, claimed: list[Owed], rowed: bool) -> None:
+        """Sends callbacks that the rows say are owed."""
+        now = self._clock.now()
+        jobs: list[Job] = []
+        for owed in claimed:
+            key = owed.message.key
+            if key in self._flights:
+                continue
+            job = self._job(owed.message, owed.state, owed.err, owed.at, owed.body)
+            if job is None:
+                self._later(key, now + HOUR_MS, owed.attempts, owed.body, "the account cannot be read", owed.first_tried)
+                continue
+            jobs.append(job)
+            since = now if rowed else min(now, owed.at)
+            self._flights[key] = Flight(job.body, owed.attempts, owed.first_tried, rowed, since)
+        if jobs:
+            self._sender.post(jobs)
+
+    # --- results
+
+    def _on_sent(self, results: list[Sent]) -> None:
+        now = self._clock.now()
+        facts = self._gathering.facts
+        for sent in results:
+            flight = self._flights.pop(sent.key, None)
+            if flight is None:
+                continue
+            if sent.busy:
+                due = now + BUSY_PAUSE_MS + int(BUSY_PAUSE_MS * self._jitter())
+                self._later(sent.key, due, flight.attempts, flight.body, sent.problem, flight.first)
+                continue
+            attempts = flight.attempts + 1
+            if 200 <= sent.code < 300:
+                facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.DELIVERED, sent.code, attempts, now))
+            elif sent.code == HTTP_GONE:
+                facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.GONE, sent.code, attempts, now))
+            else:
+                due = now + next_pause(attempts, self._jitter())
+                if due - flight.first > self._retry_ms:
+                    facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.GIVEN_UP, sent.code, attempts, now))
+                else:
+                    problem = sent.problem or f"HTTP {sent.code}"
+                    self._later(sent.key, due, attempts, flight.body, problem, flight.first)
+        self._gathering.wake()
+
+    def _on_lost(self) -> None:
+        now = self._clock.now()
+        flights, self._flights = self._flights, {}
+        for key, flight in flights.items():
+            self._later(key, now, flight.attempts, flight.body, "the sender stopped", flight.first)
+        self._gathering.wake()
+
+    # --- inside
+
+    def _later(self, key: int, due: int, attempts: int, body: bytes, problem: str, first: int) -> None:
+        self._gathering.facts.callback_retries.append(CallbackRetry(key, due, attempts, body, problem, first))
+        self._gathering.stir()
+
+    def _job(self, message: Message, state: Delivery, err: str, at: int, body: bytes) -> Job | None:
+        known = self._receivers.known(message.account)
+        if known is None:
+            return None
+        account, zone = known
+        uuid = to_uuid(message.key, message.tail)
+        as_json = account.callback_format == "json"
+        if not body:
+            fields = receipt_fields(message, uuid, state, err, at, zone)
+            body = self._encode_json(fields) if as_json else urlencode(fields).encode()
+        # A body made before the account changed its format keeps its own.
+        content_type = JSON if body.startswith(b"{") else FORM
+        return Job(message.key, f"dlr_{uuid}", message.callback_url, body, content_type, (account.signing_secret,))
+
+
+def receipt_fields(
+    message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo
+) -> dict[str, str]:
+    """The six parameters of a delivery receipt, in the order of the contract."""
+    return {
+        "id": uuid,
+        "message_status": state.name,
+        "subdate": format_local(message.time, zone),
+        "donedate": format_local(at, zone),
+        "err": err,
+        "text": message.content[:RECEIPT_TEXT_CHARS],
+    }

@@ -1,0 +1,26 @@
+"""The operator's own names for messages: the same one is written in several ways.
+
+Operators give an id in hexadecimal in the answer to submit_sm and in decimal in the receipt, or the other way
+round, change its case, or pad it with zeros (SMPP v3.4 leaves its form open: 4.4.2 and appendix B).
+"""
+
+import re
+
+_DECIMAL = re.compile(r"[0-9]{1,20}").fullmatch
+_HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
+
+
+def variants(operator_id: str) -> list[str]:
+    """Other forms in which the same id may have been given, the likelier first; never `operator_id` itself.
+
+    A match by one of them is a guess: it counts only where the destination number agrees too.
+    """
+    bare = operator_id.strip().strip("\"'")
+    forms = [bare, bare.upper(), bare.lower(), bare.lstrip("0")]
+    if _DECIMAL(bare):
+        number = int(bare)
+        forms += [f"{number:x}", f"{number:X}", f"{number:08x}", f"{number:08X}", f"{number:010d}"]
+    if _HEXADECIMAL(bare):
+        number = int(bare, 16)
+        forms += [str(number), f"{number:010d}", f"{number:08x}", f"{number:08X}"]
+    return [form for form in dict.fromkeys(forms) if form and form != operator_id]
