@@ -1,0 +1,169 @@
+"""What a session reports. Match on the types; every list of them is in the order things happened."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from heliograph.smpp import codec, tlv
+from heliograph.smpp.error import PduError
+from heliograph.smpp.pdu import AlertNotification, Bind, BindResp, DataSm, DeliverSm, Outbind, Pdu
+from heliograph.smpp.state import State
+
+
+class CloseReason(StrEnum):
+    """Why a session wants its connection closed."""
+
+    UNBOUND = "unbound"
+    """One end unbound and the other agreed."""
+    UNBIND_TIMEOUT = "unbind_timeout"
+    BIND_TIMEOUT = "bind_timeout"
+    """The bind was not answered in time, or (message centre) never came."""
+    LINK_DEAD = "link_dead"
+    """Nothing at all came for an idle interval and the time given to enquire_link after it."""
+    INACTIVE = "inactive"
+    """Only enquire_link was exchanged for too long."""
+    PROTOCOL = "protocol"
+    """What came can no longer be cut into PDUs."""
+
+
+@dataclass(slots=True)
+class Bound:
+    """The peer accepted our bind. `interface_version` is what it says it speaks, where it says so."""
+
+    state: State
+    response: BindResp
+
+    @property
+    def interface_version(self) -> int | None:
+        return tlv.find_integer(self.response.tlvs, tlv.SC_INTERFACE_VERSION)
+
+
+@dataclass(slots=True)
+class BindRefused:
+    """The peer refused our bind. The state is OPEN again: bind once more, or close."""
+
+    status: int
+
+
+@dataclass(slots=True)
+class BindRequested:
+    """An ESME wants to bind: answer `request` with `Session.respond` or `Session.answer`."""
+
+    request: Bind
+
+
+@dataclass(slots=True, repr=False)
+class Answered:
+    """The answer to a request that carried `token`: its response, or a generic_nack.
+
+    `message_id` is empty where there is none. The rest of the response is decoded when asked for.
+    """
+
+    token: object
+    sequence: int
+    status: int
+    message_id: str
+    frame: bytes
+
+    @property
+    def response(self) -> Pdu:
+        """The whole response."""
+        return codec.decode(self.frame)
+
+    @property
+    def congestion(self) -> int | None:
+        """congestion_state, 0 (idle) to 99 percent: SMPP v5.0, 4.8.4.18. None where the peer does not say."""
+        if len(self.frame) <= len(self.message_id) + 17:
+            return None
+        return tlv.find_integer(self.response.tlvs, tlv.CONGESTION_STATE)
+
+    def __repr__(self) -> str:
+        return f"<Answered {self.sequence} {self.status:#x}>"
+
+
+@dataclass(slots=True)
+class TimedOut:
+    """No answer came in time. Should it come later it is `Unmatched`."""
+
+    token: object
+    sequence: int
+
+
+@dataclass(slots=True)
+class Lost:
+    """The connection went while these requests waited, oldest first. Nobody knows what became of them."""
+
+    tokens: list[object]
+
+
+@dataclass(slots=True)
+class Unmatched:
+    """A response to nothing that waits: late, doubled, with a wrong number, or of the wrong kind."""
+
+    response: Pdu
+
+
+@dataclass(slots=True)
+class Delivered:
+    """deliver_sm or data_sm from the message centre: `Session.answer(request)` once it is safe."""
+
+    request: DeliverSm | DataSm
+
+
+@dataclass(slots=True)
+class RequestReceived:
+    """A request of an ESME: submit_sm, submit_multi, data_sm, query_sm, cancel_sm or replace_sm. Answer it."""
+
+    request: Pdu
+
+
+@dataclass(slots=True)
+class AlertReceived:
+    """alert_notification; it is not answered."""
+
+    notification: AlertNotification
+
+
+@dataclass(slots=True)
+class OutbindReceived:
+    """The message centre asks for a bind. Its credentials are for the receiver of this event to check."""
+
+    request: Outbind
+
+
+@dataclass(slots=True)
+class Unbound:
+    """The peer unbound (`by_peer`), or answered our unbind."""
+
+    by_peer: bool
+
+
+@dataclass(slots=True)
+class ProtocolError:
+    """The peer broke the rules. Where an answer is due the session has given it."""
+
+    error: PduError
+
+
+@dataclass(slots=True)
+class Closing:
+    """Write what is left of `Session.data_to_send` and close the connection. Nothing new may be sent."""
+
+    reason: CloseReason
+
+
+Event = (
+    Bound
+    | BindRefused
+    | BindRequested
+    | Answered
+    | TimedOut
+    | Lost
+    | Unmatched
+    | Delivered
+    | RequestReceived
+    | AlertReceived
+    | OutbindReceived
+    | Unbound
+    | ProtocolError
+    | Closing
+)

@@ -1,0 +1,53 @@
+"""When to try a lost link again."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from heliograph.smpp.constants import CommandStatus
+
+WRONG_CREDENTIALS: Final = frozenset(
+    {
+        CommandStatus.ESME_RINVPASWD,
+        CommandStatus.ESME_RINVSYSID,
+        CommandStatus.ESME_RINVSYSTYP,
+        CommandStatus.ESME_RSERTYPUNAUTH,
+        CommandStatus.ESME_RPROHIBITED,
+    }
+)
+"""Refusals of a bind that trying again does not mend, and for which operators block those who do."""
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Pauses between attempts, in seconds. Call `bound` after a bind; any other end asks for a pause.
+
+    `luck` is a random number from 0 up to 1: it spreads the attempts of many links that fell at one moment.
+    """
+
+    first: float = 1.0
+    longest: float = 30.0
+    credentials_pause: float = 300.0
+    """After wrong credentials: long enough not to hammer, short enough to notice a password that was set
+    right.
+    """
+    failures: int = 0
+
+    def bound(self) -> None:
+        """The link stood: the next failure starts again from the first pause."""
+        self.failures = 0
+
+    def pause(self, luck: float) -> float:
+        """After a connection that failed, was lost, or a bind refused for a passing reason.
+
+        Between half of and all of a ceiling, which is `first` and doubles with each failure up to `longest`.
+        """
+        ceiling = min(self.longest, self.first * 2.0 ** min(self.failures, 32))
+        self.failures += 1
+        return ceiling * (0.5 + 0.5 * luck)
+
+    def pause_after_refusal(self, status: int, luck: float) -> float:
+        """After a bind refused with `status`: long where the credentials are wrong, else like `pause`."""
+        if status in WRONG_CREDENTIALS:
+            self.failures += 1
+            return self.credentials_pause * (1.0 + 0.2 * luck)
+        return self.pause(luck)

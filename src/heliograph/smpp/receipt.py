@@ -1,0 +1,206 @@
+"""Delivery receipts as operators write them: SMPP v3.4, 5.2.12, 5.3.2 and Appendix B.
+
+esm_class alone decides what is a receipt. Its TLVs count first; the text, which the specification leaves to each
+message centre, fills in the rest and is read with patience: any order and case, missing fields, quotes, dates of any
+length, UCS-2, even hexadecimal.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from heliograph.smpp import constants as c
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import DataCoding, MessageState
+from heliograph.smpp.pdu import DataSm, DeliverSm
+
+_STATE_NAMES: Final = {
+    "DELIVRD": ("DELIVRD", "DELIVERED", "DELIVERD", "DELIVRED", "DELIVER", "DELIVERY", "SUCCESS", "READ"),
+    "EXPIRED": ("EXPIRED", "EXPIRD", "TIMEOUT"),
+    "DELETED": ("DELETED", "CANCELED", "CANCELLED"),
+    "UNDELIV": (
+        "UNDELIV",
+        "UNDELIVERED",
+        "UNDELIVERABLE",
+        "UNDELIVRD",
+        "UNDELVRD",
+        "UNDELVD",
+        "FAILED",
+        "FAIL",
+        "FAILURE",
+    ),
+    "ACCEPTD": ("ACCEPTD", "ACCEPTED", "ACCEPT", "BUFFERED", "BUFFERD"),
+    "UNKNOWN": ("UNKNOWN", "UNKNOWND"),
+    "REJECTD": ("REJECTD", "REJECTED", "REJECT"),
+    "ENROUTE": ("ENROUTE", "EN_ROUTE", "SCHEDULED"),
+}
+_STATES: Final = {alias: state for state, aliases in _STATE_NAMES.items() for alias in aliases}
+
+_STATE_OF_NUMBER: Final[dict[int, str]] = {
+    MessageState.SCHEDULED: "ENROUTE",
+    MessageState.ENROUTE: "ENROUTE",
+    MessageState.DELIVERED: "DELIVRD",
+    MessageState.EXPIRED: "EXPIRED",
+    MessageState.DELETED: "DELETED",
+    MessageState.UNDELIVERABLE: "UNDELIV",
+    MessageState.ACCEPTED: "ACCEPTD",
+    MessageState.UNKNOWN: "UNKNOWN",
+    MessageState.REJECTED: "REJECTD",
+    MessageState.SKIPPED: "UNKNOWN",
+}
+
+_KEY_NAMES: Final = {
+    "id": r"id|msg_?id|message[ _]?id",
+    "sub": r"sub",
+    "dlvrd": r"dlvrd|dlvr|delivered",
+    "submit_date": r"submit[ _]?date|sub[ _]date",
+    "done_date": r"done[ _]?date",
+    "stat": r"stat|status|state",
+    "err": r"err|error|err[ _]?code|error[ _]?code",
+    "text": r"text|txt",
+}
+_FIELD: Final = re.compile(
+    rf"""(?<![0-9a-z_])(?:{"|".join(f"(?P<{name}>{names})" for name, names in _KEY_NAMES.items())})
+    \s{{0,4}}[:=]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DATES: Final = frozenset({"submit_date", "done_date"})
+_WORD: Final = re.compile(r"""\s*(?:["']([^"']*)["']|([^\s,;]+))""")
+_HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
+_TRIMMINGS: Final = " \t\r\n\0,;'\""
+
+
+@dataclass(slots=True, repr=False)
+class Receipt:
+    """What a receipt says. The addresses are those of the PDU: a receipt comes *from* the message's recipient."""
+
+    message_id: str
+    """The operator's id as it writes it here: from the TLV, else from the text; empty where there is none."""
+    other_id: str | None
+    """The id of the text where the TLV's differs: some operators write one in decimal, the other in hexadecimal."""
+    state: str
+    """DELIVRD, EXPIRED, DELETED, UNDELIV, ACCEPTD, UNKNOWN, REJECTD or ENROUTE; else the operator's own word in
+    capitals, empty where it says nothing."""
+    err: str | None
+    """The operator's error code as it writes it; of a network_error_code TLV its number, three digits at least."""
+    intermediate: bool
+    """An intermediate notification (esm_class bit 5): another receipt follows."""
+    source_addr: str
+    destination_addr: str
+    submit_date: str | None
+    done_date: str | None
+    sub: str | None
+    dlvrd: str | None
+    text: str | None
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.message_id!r} {self.state} err={self.err}>"
+
+
+def is_receipt(esm_class: int) -> bool:
+    """Whether a deliver_sm or data_sm with this esm_class is a receipt, final or intermediate."""
+    return esm_class & (c.ESM_RECEIPT | c.ESM_INTERMEDIATE) != 0
+
+
+def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
+    """The receipt in `pdu`; None where esm_class says that it is something else, whatever it looks like."""
+    if not is_receipt(pdu.esm_class):
+        return None
+    fields = _fields_of(pdu)
+    text_id = fields.get("id") or None
+    state, message_id, error = None, None, None
+    if pdu.tlvs:
+        tlv_id = tlv.find_text(pdu.tlvs, tlv.RECEIPTED_MESSAGE_ID)
+        message_id = tlv_id.strip(_TRIMMINGS) if tlv_id else None
+        number = tlv.find_integer(pdu.tlvs, tlv.MESSAGE_STATE)
+        state = None if number is None else _STATE_OF_NUMBER.get(number)
+        error = _network_error(tlv.find(pdu.tlvs, tlv.NETWORK_ERROR_CODE), fields.get("err"))
+    return Receipt(
+        message_id or text_id or "",
+        text_id if message_id and text_id != message_id else None,
+        state or _state_of_text(fields.get("stat", "")),
+        error or fields.get("err") or None,
+        pdu.esm_class & c.ESM_INTERMEDIATE != 0,
+        pdu.source_addr,
+        pdu.destination_addr,
+        fields.get("submit_date"),
+        fields.get("done_date"),
+        fields.get("sub"),
+        fields.get("dlvrd"),
+        fields.get("text"),
+    )
+
+
+def format_receipt(
+    message_id: str,
+    state: str,
+    *,
+    submit_date: str,
+    done_date: str,
+    err: str = "000",
+    sub: str = "001",
+    dlvrd: str = "001",
+    text: str = "",
+) -> str:
+    """The text of a receipt as Appendix B has it. Dates are YYMMDDhhmm; of `text` the first 20 characters go in."""
+    return (
+        f"id:{message_id} sub:{sub} dlvrd:{dlvrd} submit date:{submit_date} done date:{done_date}"
+        f" stat:{state} err:{err} text:{text[:20]}"
+    )
+
+
+def _fields_of(pdu: DeliverSm | DataSm) -> dict[str, str]:
+    text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)
+    fields = _split(text)
+    if not fields and _HEXADECIMAL.fullmatch(text.strip()):
+        fields = _split(bytes.fromhex(text.strip()).decode("latin-1"))
+    return fields
+
+
+def _decoded(content: bytes, esm_class: int, data_coding: int) -> str:
+    """The text of the receipt. Its keys are ASCII in every alphabet but UCS-2, whichever data_coding names."""
+    # Some message centres copy the esm_class of the message, header bit and all, to a receipt without a header.
+    if esm_class & c.ESM_UDHI and content and content[0] < 0x20 and content[0] + 1 < len(content):
+        content = content[content[0] + 1 :]
+    if data_coding == DataCoding.UCS2 or content[:1] == b"\0" or content[1:2] == b"\0":
+        little = content[1:2] == b"\0"
+        return content.decode("utf-16-le" if little else "utf-16-be", "replace")
+    return content.decode("latin-1")
+
+
+def _split(text: str) -> dict[str, str]:
+    """The fields by their names. The first of each counts, so that `text` at the end cannot overrule the others."""
+    marks = list(_FIELD.finditer(text))
+    fields: dict[str, str] = {}
+    for position, mark in enumerate(marks):
+        name = mark.lastgroup or ""
+        if name in fields:
+            continue
+        end = marks[position + 1].start() if position + 1 < len(marks) else len(text)
+        if name == "text":
+            fields[name] = text[mark.end() :].strip("\0")
+        elif name in _DATES:
+            fields[name] = text[mark.end() : end].strip(_TRIMMINGS)
+        else:
+            # What follows the first word belongs to a field that nobody has heard of.
+            words = _WORD.search(text, mark.end(), end)
+            fields[name] = (words[1] or words[2] or "").strip(_TRIMMINGS) if words else ""
+    return fields
+
+
+def _state_of_text(word: str) -> str:
+    word = word.upper()
+    if word.isascii() and word.isdigit():
+        return _STATE_OF_NUMBER.get(int(word[:4]), word)
+    return _STATES.get(word, word)
+
+
+def _network_error(value: bytes | None, text: str | None) -> str | None:
+    """The number in network_error_code (5.3.2.31: one octet of network type, two of code).
+
+    None where it is no such value, or where it is 0 while the text names an error.
+    """
+    if value is None or len(value) != 3:
+        return None
+    code = int.from_bytes(value[1:], "big")
+    return f"{code:03d}" if code or not text else None
