@@ -1,0 +1,23 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.domain.message import KIND_WORDS, IllegalStep, State, Trigger, parse_kind, step
+
+
+@given(st.lists(st.sampled_from(Trigger), max_size=30))
+def test_whatever_happens_a_message_is_charged_at_most_once_and_refunded_at_most_once(triggers: list[Trigger]) -> None:
+    """Cancelling and failing are what gives credit back; no history has both, or one of them twice."""
+    for state in (State.SCHEDULED, State.SENT):
+        refunds = 0
+        for trigger in triggers:
+            try:
+                state = step(state, trigger)
+            except IllegalStep:
+                continue
+            refunds += trigger in (Trigger.CANCEL, Trigger.FAIL)
+        assert refunds == (state in (State.CANCELLED, State.FAILED))
+
+
+@given(st.text(max_size=10))
+def test_no_other_word_is_a_kind(text: str) -> None:
+    assert (parse_kind(text) is not None) is (text.lower() in KIND_WORDS)

@@ -1,0 +1,36 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.domain.receipt import Delivery, err_of_status, from_message_state, normalise_err, parse_state, worst
+
+STATES = st.sampled_from(Delivery)
+
+
+@given(st.one_of(st.none(), st.text(max_size=12), st.from_regex(r"[0-9]{1,12}", fullmatch=True)), STATES)
+def test_err_is_always_three_digits(text: str | None, state: Delivery) -> None:
+    err = normalise_err(text, state)
+    assert len(err) == 3
+    assert err.isascii()
+    assert err.isdigit()
+
+
+@given(st.integers(0, 0xFFFFFFFF))
+def test_err_of_a_status_is_its_last_three_digits(status: int) -> None:
+    assert err_of_status(status) == str(status).zfill(3)[-3:]
+
+
+@given(st.text(max_size=20), st.integers())
+def test_every_state_is_taken(text: str, value: int) -> None:
+    assert isinstance(parse_state(text), Delivery)
+    assert isinstance(from_message_state(value), Delivery)
+
+
+@given(STATES)
+def test_names_and_numbers_are_read_back(state: Delivery) -> None:
+    assert parse_state(state.name) is parse_state(state.name.lower()) is from_message_state(state.value) is state
+
+
+@given(st.lists(STATES, min_size=1), st.lists(STATES, min_size=1))
+def test_the_worst_does_not_depend_on_order_or_grouping(one: list[Delivery], other: list[Delivery]) -> None:
+    assert worst(one) in one
+    assert worst(one + other) is worst([worst(other), worst(one)])

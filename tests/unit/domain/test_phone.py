@@ -1,0 +1,98 @@
+import pytest
+
+from heliograph.domain.phone import destination_problem, is_destination, mask, prefix_problem, sender_problem
+
+FULLWIDTH = "\N{FULLWIDTH DIGIT FOUR}" * 10
+ARABIC = "٤٤٧٧٠٠٩٠٠١٢٣"
+SUPERSCRIPT = "447700900²²²"
+
+
+@pytest.mark.parametrize("text", ["1234567", "447700900123", "123456789012345", "9999999"])
+def test_good_destinations(text: str) -> None:
+    assert is_destination(text)
+    assert destination_problem(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("+447700900123", "begin with +"),
+        ("+", "begin with +"),
+        ("44 7700 900123", "spaces or punctuation"),
+        ("44-7700-900123", "spaces or punctuation"),
+        ("(44)7700900123", "spaces or punctuation"),
+        ("447700900123\n", "spaces or punctuation"),
+        (" 447700900123", "spaces or punctuation"),
+        ("447700900123,447700900124", "spaces or punctuation"),
+        ("4477OO900123", "digits 0 to 9"),
+        (FULLWIDTH, "digits 0 to 9"),
+        (ARABIC, "digits 0 to 9"),
+        (SUPERSCRIPT, "digits 0 to 9"),
+        ("447700900123\0", "digits 0 to 9"),
+        ("07700900123", "begin with 0"),
+        ("00447700900123", "begin with 0"),
+        ("123456", "too short"),
+        ("1234567890123456", "too long"),
+    ],
+)
+def test_a_bad_destination_says_why(text: str, reason: str) -> None:
+    assert not is_destination(text)
+    problem = destination_problem(text)
+    assert problem is not None
+    assert reason in problem
+
+
+@pytest.mark.parametrize("msisdn_allowed", [True, False])
+@pytest.mark.parametrize("text", ["abc", "Heliograph1", "123", "12345678901", "AbC"])
+def test_good_senders_everywhere(text: str, msisdn_allowed: bool) -> None:
+    assert sender_problem(text, msisdn_allowed) is None
+
+
+@pytest.mark.parametrize("text", ["1", "12", "123456789012", "123456789012345", "0123456789012"])
+def test_numbers_are_senders_where_an_msisdn_is_allowed(text: str) -> None:
+    assert sender_problem(text, msisdn_allowed=True) is None
+    assert sender_problem(text, msisdn_allowed=False) is not None
+
+
+@pytest.mark.parametrize("msisdn_allowed", [True, False])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("ab", "too short"),
+        ("Heliograph12", "too long"),
+        ("1234567890123456", "too long"),
+        ("+4477009", "begin with +"),
+        ("My Shop", "neither"),
+        ("Café", "neither"),
+        ("abc\n", "neither"),
+        ("a_b", "neither"),
+        (ARABIC, "neither"),
+        ("²²²", "neither"),
+        (FULLWIDTH, "neither"),
+    ],
+)
+def test_a_bad_sender_says_why(text: str, reason: str, msisdn_allowed: bool) -> None:
+    problem = sender_problem(text, msisdn_allowed)
+    assert problem is not None
+    assert reason in problem
+    assert ("15 digits" in problem) is msisdn_allowed
+
+
+@pytest.mark.parametrize("text", ["", "4", "447", "123456789012345"])
+def test_good_prefixes(text: str) -> None:
+    assert prefix_problem(text) is None
+
+
+@pytest.mark.parametrize("text", ["0", "+44", "44 ", "4a", "1234567890123456", "44\n", ARABIC])
+def test_bad_prefixes(text: str) -> None:
+    assert prefix_problem(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [("447700900123", "447*******23"), ("1234567", "123**67"), ("123456", "******"), ("12", "**"), ("", "")],
+)
+def test_masks(number: str, shown: str) -> None:
+    assert mask(number) == shown

@@ -1,0 +1,99 @@
+import pytest
+
+from heliograph.domain.message import Kind
+from heliograph.domain.segment import Encoding, count, hex_problem, split
+
+GSM7, UCS2, BINARY = Encoding.GSM7, Encoding.UCS2, Encoding.BINARY
+SMILE = "\U0001f600"  # two UTF-16 code units
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "encoding", "sizes"),
+    [
+        ("", Kind.TEXT, GSM7, [0]),
+        ("a" * 160, Kind.TEXT, GSM7, [160]),
+        ("a" * 161, Kind.TEXT, GSM7, [153, 8]),
+        ("a" * 306, Kind.TEXT, GSM7, [153, 153]),
+        ("a" * 307, Kind.TEXT, GSM7, [153, 153, 1]),
+        ("€" * 80, Kind.TEXT, GSM7, [160]),
+        ("€" * 81, Kind.TEXT, GSM7, [152, 10]),
+        # 306 septets, but an escape pair would be cut
+        ("a" * 152 + "€" + "a" * 152, Kind.TEXT, GSM7, [152, 153, 1]),
+        ("a" * 151 + "€" + "a" * 153, Kind.TEXT, GSM7, [153, 153]),
+        ("a" * 160, Kind.FLASH, GSM7, [160]),
+        ("ж" * 70, Kind.TEXT, UCS2, [140]),
+        ("ж" * 71, Kind.TEXT, UCS2, [134, 8]),
+        ("ж" * 134, Kind.FLASH, UCS2, [134, 134]),
+        ("ж" * 135, Kind.TEXT, UCS2, [134, 134, 2]),
+        ("a" * 71, Kind.UNICODE, UCS2, [134, 8]),
+        (SMILE * 35, Kind.TEXT, UCS2, [140]),
+        (SMILE * 36, Kind.TEXT, UCS2, [132, 12]),
+        ("a" * 66 + SMILE + "a" * 66, Kind.TEXT, UCS2, [132, 134, 2]),
+        ("", Kind.BINARY, BINARY, [0]),
+        ("00" * 140, Kind.BINARY, BINARY, [140]),
+        ("Ff" * 141, Kind.BINARY, BINARY, [134, 7]),
+        ("00" * 268, Kind.BINARY, BINARY, [134, 134]),
+    ],
+)
+def test_sizes_of_the_parts(content: str, kind: Kind, encoding: Encoding, sizes: list[int]) -> None:
+    result = split(content, kind)
+    assert result.encoding is encoding
+    assert [len(part) for part in result.parts] == sizes
+    assert count(content, kind) == (encoding, len(sizes))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "sizes"),
+    [
+        ("a" * 160, Kind.TEXT, [160]),
+        ("a" * 161, Kind.TEXT, [152, 9]),
+        ("ж" * 71, Kind.TEXT, [132, 10]),
+        ("00" * 141, Kind.BINARY, [133, 8]),
+    ],
+)
+def test_a_16_bit_reference_takes_an_octet_more(content: str, kind: Kind, sizes: list[int]) -> None:
+    assert [len(part) for part in split(content, kind, header_octets=7).parts] == sizes
+
+
+def test_what_the_parts_hold() -> None:
+    assert split("5€@", Kind.TEXT).parts == [b"5\x1be\x00"]
+    assert split("5€", Kind.UNICODE).parts == [b"\x005\x20\xac"]
+    assert split(SMILE, Kind.TEXT).parts == [b"\xd8\x3d\xde\x00"]
+    assert split("0aFF", Kind.BINARY).parts == [b"\x0a\xff"]
+
+
+def test_labels() -> None:
+    assert [encoding.label for encoding in Encoding] == ["GSM-7", "UCS-2", "binary"]
+
+
+@pytest.mark.parametrize("content", ["00", "0aF9", "DEADBEEF"])
+def test_good_binary_content(content: str) -> None:
+    assert hex_problem(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "empty"),
+        ("0", "odd"),
+        ("abc", "odd"),
+        ("0 0", "hexadecimal"),
+        ("00 11", "hexadecimal"),
+        ("0x", "hexadecimal"),
+        ("gg", "hexadecimal"),
+        ("00\n", "hexadecimal"),
+        ("٠٠", "hexadecimal"),
+    ],
+)
+def test_bad_binary_content_says_why(content: str, reason: str) -> None:
+    problem = hex_problem(content)
+    assert problem is not None
+    assert reason in problem
+    if content:
+        with pytest.raises(ValueError, match=reason):
+            split(content, Kind.BINARY)
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        count("\ud83d", Kind.TEXT)
