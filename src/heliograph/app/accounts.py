@@ -1,7 +1,7 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 
@@ -52,7 +52,7 @@ class ApiKey:
     revoked: int | None = None
 
 
-class Entry(str, Enum):
+class Entry(StrEnum):
     """What a ledger entry is for."""
 
     CHARGE = "charge"
@@ -101,7 +101,7 @@ class Connector:
 
 @dataclass(slots=True)
 class Route:
-    """Destinations that start with `prefix` (maybe empty) go to `connector`; the longest prefix wins, then `priority`."""
+    """Destinations starting with `prefix` (maybe empty) go to `connector`; the longest prefix wins, then `priority`."""
 
     id: int
     prefix: str

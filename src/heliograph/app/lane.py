@@ -27,7 +27,18 @@ class Item:
     the queue has a row for it. `tries` counts answers that never came.
     """
 
-    __slots__ = ("accept", "attempted", "message", "open", "pieces", "reference", "row", "taken", "to_send", "tries")
+    __slots__ = (
+        "accept",
+        "attempted",
+        "message",
+        "open",
+        "pieces",
+        "reference",
+        "row",
+        "taken",
+        "to_send",
+        "tries",
+    )
 
     def __init__(self, message: Message, accept: Accept | None = None) -> None:
         self.message = message
@@ -56,13 +67,14 @@ class Item:
 class Lane:
     """Decides which message goes next, and when: order, window, pause and rate. Times are monotonic seconds.
 
-    A part moves from `ready` (it may go as soon as the commit that marked it is over) to being in flight (written),
-    and keeps its place in the window until its outcome is committed.
+    A part is `marked` by the commit under way, `ready` to be written when that is over, and then in flight; it keeps
+    its place in the window until its outcome is committed.
     """
 
     __slots__ = (
-        "_bucket", "_committing", "_gathered", "_references", "_turn", "carrier", "connector", "fast", "front",
-        "header_octets", "in_flight", "incoming", "mark", "overflow", "paused_until", "per_account", "queued_count",
+        "_bucket", "_committing", "_gathered", "_references", "_turn", "carrier", "connector", "fast", "flying",
+        "front", "header_octets", "in_flight", "incoming", "mark", "marked", "more", "overflow", "paused_until", "per_account",
+        "queued_count",
         "ready", "slow",
     )  # fmt: skip
 
@@ -75,12 +87,15 @@ class Lane:
         self.fast: deque[Item] = deque()
         self.slow: deque[Item] = deque()
         self.incoming: deque[Item] = deque()
+        self.marked: list[Part] = []
         self.ready: deque[Part] = deque()
         self.in_flight = 0
         self.paused_until = 0.0
         self.per_account: dict[int, int] = {}
         self.overflow: set[int] = set()
         self.queued_count = 0
+        self.more = True
+        self.flying: set[Part] = set()
         self._gathered = 0
         self._committing = 0
         self._turn = False
@@ -117,6 +132,7 @@ class Lane:
         ):
             self.overflow.add(account)
             self.queued_count += 1
+            self.more = True
             message.queued = True
             return
         self.per_account[account] = here + 1
@@ -165,7 +181,7 @@ class Lane:
         late: list[Item] = []
         self._committing += self._gathered
         self._gathered = 0
-        free = self.capacity - self.in_flight + self._committing - len(self.ready)
+        free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
         if free <= 0 or now < self.paused_until:
             return late
         mark = self.mark
@@ -183,7 +199,6 @@ class Lane:
                     facts.sending.append(message.key)
             elif message.key > mark:
                 mark = message.key
-            item.attempted = True
         if mark != self.mark:
             self.mark = mark
             facts.marks[attempted(self.connector)] = mark
@@ -203,31 +218,37 @@ class Lane:
         if self._bucket is not None:
             room = self._bucket.take(now, room)
         parts: list[Part] = []
-        while room > 0 and ready:
+        for _ in range(room):
             part = ready.popleft()
-            accept = part.owner.accept
-            if accept is not None:
-                if accept.verdict is not Verdict.ACCEPTED:
-                    if part.segment == 0:
-                        self.forget(part.owner)
-                    continue
-                part.owner.accept = None
+            part.owner.attempted = True
             parts.append(part)
-            room -= 1
         if parts:
             self.in_flight += len(parts)
+            self.flying.update(parts)
             carrier.submit(parts)
         if ready and self._bucket is not None and carrier.capacity > self.in_flight:
             return self._bucket.ready_at(now)
         return None
 
     def committed(self) -> None:
-        """The outcomes that were prepared are durable: their places in the window are free."""
+        """What was prepared is durable: answered parts leave the window, marked ones may go."""
         self.in_flight -= self._committing
         self._committing = 0
+        if self.marked:
+            for part in self.marked:
+                item: Item = part.owner
+                if item.accept is None or item.accept.verdict is Verdict.ACCEPTED:
+                    item.accept = None
+                    self.ready.append(part)
+                elif part.segment == 0:
+                    self.forget(item)
+            self.marked.clear()
+            if self.capacity == 0:
+                self.unready()
 
-    def answered(self) -> None:
+    def answered(self, part: Part) -> None:
         """A part has its outcome, in the facts being gathered."""
+        self.flying.discard(part)
         self._gathered += 1
 
     # --- keeping order
@@ -254,11 +275,12 @@ class Lane:
             self.forget(item)
         return items
 
-    def waiting(self) -> Iterable[Item]:
-        """All items that are not ready or in flight."""
-        yield from self.front
-        yield from self.fast
-        yield from self.slow
+    def items(self) -> Iterable[tuple[Item, bool]]:
+        """All items that are not over, and whether a part is ready or in flight; maybe more than once."""
+        for part in (*self.marked, *self.ready, *self.flying):
+            yield part.owner, True
+        for item in (*self.front, *self.fast, *self.slow):
+            yield item, False
 
     def _next(self) -> Item | None:
         if self.front:
@@ -273,7 +295,7 @@ class Lane:
         return None
 
     def _make_ready(self, item: Item) -> int:
-        """Moves the item's parts to `ready`; returns how many."""
+        """Marks the item's parts; returns how many."""
         message = item.message
         total = message.segments
         encoding, pieces = split(message.content, Kind(message.kind), self.header_octets)
@@ -284,7 +306,7 @@ class Lane:
             item.reference = self._reference(message)
         numbers, item.to_send = item.to_send, []
         for number in numbers:
-            self.ready.append(Part(message, number, total, encoding, pieces[number], item.reference, item))
+            self.marked.append(Part(message, number, total, encoding, pieces[number], item.reference, item))
         return len(numbers)
 
     def _reference(self, message: Message) -> int:

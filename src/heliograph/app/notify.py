@@ -162,7 +162,14 @@ class Notifier:
                 continue
             job = self._job(owed.message, owed.state, owed.err, owed.at, owed.body)
             if job is None:
-                self._later(key, now + HOUR_MS, owed.attempts, owed.body, "the account cannot be read", owed.first_tried)
+                self._later(
+                    key,
+                    now + HOUR_MS,
+                    owed.attempts,
+                    owed.body,
+                    "the account cannot be read",
+                    owed.first_tried,
+                )
                 continue
             jobs.append(job)
             since = now if rowed else min(now, owed.at)
@@ -225,9 +232,7 @@ class Notifier:
         return Job(message.key, f"dlr_{uuid}", message.callback_url, body, content_type, (account.signing_secret,))
 
 
-def receipt_fields(
-    message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo
-) -> dict[str, str]:
+def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo) -> dict[str, str]:
     """The six parameters of a delivery receipt, in the order of the contract."""
     return {
         "id": uuid,

@@ -14,12 +14,21 @@ from heliograph.app.accounts import (
     Route,
     Tables,
 )
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Final, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import (
+    Accept,
+    EarlyReceipt,
+    Facts,
+    Message,
+    Outstanding,
+    Owed,
+    Queued,
+    Recovery,
+)
 from heliograph.domain.receipt import Delivery
 
 
 class Unavailable(Exception):
-    """The store cannot be reached or written. Nothing of the call is known to be durable; trying again later is safe."""
+    """The store cannot be reached or written. Nothing of the call is known to be durable; trying again is safe."""
 
 
 class NotScheduled(Exception):
@@ -88,8 +97,8 @@ class Store(Protocol):
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         """Takes unclaimed messages whose validity ended by `now`, of any connector."""
 
-    async def next_due(self, after: int) -> dict[int, int]:
-        """The earliest due time of an unclaimed message, for each connector that has one. `after` is not used to filter."""
+    async def next_due(self) -> dict[int, int]:
+        """The earliest due time of an unclaimed message, for each connector that has one."""
 
     async def release(self, node: int) -> int:
         """Gives up every claim of `node`; attempted rows stay marked. Returns how many there were."""
@@ -120,12 +129,12 @@ class Store(Protocol):
         """The earliest due time of an unclaimed callback."""
 
     async def replay(self, account: int | None, key: int | None, now: int) -> int:
-        """Owes ended callbacks (given up or gone) again: one message's, or all of the account's, or all. Returns how many."""
+        """Owes ended callbacks (given up or gone) again: one message's, the account's, or all. Returns how many."""
 
     # --- after a crash
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        """What is owed above the marks (see `Recovery`). Claims of other nodes on an embedded store are given up first."""
+        """What is owed above the marks. On an embedded store the claims of other nodes are given up first."""
 
     # --- what customers ask
 
@@ -134,6 +143,10 @@ class Store(Protocol):
     async def message(self, account: int, key: int, tail: int) -> Message | None: ...
 
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None: ...
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
+        """The fingerprint and the first result of the request that used the reference (as `record` gives it on
+        REPLAYED, with that verdict); None if none did."""
 
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         """Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
@@ -225,7 +238,7 @@ class Store(Protocol):
         """Writes something small and durable; raises Unavailable if that cannot be done."""
 
     async def backlog(self) -> dict[str, int]:
-        """Counts for people and metrics: `scheduled`, `queued`, `callbacks`, `callbacks_failed`, `orphans`, `awaiting`."""
+        """Counts for people and metrics: scheduled, queued, callbacks, callbacks_failed, orphans, awaiting."""
 
     async def audit(self) -> list[str]:
         """Proves the books from the rows: one sentence for each thing that is wrong; none if all is well."""
@@ -236,7 +249,7 @@ class Store(Protocol):
 # --- the carrier
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Part:
     """One submit_sm to be: a part of a message, from 0. `octets` is user data without a header; `reference` is the
     concatenation reference, the same for all `total` parts of a message."""
@@ -433,10 +446,3 @@ class Journal(Protocol):
     def observe(self, name: str, seconds: float, **labels: str) -> None: ...
 
     def say(self, level: str, event: str, **fields: Any) -> None: ...
-
-
-__all__ = [
-    "Accepted", "BatchSlice", "Carrier", "CarrierEvents", "Clock", "Deferred", "Event", "Final", "Gathering", "Ids", "Intake", "Job",
-    "Journal", "ListQuery", "NotScheduled", "Outcome", "Part", "Refused", "Report", "Secrets", "Sender", "Sent", "Store",
-    "Unavailable", "Unknown",
-]  # fmt: skip

@@ -116,10 +116,7 @@ class Reporter:
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         """A receipt arrived."""
-        if self._apply(connector, report):
-            self._acknowledge_next.append(acknowledge)
-            self._gathering.wake()
-        elif self._is_repeat(connector, report):
+        if self._apply(connector, report) or self._is_repeat(connector, report):
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
         else:
@@ -192,7 +189,7 @@ class Reporter:
 
     # --- around a commit
 
-    def prepare(self, facts: Facts, now: int) -> None:
+    def prepare(self) -> None:
         """Right before a commit."""
         self._acknowledge += self._acknowledge_next
         self._acknowledge_next = []
@@ -271,7 +268,11 @@ class Reporter:
             entry = None
             for form in variants(operator_id):
                 other = entries.get(form)
-                if other is not None and report.destination and _agrees(report.destination, other[0].message.destination):
+                if (
+                    other is not None
+                    and report.destination
+                    and _agrees(report.destination, other[0].message.destination)
+                ):
                     entry, operator_id = other, form
                     break
             if entry is None:
@@ -285,9 +286,7 @@ class Reporter:
         self._settle(connector, operator_id, track, segment, report.state, report.err)
         return True
 
-    def _settle(
-        self, connector: int, operator_id: str, track: Track, segment: int, state: Delivery, err: str
-    ) -> None:
+    def _settle(self, connector: int, operator_id: str, track: Track, segment: int, state: Delivery, err: str) -> None:
         """A part whose receipt was awaited is in its final state."""
         del self._entries[connector][operator_id]
         finished = self._finished.setdefault(connector, {})

@@ -1,0 +1,1 @@
+"""How long-lived tasks live: group commit, ticking, supervision, drain."""

@@ -1,0 +1,249 @@
+"""Group commit: everything that happens while one transaction is written goes into the next one."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from math import exp
+
+from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.ports import Clock, Ids, Journal, Store, Unavailable
+from heliograph.domain.ids import IdSequence
+
+WAITING_MESSAGES = 10_000
+"""Messages that wait for a commit at once; beyond that requests are told to come back later."""
+
+GAP_S = 0.002
+"""Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
+
+BUSY_FACTS_PER_S = 4_000.0
+"""From so many facts a second on the gap is whole; below it shrinks in proportion, for the sake of latency."""
+
+AVERAGE_S = 0.02
+"""Seconds over which the rate of facts is averaged."""
+
+SHORTEST_GAP_S = 0.0005
+"""Seconds; a gap shorter than this is not worth a timer."""
+
+SPILL_S = 1.0
+"""Seconds between two moves of the durable marks."""
+
+RETRY_S = (0.05, 1.0)
+"""Seconds before a failed commit is tried again: the first pause, and the longest."""
+
+Then = Callable[[Accept], None]
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What takes part in a commit. All are called on the event loop and must not raise."""
+
+    prepare: Callable[[Facts, int], None]
+    """Right before it: may add facts. Called again, with more facts, if the commit fails."""
+    spill: Callable[[Facts, int], None]
+    """Right before it, about once a second: moves the durable marks."""
+    committed: Callable[[], None]
+    """Right after it, when its requests have their answers."""
+    refused: Callable[[], None]
+    """It failed; its facts are in the next one, its requests are not."""
+
+
+class Gatherer:
+    """The one place from which facts are recorded: implements the ports `Gathering` and `Intake`.
+
+    One commit at a time. When it fails, its requests are refused as unavailable and all other facts stay for the
+    next try: an operator's answer or a callback's result is never lost to a full disk.
+    """
+
+    def __init__(self, store: Store, sequence: IdSequence, ids: Ids, clock: Clock, journal: Journal) -> None:
+        self._store = store
+        self._sequence = sequence
+        self._ids = ids
+        self._clock = clock
+        self._journal = journal
+        self._facts = Facts()
+        self._thens: list[tuple[Accept, Then]] = []
+        self._waiting = 0
+        self._open = True
+        self._work = asyncio.Event()
+        self._stir = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._hooks: Hooks | None = None
+        self._rate = 0.0
+        self._last_start = 0.0
+        self._last_spill = 0.0
+        self._last_tally = 0.0
+        self._woken = False
+        self.healthy = True
+        """Whether the last commit worked."""
+
+    def attach(self, hooks: Hooks) -> None:
+        """Must be called before `run`."""
+        self._hooks = hooks
+
+    # --- the ports
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    def wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._work.set()
+
+    def stir(self) -> None:
+        self._stir.set()
+
+    def accept(self, accept: Accept, then: Then) -> bool:
+        count = len(accept.messages)
+        if not self._open or self._waiting + count > WAITING_MESSAGES:
+            return False
+        self._waiting += count
+        self._facts.accepts.append(accept)
+        self._thens.append((accept, then))
+        self.wake()
+        return True
+
+    # --- life
+
+    async def stirred(self, seconds: float) -> None:
+        """Waits until there is something to look up or to claim, or for so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stir.wait()
+        except TimeoutError:
+            pass
+        self._stir.clear()
+
+    def shut(self) -> None:
+        """Takes no more requests; those that wait are still answered."""
+        self._open = False
+
+    async def flushed(self) -> None:
+        """Waits until nothing waits for a commit."""
+        while self._woken or not self._idle.is_set():
+            self.wake()
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def run(self) -> None:
+        """Commits until cancelled."""
+        hooks = self._hooks
+        assert hooks is not None
+        pause = RETRY_S[0]
+        while True:
+            self._idle.set()
+            await self._work.wait()
+            self._idle.clear()
+            await self._gap()
+            facts, thens = self._take(hooks)
+            try:
+                if facts:
+                    await self._store.record(facts)
+            except Unavailable as problem:
+                self._fail(hooks, facts, thens, problem)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, RETRY_S[1])
+                self.wake()
+                continue
+            if not self.healthy:
+                self._journal.say("info", "store.recovered")
+                self.healthy = True
+            pause = RETRY_S[0]
+            self._answer(thens)
+            hooks.committed()
+            self._tally(facts)
+
+    # --- one commit
+
+    async def _gap(self) -> None:
+        now = self._clock.monotonic()
+        gap = GAP_S * min(1.0, self._rate / BUSY_FACTS_PER_S) - (now - self._last_start)
+        if gap >= SHORTEST_GAP_S:
+            await asyncio.sleep(gap)
+        self._last_start = self._clock.monotonic()
+
+    def _take(self, hooks: Hooks) -> tuple[Facts, list[tuple[Accept, Then]]]:
+        self._woken = False
+        self._work.clear()
+        now = self._clock.now()
+        facts = self._facts
+        for accept in facts.accepts:
+            self._name(accept, now)
+        hooks.prepare(facts, now)
+        start = self._last_start
+        if start - self._last_spill >= SPILL_S:
+            self._last_spill = start
+            hooks.spill(facts, now)
+        thens = self._thens
+        self._facts = Facts()
+        self._thens = []
+        return facts, thens
+
+    def _name(self, accept: Accept, now: int) -> None:
+        """Gives the keys: the batch's own first, if it is one, then those of its messages."""
+        next_key, tail = self._sequence.next, self._ids.tail
+        if accept.batch:
+            accept.key, accept.tail = next_key(now), tail()
+        for message in accept.messages:
+            message.key, message.tail = next_key(now), tail()
+            message.batch = accept.key if accept.batch else 0
+        if not accept.batch:
+            accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
+
+    def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
+        for accept, then in thens:
+            self._waiting -= len(accept.messages)
+            try:
+                then(accept)
+            except Exception as problem:  # noqa: BLE001 - one customer's answer must not stop the others'
+                self._journal.say("error", "answer.failed", problem=repr(problem))
+
+    def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
+        if self.healthy:
+            self._journal.say("error", "store.unavailable", problem=str(problem))
+            self.healthy = False
+        for accept in facts.accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        facts.accepts = []
+        hooks.refused()
+        # What is gathered meanwhile comes after what could not be written.
+        newer = self._facts
+        for each in fields(Facts):
+            if each.name == "marks":
+                facts.marks.update(newer.marks)
+            else:
+                getattr(facts, each.name).extend(getattr(newer, each.name))
+        self._facts = facts
+        self._answer(thens)
+
+    def _tally(self, facts: Facts) -> None:
+        """Counts what was committed, and how fast it comes."""
+        count = self._journal.count
+        messages = 0
+        if facts.accepts:
+            for accept in facts.accepts:
+                if accept.verdict is Verdict.ACCEPTED:
+                    messages += len(accept.messages)
+            if messages:
+                count("messages_accepted", messages)
+        if facts.submissions:
+            count("parts_answered", len(facts.submissions))
+        if facts.attempts:
+            count("parts_deferred", len(facts.attempts))
+        if facts.finals:
+            count("messages_final", len(facts.finals))
+        if facts.callbacks:
+            count("callbacks_done", len(facts.callbacks))
+        if facts.callback_retries:
+            count("callbacks_deferred", len(facts.callback_retries))
+        if facts.early:
+            count("receipts_unmatched", len(facts.early))
+        now = self._clock.monotonic()
+        span = max(now - self._last_tally, 1e-6)
+        self._last_tally = now
+        events = (
+            len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
+        )
+        weight = 1.0 - exp(-span / AVERAGE_S)
+        self._rate += weight * (events / span - self._rate)
