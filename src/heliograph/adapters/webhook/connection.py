@@ -1,0 +1,199 @@
+"""One keep-alive connection to a receiver: one request at a time, its answer parsed as far as is needed.
+
+An answer's verdict is its status. It stands as soon as the head is complete; the body is read to its end only to
+use the connection again, and no further than the limits allow.
+"""
+
+import asyncio
+from typing import Protocol, cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from heliograph.adapters.webhook.settings import Limits
+from heliograph.app.ports import Job
+
+SWITCHING_PROTOCOLS = 101
+
+
+class Owner(Protocol):
+    """Who a connection belongs to."""
+
+    def opened(self, connection: "Connection") -> None: ...
+
+    def answered(self, job: Job, code: int) -> None:
+        """The job has its answer; the connection is not free yet."""
+
+    def failed(self, job: Job, problem: str) -> None:
+        """The job got no answer."""
+
+    def again(self, job: Job, path: str, started: float) -> None:
+        """The receiver had closed the connection before it could read the job: it goes out on a fresh one."""
+
+    def released(self, connection: "Connection") -> None:
+        """The answer has been read to its end: the connection may be used again."""
+
+    def lost(self, connection: "Connection") -> None:
+        """The connection is gone; its job, if it had one, has been spoken of before."""
+
+
+class Connection(asyncio.Protocol):
+    """`deadline` (of the loop's clock) is when the connection is cut: an answer's, or that of idleness."""
+
+    __slots__ = (
+        "_complete",
+        "_fresh",
+        "_interim",
+        "_job",
+        "_keep",
+        "_octets",
+        "_owner",
+        "_parser",
+        "_path",
+        "_problem",
+        "_surplus",
+        "_transport",
+        "deadline",
+        "limits",
+        "started",
+    )
+
+    def __init__(self, owner: Owner, limits: Limits, started: float) -> None:
+        """`started` is when it began to be opened."""
+        self._owner = owner
+        self.limits = limits
+        self.started = started
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._job: Job | None = None
+        self._path = ""
+        self._octets = 0
+        self._fresh = True
+        self._interim = False
+        self._complete = False
+        self._surplus = False
+        self._keep = False
+        self._problem = ""
+        self.deadline = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job is out for which there is no answer yet."""
+        return self._job is not None
+
+    def send(self, job: Job, path: str, octets: bytes, started: float) -> None:
+        """Sends a request; its time runs from `started`."""
+        self._job = job
+        self._path = path
+        self.started = started
+        self._octets = 0
+        self.deadline = started + self.limits.try_seconds
+        self._transport.write(octets)
+
+    def rest(self, deadline: float) -> None:
+        """Nothing to do for the moment. The receiver may close a resting connection whenever it likes."""
+        self._fresh = False
+        self.deadline = deadline
+
+    def close(self, problem: str) -> None:
+        """Gives up the connection; its job, if it has one, fails with this problem."""
+        self._problem = problem
+        self._transport.abort()
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        self.close(f"no answer within {self.limits.try_seconds:g} s")
+
+    # --- from the loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._owner.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        parser = self._parser
+        if parser is None:
+            return
+        self._octets += len(data)
+        try:
+            if self._octets > self.limits.head_octets:
+                self._feed_long(parser, data)
+            else:
+                parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            self._problem = "its answer is not HTTP"
+            self._keep = False
+            self._complete = True
+        if self._complete:
+            self._complete = False
+            if self._keep and not self._surplus:
+                self._fresh = False
+                self.deadline = self.started + self.limits.idle_seconds
+                self._owner.released(self)
+            else:
+                self._transport.abort()
+        elif self._surplus:
+            self._transport.abort()
+        elif self._job is None:
+            self._hurry()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        self._parser = None
+        job = self._job
+        if job is not None:
+            self._job = None
+            if not self._fresh and not self._octets and not self._problem:
+                self._owner.again(job, self._path, self.started)
+            else:
+                self._owner.failed(job, self._problem or "it closed the connection without an answer")
+        self._owner.lost(self)
+
+    # --- from the parser
+
+    def on_message_begin(self) -> None:
+        if self._job is None:
+            # More than was asked for: whose answer would that be?
+            self._surplus = True
+
+    def on_headers_complete(self) -> None:
+        job = self._job
+        parser = self._parser
+        if job is None or parser is None:
+            return
+        code = parser.get_status_code()
+        if 100 <= code < 200 and code != SWITCHING_PROTOCOLS:
+            self._interim = True
+            return
+        self._job = None
+        if 200 <= code < 1000:
+            self._owner.answered(job, code)
+        else:
+            self._owner.failed(job, f"HTTP {code} is no answer to a POST")
+
+    def on_message_complete(self) -> None:
+        if self._interim:
+            self._interim = False
+            return
+        parser = self._parser
+        self._keep = parser is not None and parser.should_keep_alive()
+        self._complete = True
+
+    # --- inside
+
+    def _feed_long(self, parser: HttpResponseParser, data: bytes) -> None:
+        """Feeds what comes beyond the limit of a head: fine as a body up to its own limit, else the end."""
+        if self.busy:
+            head = data[: len(data) - (self._octets - self.limits.head_octets)]
+            parser.feed_data(head)
+            if self._job is not None:
+                self._problem = "the head of its answer is too long"
+                self._surplus = True
+                return
+            data = data[len(head) :]
+        if self._octets > self.limits.head_octets + self.limits.body_octets:
+            self._surplus = True
+        elif not self._surplus:
+            parser.feed_data(data)
+
+    def _hurry(self) -> None:
+        """The verdict is known; the rest of the answer gets only a little more time."""
+        soon = asyncio.get_running_loop().time() + self.limits.rest_seconds
+        self.deadline = min(self.deadline, soon)

@@ -1,0 +1,135 @@
+"""Opening a connection: look the name up, check every address, connect to exactly the checked one, check it again."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any
+
+from heliograph.adapters.webhook.guard import Address as IPAddress
+from heliograph.adapters.webhook.guard import AddressGuard
+from heliograph.adapters.webhook.names import Names
+from heliograph.adapters.webhook.request import Address
+from heliograph.adapters.webhook.settings import Settings
+
+TRIED_ADDRESSES = 4
+"""Of one name, in the system's order."""
+
+OWN_FAULT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
+"""Errors that say nothing about the receiver."""
+
+
+class Refused(Exception):
+    """The guard says no; the text is the reason."""
+
+
+class NameUnknown(Exception):
+    """The name could not be turned into an address."""
+
+
+class Dialer:
+    """Opens connections that are safe to use."""
+
+    def __init__(self, settings: Settings, guard: AddressGuard, names: Names) -> None:
+        self._settings = settings
+        self._guard = guard
+        self._names = names
+        self._tls: asyncio.Task[ssl.SSLContext] | None = None
+
+    async def dial(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
+        """Connects, `factory` making the protocol; TLS is verified before the protocol hears of it.
+
+        Raises Refused, NameUnknown, TimeoutError or OSError (ssl.SSLError is one).
+        """
+        async with asyncio.timeout(self._settings.limits.connect_seconds):
+            context = await self._context() if address.secure else None
+            targets = await self._targets(address.host)
+            for left in range(len(targets), 1, -1):
+                # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
+                with contextlib.suppress(OSError):
+                    async with asyncio.timeout(self._settings.limits.connect_seconds / left / 2):
+                        return await self._connect(targets[-left], address, context, factory)
+            return await self._connect(targets[-1], address, context, factory)
+
+    async def _targets(self, host: str) -> list[IPAddress]:
+        try:
+            found = await self._names.addresses(host)
+        except OSError:
+            raise NameUnknown from None
+        for target in found:
+            # One address inside is enough to refuse all: nobody's public receiver has one.
+            reason = self._guard.refusal(target)
+            if reason is not None:
+                raise Refused(reason)
+        return found[:TRIED_ADDRESSES]
+
+    async def _connect(
+        self,
+        target: IPAddress,
+        address: Address,
+        context: ssl.SSLContext | None,
+        factory: Callable[[], asyncio.Protocol],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        family = socket.AF_INET if target.version == 4 else socket.AF_INET6
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(sock, (str(target), address.port))
+            self.confirm(sock.getpeername())
+            name = address.host if context is not None else None
+            await loop.create_connection(factory, sock=sock, ssl=context, server_hostname=name)
+        except BaseException:
+            sock.close()
+            raise
+
+    def confirm(self, peer: tuple[Any, ...]) -> None:
+        """Checks the address that a socket is really connected to. Raises Refused."""
+        reason = self._guard.refusal(ip_address(peer[0]))
+        if reason is not None:
+            raise Refused(reason)
+
+    async def _context(self) -> ssl.SSLContext:
+        # Reading the system's authorities takes tens of milliseconds: once, in a thread.
+        if self._tls is None or (self._tls.done() and self._tls.exception() is not None):
+            self._tls = asyncio.ensure_future(asyncio.to_thread(make_context, self._settings.ca_file))
+        return await asyncio.shield(self._tls)
+
+
+def make_context(ca_file: str | None) -> ssl.SSLContext:
+    """Certificates and host names are verified. Raises OSError for a file of authorities that cannot be read."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    return context
+
+
+def is_own_fault(error: Exception) -> bool:
+    """Whether it is the gateway that could not connect, whoever the receiver."""
+    return isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_FAULT
+
+
+def explain(error: BaseException) -> str:
+    """What went wrong while connecting, for the customer: no address of ours, no inner detail."""
+    match error:
+        case Refused():
+            return f"its address is refused: {error}"
+        case NameUnknown():
+            return "its name has no address"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted: {error.verify_message}"
+        case ssl.SSLError():
+            return "TLS failed"
+        case TimeoutError():
+            return "no connection in time"
+        case ConnectionRefusedError():
+            return "connection refused"
+        case ConnectionError():
+            return "the connection was closed while it was being set up"
+        case _:
+            return "it cannot be reached"

@@ -1,0 +1,192 @@
+"""Which addresses a callback may go to: never into the gateway's own networks, unless the operator allows it.
+
+The tables follow the IANA special-purpose registries (RFC 6890 and its updates). They are written out here since
+those of the standard library differ between versions of Python.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+METADATA = frozenset(
+    ip_address(text)
+    for text in (
+        "169.254.169.254",  # most clouds
+        "169.254.170.2",  # container credentials
+        "168.63.129.16",  # a public address, yet the host's own agent
+        "100.100.100.200",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
+)
+
+REFUSED_V4 = tuple(
+    (IPv4Network(network), reason)
+    for network, reason in (
+        ("0.0.0.0/32", "unspecified"),
+        ("0.0.0.0/8", "reserved"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared (carrier-grade NAT)"),
+        ("127.0.0.0/8", "loopback"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "reserved for documentation"),
+        ("192.88.99.0/24", "reserved"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "reserved for benchmarks"),
+        ("198.51.100.0/24", "reserved for documentation"),
+        ("203.0.113.0/24", "reserved for documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("255.255.255.255/32", "broadcast"),
+        ("240.0.0.0/4", "reserved"),
+    )
+)
+
+REFUSED_V6 = tuple(
+    (IPv6Network(network), reason)
+    for network, reason in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "private"),
+        ("ff00::/8", "multicast"),
+        ("64:ff9b:1::/48", "private"),
+        ("2001:db8::/32", "reserved for documentation"),
+        ("3fff::/20", "reserved for documentation"),
+        ("2001::/23", "reserved"),
+    )
+)
+
+GLOBAL_V6 = IPv6Network("2000::/3")
+"""The only part of the IPv6 space that is assigned to hosts of the public internet."""
+COMPATIBLE = IPv6Network("::/96")
+NAT64 = IPv6Network("64:ff9b::/96")
+TEREDO = IPv6Network("2001::/32")
+
+LOCAL_NAMES = frozenset(
+    ("localhost", "localhost.localdomain", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback")
+)
+LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
+
+
+class AddressGuard:
+    """Says no to addresses that are not on the public internet; `allowed` networks are let through all the same."""
+
+    def __init__(self, allowed: Sequence[Network | str] = ()) -> None:
+        self._allowed = tuple(ip_network(network) for network in allowed)
+
+    def refusal(self, address: Address) -> str | None:
+        """Why this address may not be called, in a word or two for people; None if it may."""
+        if any(address in network for network in self._allowed):
+            return None
+        if address in METADATA:
+            return "cloud metadata"
+        if isinstance(address, IPv4Address):
+            return next((reason for network, reason in REFUSED_V4 if address in network), None)
+        return self._refusal_v6(address)
+
+    def _refusal_v6(self, address: IPv6Address) -> str | None:
+        if address.scope_id is not None:
+            return "link-local"
+        if address.ipv4_mapped is not None:
+            return self.refusal(address.ipv4_mapped)
+        if address not in TEREDO:
+            reason = next((reason for network, reason in REFUSED_V6 if address in network), None)
+            if reason is not None:
+                return reason
+        if address in COMPATIBLE:
+            return self.refusal(IPv4Address(int(address))) or "reserved"
+        for inner in _carried(address):
+            reason = self.refusal(inner)
+            if reason is not None:
+                return f"leads to {inner}: {reason}"
+        if address in GLOBAL_V6 or address in NAT64:
+            return None
+        return "reserved"
+
+    def forbidden_host(self, host: str) -> str | None:
+        """Why a URL's host can be told to be forbidden without asking the DNS; None if it cannot.
+
+        Takes every spelling that a resolver would read as an address: `2130706433`, `0x7f.1`, `0177.0.0.1`,
+        `[::1]`, full-width digits. Names get their real check at each connection.
+        """
+        name = plain_host(host)
+        if name is None:
+            return "not a valid host"
+        try:
+            address = literal_address(name)
+        except ValueError:
+            return "not a valid address"
+        if address is not None:
+            return self.refusal(address)
+        if (name in LOCAL_NAMES or name.endswith(".localhost")) and all(map(self.refusal, LOOPBACK)):
+            return "loopback"
+        return None
+
+
+def _carried(address: IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that a transition address leads to: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052)."""
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if address.teredo is not None:
+        return address.teredo
+    if address in NAT64:
+        return (IPv4Address(int(address) & 0xFFFF_FFFF),)
+    return ()
+
+
+def plain_host(host: str) -> str | None:
+    """The host of a URL in the form that is looked up: compatibility characters folded, lower case, no brackets or
+    trailing dot, A-labels; None if it is not one.
+    """
+    name = unicodedata.normalize("NFKC", host).lower()
+    if name.startswith("[") and name.endswith("]"):
+        return name[1:-1]
+    name = name.removesuffix(".")
+    if not name.isascii():
+        try:
+            name = name.encode("idna").decode("ascii")
+        except UnicodeError:
+            return None
+    allowed = name.replace("-", "").replace("_", "").replace(".", "").replace(":", "").isalnum()
+    return name if allowed and len(name) <= 253 and ".." not in name else None
+
+
+def literal_address(name: str) -> Address | None:
+    """The address that this host spells, None if it is a name. A host that ends in a number is never a name.
+
+    Raises ValueError where it looks like an address and is none.
+    """
+    if ":" in name:
+        return IPv6Address(name)
+    parts = name.split(".")
+    if not _is_number(parts[-1]):
+        return None
+    if len(parts) > 4:
+        raise ValueError(name)
+    *leading, last = [_number(part) for part in parts]
+    if any(value > 255 for value in leading) or last >= 256 ** (4 - len(leading)):
+        raise ValueError(name)
+    total = last
+    for position, value in enumerate(leading):
+        total += value << 8 * (3 - position)
+    return IPv4Address(total)
+
+
+def _is_number(part: str) -> bool:
+    return part.isdigit() or (part.startswith("0x") and all(c in "0123456789abcdef" for c in part[2:]))
+
+
+def _number(part: str) -> int:
+    """One part of an IPv4 address as `inet_aton` reads it: hexadecimal after 0x, octal after 0, else decimal."""
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    if len(part) > 1 and part.startswith("0"):
+        return int(part, 8)
+    return int(part)

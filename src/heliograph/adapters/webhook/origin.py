@@ -1,0 +1,292 @@
+"""One origin (scheme, host, port): its connections, the line of jobs before them, and what is known of its health.
+
+Everything here happens on the loop, without a task, a future or a timer a job: a job is written to an idle
+connection at once, or stands in line until a connection is free. Only opening a connection is a task.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from heliograph.adapters.webhook.connection import Connection
+from heliograph.adapters.webhook.dial import Dialer, NameUnknown, Refused, explain, is_own_fault
+from heliograph.adapters.webhook.request import Address, request, standing_lines
+from heliograph.adapters.webhook.settings import Limits
+from heliograph.app.ports import Job, Sent
+
+UNWELL = frozenset((429, 502, 503, 504))
+"""Answers that say something of the whole origin, not of one URL on it."""
+
+RETRY_CONNECT_SECONDS = 1.0
+"""After a connection failed while others stand: the receiver has as many as it wants."""
+
+
+class Shared:
+    """What all origins have in common: the limits, how much of them is used, and the way out for results."""
+
+    def __init__(self, limits: Limits, dialer: Dialer, deliver: Callable[[Sent], None]) -> None:
+        self.limits = limits
+        self.dialer = dialer
+        self.deliver = deliver
+        self.connections = 0
+        """Open or being opened."""
+        self.waiting = 0
+        self.starved: dict[Origin, None] = {}
+        """Origins that would open a connection if there were room, in the order they asked."""
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def connection_share(self) -> int:
+        """How many connections one origin may have: less, the less is free, so that newcomers find some."""
+        limits = self.limits
+        free = limits.connections - self.connections
+        return min(limits.connections_per_origin, (free + 3) // 4)
+
+    def waiting_share(self) -> int:
+        """How many jobs of one origin may wait."""
+        limits = self.limits
+        return min(limits.waiting_per_origin, (limits.waiting - self.waiting + 1) // 2)
+
+    @property
+    def crowded(self) -> bool:
+        return self.connections * 4 > self.limits.connections * 3
+
+    def feed_starved(self) -> None:
+        """There is room again."""
+        while self.starved and self.connections < self.limits.connections:
+            origin = next(iter(self.starved))
+            del self.starved[origin]
+            before = self.connections
+            origin.pump()
+            if self.connections == before:
+                break
+
+
+class Origin:
+    """A receiver's host, shared by all accounts that have callbacks there."""
+
+    __slots__ = (
+        "_again",
+        "_connecting",
+        "_failures",
+        "_held_until",
+        "_idle",
+        "_open",
+        "_pause",
+        "_probe",
+        "_shared",
+        "_shut_until",
+        "_standing",
+        "_waiting",
+        "address",
+        "used",
+    )
+
+    def __init__(self, address: Address, shared: Shared) -> None:
+        self.address = address
+        self._shared = shared
+        self._standing = standing_lines(address)
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        self._connecting = 0
+        self._waiting: deque[tuple[Job, str, float]] = deque()
+        self._again: deque[tuple[Job, str, float]] = deque()
+        self._failures = 0
+        self._shut_until = 0.0
+        self._pause = shared.limits.breaker_seconds
+        self._probe: int | None = None
+        self._held_until = 0.0
+        self.used = 0.0
+
+    @property
+    def unused(self) -> bool:
+        """Nothing would be lost by forgetting it, but what is known of its health."""
+        return not (self._open or self._connecting or self._waiting or self._again)
+
+    # --- jobs in
+
+    def offer(self, job: Job, path: str, now: float) -> None:
+        """Sends the job, puts it in line, or gives it back as busy."""
+        self.used = now
+        if self._shut_until and not self._may_probe(job, now):
+            self._shared.deliver(Sent(job.key, 0, "it failed too often and is left alone for a while", busy=True))
+        elif self._idle:
+            connection = self._idle.pop()
+            connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
+        elif len(self._waiting) >= self._shared.waiting_share():
+            if self._probe == job.key:
+                self._probe = None
+            self._shared.deliver(Sent(job.key, 0, "too many wait for it already", busy=True))
+        else:
+            self._waiting.append((job, path, now))
+            self._shared.waiting += 1
+            self.pump()
+
+    def pump(self) -> None:
+        """Opens as many connections as there are jobs in line, if there is room for them."""
+        shared = self._shared
+        while len(self._waiting) + len(self._again) > self._connecting:
+            if self._open and self._held_until and self._held_until > asyncio.get_running_loop().time():
+                return
+            if len(self._open) + self._connecting >= shared.connection_share():
+                if shared.connections >= shared.limits.connections or not (self._open or self._connecting):
+                    shared.starved[self] = None
+                return
+            self._connecting += 1
+            shared.connections += 1
+            task = asyncio.get_running_loop().create_task(self._connect())
+            shared.tasks.add(task)
+            task.add_done_callback(shared.tasks.discard)
+
+    async def _connect(self) -> None:
+        started = asyncio.get_running_loop().time()
+        shared = self._shared
+        problem: Exception | None = None
+        try:
+            await shared.dialer.dial(self.address, lambda: Connection(self, shared.limits, started))
+        except (OSError, Refused, NameUnknown) as error:
+            problem = error
+        finally:
+            self._connecting -= 1
+            shared.connections -= 1
+        if problem is not None:
+            self._not_connected(problem)
+        self.pump()
+        shared.feed_starved()
+
+    def _not_connected(self, error: Exception) -> None:
+        if is_own_fault(error):
+            self._give_back_line("the gateway has no connection left")
+            return
+        problem = explain(error)
+        if isinstance(error, Refused | NameUnknown):
+            # The same answer for everybody in line; nobody else was asked, so that asking again is cheap.
+            while self._again or self._waiting:
+                self.failed(self._next_in_line()[0], problem)
+        elif self._open and not self._again:
+            self._held_until = asyncio.get_running_loop().time() + RETRY_CONNECT_SECONDS
+        elif self._again or self._waiting:
+            self.failed(self._next_in_line()[0], problem)
+
+    def _next_in_line(self) -> tuple[Job, str, float]:
+        if self._again:
+            return self._again.popleft()
+        self._shared.waiting -= 1
+        return self._waiting.popleft()
+
+    # --- from the connections
+
+    def opened(self, connection: Connection) -> None:
+        """A fresh connection takes the first job in line; opening it has used some of that job's time."""
+        self._open.add(connection)
+        self._shared.connections += 1
+        if self._again or self._waiting:
+            second = bool(self._again)
+            job, path, since = self._next_in_line()
+            started = since if second else max(since, connection.started)
+            connection.send(job, path, request(job, path, self._standing, int(time.time())), started)
+        else:
+            connection.rest(asyncio.get_running_loop().time() + self._shared.limits.idle_seconds)
+            self._idle.append(connection)
+
+    def answered(self, job: Job, code: int) -> None:
+        if 200 <= code < 300:
+            if self._failures or self._shut_until:
+                self._well()
+            self._shared.deliver(Sent(job.key, code))
+            return
+        if code in UNWELL:
+            self._unwell(job)
+        elif self._failures or self._shut_until:
+            self._well()
+        self._shared.deliver(Sent(job.key, code, f"HTTP {code}"))
+
+    def failed(self, job: Job, problem: str) -> None:
+        self._unwell(job)
+        self._shared.deliver(Sent(job.key, 0, problem))
+
+    def again(self, job: Job, path: str, started: float) -> None:
+        self._again.append((job, path, started))
+
+    def released(self, connection: Connection) -> None:
+        if not self._waiting:
+            self._idle.append(connection)
+            if self._shared.starved:
+                self._shared.feed_starved()
+        elif self._shared.crowded and len(self._open) > max(1, self._shared.connection_share()):
+            # Others have fewer: this one makes room.
+            connection.close("")
+        else:
+            self._shared.waiting -= 1
+            job, path, _ = self._waiting.popleft()
+            now = asyncio.get_running_loop().time()
+            connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
+
+    def lost(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        self._shared.connections -= 1
+        self.pump()
+        self._shared.feed_starved()
+
+    # --- health
+
+    def _may_probe(self, job: Job, now: float) -> bool:
+        if now < self._shut_until or self._probe is not None:
+            return False
+        self._probe = job.key
+        return True
+
+    def _well(self) -> None:
+        self._failures = 0
+        self._shut_until = 0.0
+        self._probe = None
+        self._pause = self._shared.limits.breaker_seconds
+
+    def _unwell(self, job: Job) -> None:
+        self._failures += 1
+        limits = self._shared.limits
+        if self._shut_until:
+            if self._probe != job.key:
+                return
+        elif self._failures < limits.breaker_failures:
+            return
+        self._probe = None
+        self._shut_until = asyncio.get_running_loop().time() + self._pause
+        self._pause = min(2 * self._pause, limits.breaker_longest_seconds)
+        self._give_back_line("it failed too often and is left alone for a while")
+
+    def _give_back_line(self, problem: str) -> None:
+        """Those in line were not tried, or at least not read."""
+        while self._again or self._waiting:
+            self._give_back(self._next_in_line()[0], problem)
+
+    def _give_back(self, job: Job, problem: str) -> None:
+        if self._probe == job.key:
+            self._probe = None
+        self._shared.deliver(Sent(job.key, 0, problem, busy=True))
+
+    # --- time
+
+    def sweep(self, now: float) -> None:
+        """Cuts what is beyond its deadline; called a few times a second while anything is open or waits."""
+        limits = self._shared.limits
+        early = limits.idle_seconds - limits.crowded_idle_seconds if self._shared.crowded else 0.0
+        for connection in [one for one in self._open if one.deadline <= now]:
+            connection.expire()
+        if early:
+            for connection in [one for one in self._idle if one.deadline - early <= now]:
+                connection.close("")
+        while self._waiting and self._waiting[0][2] + limits.wait_seconds <= now:
+            self._shared.waiting -= 1
+            self._give_back(self._waiting.popleft()[0], "it takes too long for those before")
+        while self._again and self._again[0][2] + limits.try_seconds <= now:
+            self.failed(self._again.popleft()[0], f"no answer within {limits.try_seconds:g} s")
+        self.pump()
+
+    def stop(self) -> None:
+        """The end: whatever is left comes back."""
+        self._give_back_line("the gateway is stopping")
+        for connection in list(self._open):
+            connection.close("the gateway is stopping")

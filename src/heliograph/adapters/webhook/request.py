@@ -1,0 +1,84 @@
+"""From a job to the octets of its request (RFC 9112), and from its URL to the origin that is asked."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from heliograph import __version__
+from heliograph.adapters.webhook.guard import literal_address, plain_host
+from heliograph.app.ports import Job
+from heliograph.domain.signature import sign
+
+PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
+"""A path and query that go into a request line as they are: visible ASCII, no fragment."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+KEPT = "!$%&'()*+,-./:;=?@_~"
+"""Left alone when a path is percent-encoded: what may stand there, and escapes that are there already."""
+
+
+class Address(NamedTuple):
+    """Who is asked: an origin in the sense of RFC 6454."""
+
+    secure: bool
+    host: str
+    port: int
+
+
+def split_plain(url: str) -> tuple[str, str]:
+    """The part before the path, and the path with its query, of an ordinary URL; the path is empty for any other."""
+    cut = url.find("/", 8)
+    if cut < 0:
+        return url, ""
+    path = url[cut:]
+    return url[:cut], path if PLAIN_PATH.fullmatch(path) else ""
+
+
+def parse(url: str) -> tuple[Address, str]:
+    """The origin and the request's path with its query. Raises ValueError with a reason that may be shown."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("the URL cannot be read") from None
+    if parts.scheme not in DEFAULT_PORTS:
+        raise ValueError("the URL is neither http nor https")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("the URL has user information in it")
+    host = plain_host(parts.hostname or "")
+    if not host or port == 0:
+        raise ValueError("the URL has no valid host or port")
+    try:
+        literal = literal_address(host)
+    except ValueError:
+        raise ValueError("the URL's host is not a valid address") from None
+    path = parts.path or "/"
+    if parts.query:
+        path += "?" + parts.query
+    if not PLAIN_PATH.fullmatch(path):
+        path = quote(path, safe=KEPT)
+    name = host if literal is None else str(literal)
+    return Address(parts.scheme == "https", name, port or DEFAULT_PORTS[parts.scheme]), path
+
+
+def standing_lines(address: Address) -> str:
+    """The end of the request line and the headers that are the same for all requests to an origin."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    if address.port != DEFAULT_PORTS["https" if address.secure else "http"]:
+        host = f"{host}:{address.port}"
+    return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Heliograph/{__version__}\r\nAccept: */*\r\nContent-Type: "
+
+
+def request(job: Job, path: str, standing: str, timestamp: int) -> bytes:
+    """Head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
+    body = job.body
+    secrets = job.secrets
+    if len(secrets) == 1:
+        signature = sign(secrets[0], job.webhook_id, timestamp, body)
+    else:
+        signature = " ".join([sign(secret, job.webhook_id, timestamp, body) for secret in secrets])
+    head = (
+        f"POST {path}{standing}{job.content_type}\r\nContent-Length: {len(body)}\r\n"
+        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n\r\n"
+    )
+    return head.encode("ascii") + body
