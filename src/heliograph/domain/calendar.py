@@ -55,9 +55,7 @@ def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
     match = _DATE_TIME(value)
     if match is None:
         if _UNESCAPED_PLUS(value) is not None:
-            raise TimeProblem(
-                f"The time {value!r} has a space before its offset; a + in a URL or form is %2B."
-            )
+            raise TimeProblem(f"The time {value!r} has a space before its offset; a + in a URL or form is %2B.")
         raise TimeProblem(f"The time {value!r} cannot be read; {_FORMS}.")
     year, month, day, *clock, fraction, offset = match.groups()
     hour, minute, second = clock[:3] if clock[0] is not None else clock[3:]

@@ -24,9 +24,7 @@ def decode_content(text: str, rule: Rule) -> str:
         try:
             return unquote_plus(text, errors="strict")
         except UnicodeDecodeError:
-            raise ValueError(
-                "The content, URL-decoded, is not UTF-8; encode its text as UTF-8 first."
-            ) from None
+            raise ValueError("The content, URL-decoded, is not UTF-8; encode its text as UTF-8 first.") from None
     if _URL_ENCODED(text) is None:
         return text
     try:

@@ -50,9 +50,7 @@ CONFLICT = Entry(
     "The message is already sent, cancelled or due; or the reference was used for another request.",
 )
 TOO_LARGE = Entry("10", 413, "The body is too large", "The body is over the limit.")
-MEDIA_TYPE = Entry(
-    "11", 415, "The media type is not supported", "A body that is neither JSON nor form encoded."
-)
+MEDIA_TYPE = Entry("11", 415, "The media type is not supported", "A body that is neither JSON nor form encoded.")
 TOO_EARLY = Entry("12", 429, "Too early", "Too early, or over the account's rate.", retry=True)
 UNAVAILABLE = Entry(
     "13",
@@ -90,9 +88,7 @@ class Fault(Exception):  # noqa: N818 - customers read of faults; an error is th
 
     __slots__ = ("entry", "field", "message", "retry_after")
 
-    def __init__(
-        self, entry: Entry, message: str, field: str | None = None, retry_after: int | None = None
-    ) -> None:
+    def __init__(self, entry: Entry, message: str, field: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(entry, message, field, retry_after)
         self.entry = entry
         self.message = message

@@ -18,9 +18,7 @@ def parse_credits(text: str) -> int:
     match = _CREDITS(text)
     if match is None:
         if _NUMBER(text) is None:
-            raise ValueError(
-                f"{text!r} is not an amount; write plain digits with a point, such as 12 or 0.035"
-            )
+            raise ValueError(f"{text!r} is not an amount; write plain digits with a point, such as 12 or 0.035")
         if len(text.partition(".")[2]) > 6:
             raise ValueError(f"{text} has more than 6 decimals; the smallest amount is 0.000001")
         raise ValueError(f"{text} is too large; an amount has at most 12 digits before the point")

@@ -29,6 +29,7 @@ def test_good_destinations(text: str) -> None:
         (FULLWIDTH, "digits 0 to 9"),
         (ARABIC, "digits 0 to 9"),
         (SUPERSCRIPT, "digits 0 to 9"),
+        ("44" + ARABIC, "digits 0 to 9"),
         ("447700900123\0", "digits 0 to 9"),
         ("07700900123", "begin with 0"),
         ("00447700900123", "begin with 0"),
@@ -69,6 +70,7 @@ def test_numbers_are_senders_where_an_msisdn_is_allowed(text: str) -> None:
         ("abc\n", "neither"),
         ("a_b", "neither"),
         (ARABIC, "neither"),
+        ("44" + ARABIC[:5], "neither"),
         ("²²²", "neither"),
         (FULLWIDTH, "neither"),
     ],
@@ -85,7 +87,7 @@ def test_good_prefixes(text: str) -> None:
     assert prefix_problem(text) is None
 
 
-@pytest.mark.parametrize("text", ["0", "+44", "44 ", "4a", "1234567890123456", "44\n", ARABIC])
+@pytest.mark.parametrize("text", ["0", "+44", "44 ", "4a", "1234567890123456", "44\n", ARABIC, "4" + ARABIC])
 def test_bad_prefixes(text: str) -> None:
     assert prefix_problem(text) is not None
 
