@@ -24,7 +24,7 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
 
 
-class TimeProblem(ValueError):  # noqa: N818 - a customer has it, not the gateway
+class TimeProblem(ValueError):
     """A time that cannot be taken; its text says what is wrong and what to do."""
 
 

@@ -79,7 +79,7 @@ CATALOGUE: tuple[Entry, ...] = (
 )
 
 
-class Fault(Exception):  # noqa: N818 - customers read of faults; an error is the catalogue's entry
+class Fault(Exception):
     """One fault, as it will be answered.
 
     `message` says what is wrong and what to do; `field` names the request field at fault; `retry_after` is in

@@ -86,7 +86,7 @@ TABLE: dict[tuple[State, Trigger], State] = {
 """Every legal step; what is not here is illegal."""
 
 
-class IllegalStep(Exception):  # noqa: N818 - it names what happened, as the table does
+class IllegalStep(Exception):
     """A step that TABLE does not have."""
 
     def __init__(self, state: State, trigger: Trigger) -> None:
