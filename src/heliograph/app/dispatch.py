@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from math import inf
 
 from heliograph.app.facts import Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.lane import SLOW_MESSAGES, Item, Lane
@@ -120,7 +121,7 @@ class Dispatcher:
                 at = lane.pump(monotonic)
                 if at is not None and (again is None or at < again):
                     again = at
-            if lane.paused_until > monotonic and (again is None or lane.paused_until < again):
+            if monotonic < lane.paused_until < inf and (again is None or lane.paused_until < again):
                 again = lane.paused_until
         return again
 
@@ -265,6 +266,11 @@ class Dispatcher:
             lane.more = True
         return lane.more
 
+    async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
+        """Claims due messages of a connector that is no more, and routes them anew."""
+        for queued in await store.claim_queued(lane.connector, SLOW_MESSAGES, self._clock.now(), node):
+            self._reroute_item(lane, Item.of_queue(queued))
+
     async def drop_expired(self, store: Store, node: int, limit: int) -> int:
         """Fails messages whose validity ended in the queue; returns how many."""
         claimed = await store.claim_expired(limit, self._clock.now(), node)
@@ -328,8 +334,9 @@ class Dispatcher:
         self.gathering.stir()
 
     def park(self, facts: Facts) -> None:
-        """Before a planned end: everything that is not with the operator gets its row, as not attempted."""
+        """Before a planned end: everything that is not with the operator gets its row; nothing more is sent."""
         for lane in self.lanes.values():
+            lane.paused_until = inf
             for item in lane.empty():
                 facts.queueings.append(self._queueing(item, lane.connector, held=False))
 

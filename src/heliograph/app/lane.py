@@ -73,9 +73,8 @@ class Lane:
 
     __slots__ = (
         "_bucket", "_committing", "_gathered", "_references", "_turn", "carrier", "connector", "fast", "flying",
-        "front", "header_octets", "in_flight", "incoming", "mark", "marked", "more", "overflow", "paused_until", "per_account",
-        "queued_count",
-        "ready", "slow",
+        "front", "header_octets", "in_flight", "incoming", "mark", "marked", "more", "overflow", "paused_until",
+        "per_account", "queued_count", "ready", "slow",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, header_octets: int = HEADER_OCTETS, mark: int = 0) -> None:

@@ -19,6 +19,9 @@ from heliograph.domain.retry import next_pause
 IN_THE_AIR = 10_000
 """Callbacks that are with the sender at once; what comes beyond waits in its rows."""
 
+CLAIM = 1_000
+"""Callbacks that are claimed from their rows at once."""
+
 KEEP_MS = 30_000
 """A callback of a message older than this has a row from the start. Milliseconds."""
 
@@ -139,18 +142,17 @@ class Notifier:
 
     # --- from the rows
 
-    async def take_up(self, store: Store, node: int) -> int | None:
-        """Claims what is due and sends it; returns when to look again: a time in ms, or None if nothing is owed."""
-        room = self.room
-        now = self._clock.now()
-        if room == 0:
-            return now + 1_000
-        claimed = await store.claim_callbacks(min(room, 1_000), now, node)
+    async def next_due(self, store: Store) -> int | None:
+        """When there is something to take up: a time in ms, or None. While the air is full, a second from now."""
+        return self._clock.now() + 1_000 if self.room == 0 else await store.next_callback_due()
+
+    async def take_up(self, store: Store, node: int) -> None:
+        """Claims callbacks that are due and sends them."""
+        claimed = await store.claim_callbacks(min(self.room, CLAIM), self._clock.now(), node)
         for owed in claimed:
             if self._receivers.known(owed.message.account) is None:
                 await self._receivers.learn(owed.message.account)
         self.resume(claimed, rowed=True)
-        return await store.next_callback_due()
 
     def resume(self, claimed: list[Owed], rowed: bool) -> None:
         """Sends callbacks that the rows say are owed."""

@@ -1,0 +1,378 @@
+"""The engine: the gateway's core as it lives in one process, from recovery to drain."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heliograph.app.accounts import Connector, LinkState
+from heliograph.app.directory import Directory
+from heliograph.app.dispatch import Dispatcher, LaneEvents
+from heliograph.app.facts import Facts, Final, Message
+from heliograph.app.lane import Lane
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.notify import Notifier
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Sender, Store, Unavailable
+from heliograph.app.receivers import KnownReceivers
+from heliograph.app.report import Reporter
+from heliograph.domain.ids import IdSequence
+from heliograph.runtime.gather import Gatherer, Hooks
+
+TICK_S = 0.25
+"""Seconds between two looks at the queue when nothing says that there is work."""
+
+HOUSEKEEPING_S = 1.0
+"""Seconds between two rounds of housekeeping."""
+
+SWEEP_ROUNDS = 5
+"""Rounds of housekeeping between two searches for messages whose validity is over."""
+
+OVERDUE_ROUNDS = 30
+"""Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
+
+STATE_ROUNDS = 3
+"""Rounds between two reports of the links' states for people."""
+
+BATCH = 500
+"""Rows that housekeeping takes at once."""
+
+ORPHAN_DAYS = 7
+"""Days that receipts which matched nothing are kept."""
+
+CALLBACKS_END_S = 5.0
+"""Seconds that a graceful stop waits for callbacks in the air; the rest are tried again at the next start."""
+
+LANDING_S = 0.02
+"""Seconds between two looks at the callbacks in the air, at the end."""
+
+HOUR_MS = 3_600_000
+
+MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
+
+
+@dataclass(slots=True)
+class Deadlines:
+    """How long messages, receipts and callbacks are waited for, in hours."""
+
+    validity: float
+    receipt_grace: float
+    callback_retry: float
+
+
+@dataclass(slots=True)
+class World:
+    """Everything outside the core that the engine needs."""
+
+    store: Store
+    directory: Directory
+    sender: Sender
+    make_carrier: MakeCarrier
+    ids: Ids
+    clock: Clock
+    journal: Journal
+    jitter: Callable[[], float]
+    encode_json: Callable[[dict[str, str]], bytes]
+    encode_state: Callable[[dict[str, Any]], str]
+
+
+class Engine:
+    """Owns the tasks of one process: commits, the queue's feeder, housekeeping. `fallbacks` are connectors that are
+    not in the store, such as the simulated operator of a development run."""
+
+    def __init__(
+        self,
+        world: World,
+        deadlines: Deadlines,
+        *,
+        worker: int = 0,
+        node: int,
+        fallbacks: tuple[Connector, ...] = (),
+    ) -> None:
+        self._world = world
+        self._deadlines = deadlines
+        self._worker = worker
+        self._node = node
+        self._fallbacks = fallbacks
+        self._carriers: dict[int, tuple[Connector, Carrier]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._pump_timer: asyncio.TimerHandle | None = None
+        self._receivers = KnownReceivers(world.store)
+        self._round = 0
+        self.failed = asyncio.Event()
+        """Set when a task has died: the process should end and be started again."""
+
+    # --- life
+
+    async def start(self) -> None:
+        """Recovers what was in the air, and takes it up. Raises Unavailable."""
+        world = self._world
+        await world.directory.refresh()
+        recovery = await world.store.recover(self._worker, self._node)
+        self.gatherer = gatherer = Gatherer(
+            world.store, IdSequence(self._worker, recovery.last_key), world.ids, world.clock, world.journal
+        )
+        marks = recovery.marks
+        self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0))
+        self.notifier = Notifier(
+            gatherer,
+            world.clock,
+            world.sender,
+            self._receivers,
+            world.jitter,
+            mark=marks.get(CALLBACK, 0),
+            retry_hours=self._deadlines.callback_retry,
+            encode_json=world.encode_json,
+        )
+        self.dispatcher = Dispatcher(gatherer, world.clock, self.reporter, self._finish, world.directory.route)
+        gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
+        for connector in self._live():
+            self.dispatcher.lane(connector).mark = marks.get(attempted(connector), 0)
+        for outstanding in recovery.outstanding:
+            self.reporter.restore(outstanding, rowed=False)
+        for early in recovery.early:
+            self.reporter.restore_early(early)
+        for queued in recovery.unsent:
+            self.dispatcher.resume(queued, row=False)
+        for owed in recovery.owed:
+            if self._receivers.known(owed.message.account) is None:
+                await self._receivers.learn(owed.message.account)
+        self.notifier.resume(recovery.owed, rowed=False)
+        world.journal.say(
+            "info",
+            "recovered",
+            unsent=len(recovery.unsent),
+            awaiting_receipts=len(recovery.outstanding),
+            callbacks_owed=len(recovery.owed),
+        )
+        self._sync_carriers()
+        self._spawn(gatherer.run(), "commit")
+        self._spawn(self._feed(), "feed")
+        self._spawn(self._keep_house(), "housekeeping")
+        gatherer.wake()
+        gatherer.stir()
+
+    async def stop(self, seconds: float) -> None:
+        """Takes nothing more, waits for the operators' answers, commits, unbinds; at most `seconds`."""
+        clock = self._world.clock
+        deadline = clock.monotonic() + seconds
+        gatherer = self.gatherer
+        gatherer.shut()
+        for name in ("feed", "housekeeping"):
+            await self._cancel(name)
+        await self._within(gatherer.flushed(), deadline)
+        self.dispatcher.park(gatherer.facts)
+        drains = [carrier.drain(deadline - 1.0) for _, carrier in self._carriers.values()]
+        await self._within(asyncio.gather(*drains), deadline)
+        self.dispatcher.park(gatherer.facts)
+        gatherer.wake()
+        await self._within(gatherer.flushed(), deadline)
+        await self._within(self._callbacks_landed(), min(deadline, clock.monotonic() + CALLBACKS_END_S))
+        gatherer.wake()
+        await self._within(gatherer.flushed(), deadline)
+        await self._cancel("commit")
+        with suppress(Unavailable):
+            await self._world.store.release(self._node)
+        await self._world.sender.close()
+
+    async def _callbacks_landed(self) -> None:
+        for _ in range(int(CALLBACKS_END_S / LANDING_S)):
+            if not self.notifier.in_the_air:
+                return
+            await asyncio.sleep(LANDING_S)
+
+    # --- around a commit
+
+    def _prepare(self, facts: Facts, now: int) -> None:
+        self.dispatcher.prepare(facts, now)
+        self.reporter.prepare()
+        self.notifier.prepare()
+
+    def _spill(self, facts: Facts, now: int) -> None:
+        facts.marks[DISPATCH] = self.dispatcher.spill(facts, now)
+        self.reporter.spill(facts, now)
+        self.notifier.spill(facts, now)
+
+    def _committed(self) -> None:
+        self.reporter.committed()
+        self.notifier.committed()
+        self.dispatcher.committed()
+        self._pump()
+        if self.dispatcher.hungry:
+            self.gatherer.stir()
+
+    def _pump(self) -> None:
+        """Writes what may go; sees to it that what may not yet goes when its time comes."""
+        if self._pump_timer is not None:
+            self._pump_timer.cancel()
+            self._pump_timer = None
+        again = self.dispatcher.pump()
+        if again is not None:
+            delay = max(0.001, again - self._world.clock.monotonic())
+            self._pump_timer = asyncio.get_running_loop().call_later(delay, self._pump_again)
+
+    def _pump_again(self) -> None:
+        self._pump_timer = None
+        self._pump()
+        self.gatherer.wake()
+
+    def _finish(self, message: Message, final: Final) -> None:
+        if final.owed:
+            self.notifier.owe(message, final)
+
+    # --- the queue's feeder
+
+    async def _feed(self) -> None:
+        """Looks up receipts, claims what is due, sends callbacks that are due."""
+        world = self._world
+        pause = TICK_S
+        while True:
+            await self.gatherer.stirred(pause)
+            try:
+                pause = await self._feed_once()
+            except Unavailable as problem:
+                world.journal.say("warning", "feed.unavailable", problem=str(problem))
+                pause = 1.0
+
+    async def _feed_once(self) -> float:
+        """Returns the seconds until there is something to do again."""
+        store, clock = self._world.store, self._world.clock
+        if self.reporter.has_work:
+            await self.reporter.look_up(store)
+        due = await store.next_due()
+        now = clock.now()
+        next_due = now + int(TICK_S * 1000)
+        live = self._live()
+        for connector, at in due.items():
+            if at > now:
+                next_due = min(next_due, at)
+                continue
+            lane = self.dispatcher.lane(connector)
+            if connector not in live:
+                await self.dispatcher.reclaim(lane, store, self._node)
+                next_due = now
+            elif await self.dispatcher.refill(lane, store, self._node):
+                next_due = now
+        for lane in list(self.dispatcher.lanes.values()):
+            if lane.overflow and lane.connector not in due:
+                await self.dispatcher.refill(lane, store, self._node)
+        callback_due = await self.notifier.next_due(store)
+        if callback_due is not None:
+            if callback_due <= now:
+                await self.notifier.take_up(store, self._node)
+            else:
+                next_due = min(next_due, callback_due)
+        return max(0.0, (next_due - clock.now()) / 1000)
+
+    # --- housekeeping
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_S)
+            try:
+                await self._keep_house_once()
+            except Unavailable as problem:
+                self._world.journal.say("warning", "housekeeping.unavailable", problem=str(problem))
+
+    async def _keep_house_once(self) -> None:
+        world = self._world
+        self._round += 1
+        if await world.directory.refresh():
+            self._receivers.doubt()
+            self._sync_carriers()
+        await self._receivers.refresh()
+        now = world.clock.now()
+        self.dispatcher.reroute(self._live())
+        if self._round % SWEEP_ROUNDS == 0:
+            self.dispatcher.sweep(now)
+            await self.dispatcher.drop_expired(world.store, self._node, BATCH)
+        if self._round % OVERDUE_ROUNDS == 0:
+            wait = (self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS
+            await self.reporter.give_up(world.store, now - int(wait), BATCH)
+            await world.store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH)
+        if self._round % STATE_ROUNDS == 1:
+            await self._report_links(now)
+        if self.reporter.awaited() or self.notifier.in_the_air or self.dispatcher.busy:
+            self.gatherer.wake()
+
+    async def _report_links(self, now: int) -> None:
+        states = [
+            LinkState(connector.id, self._node, self._world.encode_state(carrier.state()), now)
+            for connector, carrier in self._carriers.values()
+            if connector.id > 0
+        ]
+        if states:
+            await self._world.store.save_link_states(states)
+
+    # --- carriers
+
+    def _live(self) -> dict[int, Connector]:
+        """The connectors that there are, by id."""
+        connectors = {connector.id: connector for connector in self._fallbacks}
+        connectors.update((connector.id, connector) for connector in self._world.directory.connectors())
+        return connectors
+
+    def _sync_carriers(self) -> None:
+        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
+        live = self._live()
+        for number, (connector, carrier) in list(self._carriers.items()):
+            wanted = live.get(number)
+            if wanted is None or not wanted.enabled or wanted != connector:
+                if wanted is not None and wanted.enabled and _differs_in_pace_only(wanted, connector):
+                    self._carriers[number] = (wanted, carrier)
+                    continue
+                del self._carriers[number]
+                lane = self.dispatcher.lane(number)
+                lane.carrier = None
+                lane.unready()
+                self._end_carrier(carrier)
+        for number, connector in live.items():
+            lane = self.dispatcher.lane(number)
+            lane.pace(self._world.clock.monotonic(), connector.rate)
+            if connector.enabled and number not in self._carriers:
+                carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
+                self._carriers[number] = (connector, carrier)
+                lane.carrier = carrier
+
+    def _end_carrier(self, carrier: Carrier) -> None:
+        deadline = self._world.clock.monotonic() + 10.0
+        task = asyncio.create_task(carrier.drain(deadline))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def links(self) -> list[tuple[Connector, dict[str, Any]]]:
+        """Each connector with the state of its binds, for people."""
+        return [(connector, carrier.state()) for connector, carrier in self._carriers.values()]
+
+    def lane(self, connector: int) -> Lane:
+        """The connector's lane, for people."""
+        return self.dispatcher.lane(connector)
+
+    # --- tasks
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._world.journal.say("critical", "task.died", task=task.get_name(), problem=repr(problem))
+            self.failed.set()
+
+    async def _cancel(self, name: str) -> None:
+        for task in self._tasks:
+            if task.get_name() == name:
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+
+    async def _within(self, work: Any, deadline: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(work, max(0.1, deadline - self._world.clock.monotonic()))
+
+
+def _differs_in_pace_only(one: Connector, other: Connector) -> bool:
+    """Whether a connector changed in nothing that its binds would notice."""
+    return replace(one, rate=other.rate, name=other.name, enabled=other.enabled) == other
