@@ -1,0 +1,70 @@
+"""Connections to the file, and what their faults mean."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from heliograph.app.ports import Unavailable
+
+CACHE_KIB = 16 * 1024
+"""Pages kept in memory, a connection. There is no memory map: a disk's fault would then be a signal, not an error."""
+
+WAL_LIMIT = 64 * 1024 * 1024
+"""Octets to which the log is cut after a checkpoint."""
+
+STATEMENTS = 512
+"""Prepared statements kept, a connection."""
+
+_OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
+_PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_INTERRUPT})
+
+
+def create_file(path: Path) -> None:
+    """Makes the file, readable by its owner alone (it holds operators' passwords), if it is not there."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as fault:
+        raise Unavailable(f"{path} cannot be opened for writing: {fault.strerror}") from fault
+
+
+def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
+    """Opens the file, which must be there. The connection may be used by the calling thread only."""
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        timeout=busy_ms / 1000,
+        isolation_level=None,
+        cached_statements=STATEMENTS,
+    )
+    try:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        db.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
+        if read_only:
+            db.execute("PRAGMA query_only = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def primary_code(fault: sqlite3.Error) -> int:
+    """The result code without its extension; SQLITE_ERROR if the fault carries none."""
+    code: int = getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def is_outage(fault: BaseException) -> bool:
+    """Whether the file cannot be used for now (locked, full, read-only, unreadable), rather than a row being wrong."""
+    if not isinstance(fault, sqlite3.DatabaseError):
+        return False
+    if isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
+        return False
+    return primary_code(fault) not in _OURS
+
+
+def is_passing(fault: sqlite3.Error) -> bool:
+    """Whether the connection is as good as before, once the cause is gone."""
+    return primary_code(fault) in _PASSING

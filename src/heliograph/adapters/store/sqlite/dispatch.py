@@ -1,0 +1,74 @@
+"""The queue: claims of scheduled, deferred and overflowing messages."""
+
+import sqlite3
+
+from heliograph.adapters.store.sqlite.rows import messages_of
+from heliograph.adapters.store.sqlite.statements import many
+from heliograph.app.facts import Queued
+
+_DUE = """
+SELECT key, attempted FROM queue WHERE node IS NULL AND connector = ? AND due <= ? ORDER BY due, key LIMIT ?
+"""
+_EXPIRED = "SELECT key, attempted FROM queue WHERE node IS NULL AND expires <= ? ORDER BY expires, key LIMIT ?"
+_CLAIM = "UPDATE queue SET node = ? WHERE key IN (SELECT value FROM json_each(?))"
+_BECOME_SENT = "UPDATE message SET state = 1 WHERE state = 0 AND key IN (SELECT value FROM json_each(?))"
+_ANSWERED = "SELECT key, segment, status FROM sent WHERE key IN (SELECT value FROM json_each(?))"
+
+# Each connector is found by a jump in the index, since SQLite would read the whole of it for a GROUP BY.
+_NEXT_DUE = """
+WITH RECURSIVE waiting (connector) AS (
+    SELECT min(connector) FROM queue WHERE node IS NULL
+    UNION ALL
+    SELECT (SELECT min(connector) FROM queue WHERE node IS NULL AND connector > waiting.connector)
+    FROM waiting WHERE waiting.connector IS NOT NULL
+)
+SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND connector = waiting.connector)
+FROM waiting WHERE connector IS NOT NULL
+"""
+
+_RELEASE = "UPDATE queue SET node = NULL WHERE node = ?"
+_RELEASE_CALLBACKS = "UPDATE callback_retry SET node = NULL WHERE node = ?"
+
+
+def claim_queued(db: sqlite3.Connection, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+    return _claim(db, dict(db.execute(_DUE, (connector, now, limit))), node)
+
+
+def claim_expired(db: sqlite3.Connection, limit: int, now: int, node: int) -> list[Queued]:
+    return _claim(db, dict(db.execute(_EXPIRED, (now, limit))), node)
+
+
+def next_due(db: sqlite3.Connection) -> dict[int, int]:
+    return dict(db.execute(_NEXT_DUE))
+
+
+def release(db: sqlite3.Connection, node: int) -> int:
+    return db.execute(_RELEASE, (node,)).rowcount + db.execute(_RELEASE_CALLBACKS, (node,)).rowcount
+
+
+def _claim(db: sqlite3.Connection, attempted: dict[int, int], node: int) -> list[Queued]:
+    if not attempted:
+        return []
+    db.execute(_CLAIM, (node, many(attempted)))
+    db.execute(_BECOME_SENT, (many(attempted),))
+    return queued_of(db, attempted, queued=True)
+
+
+def queued_of(db: sqlite3.Connection, attempted: dict[int, int], *, queued: bool) -> list[Queued]:
+    """The messages of these keys with what was answered already; `attempted` says of each whether it may have been
+    sent."""
+    answered: dict[int, set[int]] = {}
+    taken: dict[int, set[int]] = {}
+    for key, segment, status in db.execute(_ANSWERED, (many(attempted),)):
+        answered.setdefault(key, set()).add(segment)
+        if status == 0:
+            taken.setdefault(key, set()).add(segment)
+    return [
+        Queued(
+            message,
+            bool(attempted[message.key]),
+            frozenset(answered.get(message.key, ())),
+            frozenset(taken.get(message.key, ())),
+        )
+        for message in messages_of(db, attempted, queued=queued)
+    ]

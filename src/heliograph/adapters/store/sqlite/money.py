@@ -1,0 +1,54 @@
+"""Balances and their ledger: every change of one is an entry in the other, in the same transaction."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from heliograph.app.accounts import Entry
+from heliograph.domain.ids import first_key_at
+
+KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
+CHARGE, REFUND, TOP_UP = KINDS
+
+_STEP = 32
+_WORKER_BITS = 31
+
+_ADD = "UPDATE account SET balance = balance + ? WHERE id = ?"
+_TAKEN = "SELECT 1 FROM ledger WHERE account = ? AND key = ?"
+_ENTER = "INSERT INTO ledger (account, key, kind, amount, message, at, note) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+class Book:
+    """The entries that one transaction makes, other than charges. Balances change when it is closed.
+
+    Their keys are made from their time, as ids are, so that the ledger is in the order of time.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._next: dict[int, int] = {}
+        self.changes: dict[int, int] = {}
+        """What is added to the balance of each account, in micro-credits."""
+
+    def enter(self, account: int, kind: int, amount: int, message: int, at: int, note: str = "") -> None:
+        """Nothing is entered where nothing changes."""
+        if amount == 0:
+            return
+        key = max(first_key_at(at) | _WORKER_BITS, self._next.get(account, 0))
+        while self._db.execute(_TAKEN, (account, key)).fetchone() is not None:
+            key += _STEP
+        self._next[account] = key + _STEP
+        self._db.execute(_ENTER, (account, key, kind, amount, message, at, note))
+        self.change(account, amount)
+
+    def refund(self, account: int, refunds: Iterable[tuple[int, int]], at: int, note: str) -> None:
+        """`refunds` are the keys of messages and what each gets back. A second refund of a message is an error."""
+        for message, amount in refunds:
+            self.enter(account, REFUND, amount, message, at, note)
+
+    def change(self, account: int, amount: int) -> None:
+        self.changes[account] = self.changes.get(account, 0) + amount
+
+    def close(self) -> None:
+        """Writes the balances."""
+        self._db.executemany(_ADD, [(amount, account) for account, amount in self.changes.items() if amount])
+        self.changes.clear()

@@ -1,0 +1,354 @@
+"""The hot path: what gathered, in one transaction."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+from heliograph.adapters.store.sqlite.money import CHARGE, Book
+from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of, message_row
+from heliograph.adapters.store.sqlite.statements import Insert, Row, many
+from heliograph.adapters.store.sqlite.worker import Session
+from heliograph.app.facts import (
+    Accept,
+    CallbackDone,
+    CallbackEnd,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Message,
+    PartReceipt,
+    Verdict,
+)
+from heliograph.app.ports import Unavailable
+from heliograph.domain.message import State
+
+_INSERT_MESSAGE = Insert(
+    f"INSERT INTO message ({MESSAGE_COLUMNS.replace('m.', '')})",
+    MESSAGE_WIDTH,
+)
+_INSERT_CHARGE = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
+_INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, reference, total)", 6)
+_INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
+_QUEUE = Insert(
+    "INSERT INTO queue (key, connector, due, expires, attempted, node)",
+    6,
+    """
+    ON CONFLICT (key) DO UPDATE SET
+        connector = excluded.connector, due = excluded.due, expires = excluded.expires,
+        attempted = excluded.attempted, node = excluded.node
+    """,
+)
+_INSERT_ATTEMPT = Insert("INSERT OR IGNORE INTO attempt (key, segment, connector, status, at)", 5)
+_INSERT_SENT = Insert("INSERT OR IGNORE INTO sent (key, segment, connector, operator_id, status, at)", 6)
+_INSERT_PART = Insert("INSERT OR IGNORE INTO part_receipt (key, segment, state, err, at)", 5)
+_INSERT_PROGRESS = Insert("INSERT OR IGNORE INTO progress (key, segment, state, err, at)", 5)
+_INSERT_FINAL = Insert("INSERT OR IGNORE INTO final (key, state, err, at, owed)", 5)
+_INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, state, err, at)", 6)
+_INSERT_AWAITING = Insert("INSERT OR IGNORE INTO awaiting (connector, operator_id, key, segment)", 4)
+_INSERT_CALLBACK = Insert('INSERT OR IGNORE INTO callback (key, "end", code, attempts, at)', 5)
+_RETRY_CALLBACK = Insert(
+    'INSERT INTO callback_retry (key, due, attempts, body, problem, "first", node)',
+    7,
+    """
+    ON CONFLICT (key) DO UPDATE SET
+        due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
+        "first" = excluded."first", node = excluded.node
+    """,
+)
+_SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
+
+_ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
+_REFERENCE = "SELECT fingerprint, key, batch, scheduled FROM reference WHERE account = ? AND reference = ?"
+_BATCH = "SELECT tail, last_key, total FROM batch WHERE key = ?"
+_BATCH_MESSAGES = f"""
+SELECT {MESSAGE_COLUMNS} FROM message AS m WHERE m.key > ? AND m.key <= ? AND m.batch = ? ORDER BY m.key
+"""  # noqa: S608 - made of constants
+_MESSAGE = f"SELECT {MESSAGE_COLUMNS} FROM message AS m WHERE m.key = ?"  # noqa: S608 - made of constants
+_ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
+_DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
+_FAIL = """
+UPDATE message SET state = 3
+WHERE key = ? AND state = 1 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
+"""
+_FORGET_EARLY = "DELETE FROM early WHERE connector = ? AND operator_id = ?"
+_FORGET_AWAITING = "DELETE FROM awaiting WHERE connector = ? AND operator_id = ?"
+_END_RETRY = """
+DELETE FROM callback_retry
+WHERE key IN (SELECT value FROM json_each(?))
+  AND EXISTS (SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" = 0)
+"""
+_KEEP_RETRY = """
+UPDATE callback_retry SET due = NULL, node = NULL, attempts = ?
+WHERE key = ? AND EXISTS (SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" <> 0)
+"""
+
+_attempt_row = attrgetter("key", "segment", "connector", "status", "at")
+_sent_row = attrgetter("key", "segment", "connector", "operator_id", "status", "at")
+_awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
+
+# sqlite3 binds a plain int six times as fast as an enum's or a bool, hence the `+` before those below.
+
+
+def _part_row(part: PartReceipt) -> Row:
+    return (part.key, part.segment, +part.state, part.err, part.at)
+
+
+def _final_row(final: Final) -> Row:
+    return (final.key, +final.state, final.err, final.at, +final.owed)
+
+
+def _early_row(early: EarlyReceipt) -> Row:
+    return (early.connector, early.operator_id, early.destination, +early.state, early.err, early.at)
+
+
+def _callback_row(done: CallbackDone) -> Row:
+    return (done.key, +done.end, done.code, done.attempts, done.at)
+
+
+@dataclass(slots=True)
+class First:
+    """What a request with the same reference was answered first."""
+
+    key: int
+    tail: int
+    total: int
+    scheduled: bool
+    messages: list[Message]
+
+
+Ruling = tuple[Accept, Verdict, First | None]
+
+
+def record(session: Session, facts: Facts, node: int) -> None:
+    """`Store.record`. When one row is at fault, everything else is written: the other facts first, then the accepts
+    by halves, each in a transaction of its own, until the one at fault stands alone.
+    """
+    for accept in facts.accepts:
+        accept.verdict = Verdict.UNAVAILABLE
+    try:
+        _tell(session.transact(_write, facts, facts.accepts, node))
+    except Unavailable:
+        raise
+    except Exception:
+        if not facts.accepts:
+            raise
+    else:
+        return
+    rest = replace(facts, accepts=[])
+    if rest:
+        session.transact(_write, rest, [], node)
+    _record_halves(session, facts.accepts)
+
+
+def _record_halves(session: Session, accepts: list[Accept]) -> None:
+    try:
+        _tell(session.transact(_write, None, accepts, 0))
+    except Unavailable:
+        # What the first transaction wrote stands, and so do the verdicts it gave; the rest keeps UNAVAILABLE.
+        return
+    except Exception:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
+        if len(accepts) > 1:
+            middle = len(accepts) // 2
+            _record_halves(session, accepts[:middle])
+            _record_halves(session, accepts[middle:])
+
+
+def _tell(rulings: list[Ruling]) -> None:
+    """After the commit: only now does anybody see a verdict."""
+    for accept, verdict, first in rulings:
+        accept.verdict = verdict
+        if first is not None:
+            accept.key, accept.tail, accept.total = first.key, first.tail, first.total
+            accept.scheduled, accept.messages = first.scheduled, first.messages
+
+
+def _write(db: sqlite3.Connection, facts: Facts | None, accepts: list[Accept], node: int) -> list[Ruling]:
+    book = Book(db)
+    rulings = _write_accepts(db, accepts, book) if accepts else []
+    if facts is not None:
+        _write_dispatch(db, facts, node)
+        if facts.finals:
+            _write_finals(db, facts.finals, book)
+        _write_receipts(db, facts)
+        _write_callbacks(db, facts, node)
+        if facts.marks:
+            _SET_MARK(db, list(facts.marks.items()))
+    book.close()
+    return rulings
+
+
+# --- requests
+
+
+class _Rows:
+    """What the accepted requests of one transaction insert."""
+
+    __slots__ = ("batches", "charges", "messages", "queue", "references")
+
+    def __init__(self) -> None:
+        self.messages: list[Row] = []
+        self.charges: list[Row] = []
+        self.batches: list[Row] = []
+        self.references: list[Row] = []
+        self.queue: list[Row] = []
+
+    def add(self, accept: Accept) -> None:
+        messages = accept.messages
+        key = accept.key
+        if accept.batch:
+            for message in messages:
+                message.batch = key
+            self.batches.append((key, accept.tail, accept.account, messages[-1].key, accept.reference, accept.total))
+        if accept.total:
+            self.charges.append((accept.account, key, CHARGE, -accept.total, key, accept.at))
+        if accept.reference is not None:
+            self.references.append(
+                (accept.account, accept.reference, accept.fingerprint, key, accept.batch, accept.scheduled)
+            )
+        self.messages += map(message_row, messages)
+        for message in messages:
+            if message.queued or message.state == State.SCHEDULED:
+                self.queue.append((message.key, message.connector, message.time, message.expires, 0, None))
+
+    def write(self, db: sqlite3.Connection) -> None:
+        _INSERT_MESSAGE(db, self.messages)
+        _INSERT_CHARGE(db, self.charges)
+        _INSERT_BATCH(db, self.batches)
+        _INSERT_REFERENCE(db, self.references)
+        _QUEUE(db, self.queue)
+
+
+def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book) -> list[Ruling]:
+    """Judges the requests in order, and inserts those that are accepted."""
+    rooms: dict[int, int | None] = {}
+    named: dict[tuple[int, str], Accept] = {}
+    rows = _Rows()
+    rulings: list[Ruling] = []
+    for accept in accepts:
+        account = accept.account
+        if account not in rooms:
+            row = db.execute(_ACCOUNT, (account,)).fetchone()
+            rooms[account] = None if row is None else row[0]
+        room = rooms[account]
+        if room is None:
+            rulings.append((accept, Verdict.SUSPENDED, None))
+            continue
+        if accept.reference is not None:
+            earlier = _earlier(db, accept, named.get((account, accept.reference)))
+            if earlier is not None:
+                rulings.append((accept, *earlier))
+                continue
+        if accept.total > room:
+            rulings.append((accept, Verdict.TOO_LITTLE_CREDIT, None))
+            continue
+        rooms[account] = room - accept.total
+        book.change(account, -accept.total)
+        rows.add(accept)
+        if accept.reference is not None:
+            named[account, accept.reference] = accept
+        rulings.append((accept, Verdict.ACCEPTED, None))
+    rows.write(db)
+    return rulings
+
+
+def _earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> tuple[Verdict, First | None] | None:
+    """What the reference was used for before: in this transaction (`here`), or in the rows."""
+    if here is not None:
+        if here.fingerprint != accept.fingerprint:
+            return Verdict.REFERENCE_CONFLICT, None
+        first = First(here.key, here.tail, here.total, here.scheduled, [replace(m) for m in here.messages])
+        return Verdict.REPLAYED, first
+    row = db.execute(_REFERENCE, (accept.account, accept.reference)).fetchone()
+    if row is None:
+        return None
+    fingerprint, key, batch, scheduled = row
+    if fingerprint != accept.fingerprint:
+        return Verdict.REFERENCE_CONFLICT, None
+    return Verdict.REPLAYED, _first(db, key, bool(batch), bool(scheduled))
+
+
+def _first(db: sqlite3.Connection, key: int, batch: bool, scheduled: bool) -> First:
+    """The first answer, from the rows: with the states that the messages had then."""
+    if batch:
+        tail, last_key, total = db.execute(_BATCH, (key,)).fetchone()
+        messages = [message_of(row) for row in db.execute(_BATCH_MESSAGES, (key, last_key, key))]
+    else:
+        messages = [message_of(db.execute(_MESSAGE, (key,)).fetchone())]
+        tail, total = messages[0].tail, messages[0].price
+    for message in messages:
+        message.state = State.SCHEDULED if scheduled else State.SENT
+    return First(key, tail, total, scheduled, messages)
+
+
+# --- everything else
+
+
+def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
+    if facts.queueings:
+        _QUEUE(
+            db,
+            [
+                (each.key, each.connector, each.due, each.expires, each.attempted, node if each.held else None)
+                for each in facts.queueings
+            ],
+        )
+    if facts.sending:
+        db.execute(_ATTEMPTED, (many(facts.sending),))
+    _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
+    _INSERT_SENT(db, list(map(_sent_row, facts.submissions)))
+    if facts.dequeued:
+        db.execute(_DEQUEUE, (many(facts.dequeued),))
+    _INSERT_PART(db, list(map(_part_row, facts.parts)))
+    _INSERT_PROGRESS(db, list(map(_part_row, facts.progress)))
+
+
+def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> None:
+    """In order, since the first final of a message stays. A cancelled message has its final already."""
+    rows: list[Row] = []
+    for final in finals:
+        if not final.failed:
+            rows.append(_final_row(final))
+            continue
+        _INSERT_FINAL(db, rows)
+        rows = []
+        if db.execute(_FAIL, (final.key,)).rowcount == 1:
+            _INSERT_FINAL(db, [_final_row(final)])
+            db.execute(_DEQUEUE, (many([final.key]),))
+            book.refund(final.account, [(final.key, final.refund)], final.at, "failed")
+    _INSERT_FINAL(db, rows)
+
+
+def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
+    _INSERT_EARLY(db, list(map(_early_row, facts.early)))
+    if facts.early_matched:
+        db.executemany(_FORGET_EARLY, facts.early_matched)
+    _INSERT_AWAITING(db, list(map(_awaiting_row, facts.awaiting)))
+    if facts.awaiting_matched:
+        db.executemany(_FORGET_AWAITING, facts.awaiting_matched)
+
+
+def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
+    """A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay."""
+    if facts.callbacks:
+        _INSERT_CALLBACK(db, list(map(_callback_row, facts.callbacks)))
+        delivered: list[int] = []
+        ended: list[tuple[Any, ...]] = []
+        for done in facts.callbacks:
+            if done.end is CallbackEnd.DELIVERED:
+                delivered.append(done.key)
+            else:
+                ended.append((done.attempts, done.key))
+        if delivered:
+            db.execute(_END_RETRY, (many(delivered),))
+        if ended:
+            db.executemany(_KEEP_RETRY, ended)
+    if facts.callback_retries:
+        _RETRY_CALLBACK(
+            db,
+            [
+                (each.key, each.due, each.attempts, each.body, each.problem, each.first, node if each.held else None)
+                for each in facts.callback_retries
+            ],
+        )

@@ -1,0 +1,37 @@
+"""Statements over many rows at once."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+Row = tuple[Any, ...]
+
+_MOST = 256
+"""Rows a statement; with 17 columns that is far from SQLite's 32,766 variables."""
+
+
+class Insert:
+    """`INSERT ... VALUES` of any number of rows, by statements of 256, 128, ... 1 rows, so that few texts exist and
+    each is prepared once.
+    """
+
+    def __init__(self, head: str, columns: int, tail: str = "") -> None:
+        """`head` ends before VALUES; `tail` is what follows the rows."""
+        row = f"({', '.join('?' * columns)})"
+        self._texts = {1 << n: f"{head} VALUES {', '.join([row] * (1 << n))} {tail}" for n in range(_MOST.bit_length())}
+
+    def __call__(self, db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        start, left = 0, len(rows)
+        while left:
+            size = _MOST if left >= _MOST else 1 << (left.bit_length() - 1)
+            piece = rows if size == left and not start else rows[start : start + size]
+            db.execute(self._texts[size], tuple(chain.from_iterable(piece)))
+            start += size
+            left -= size
+
+
+def many(values: Iterable[int | str]) -> str:
+    """A parameter that stands for a list; `SELECT value FROM json_each(?)` has its items, `key` is their order."""
+    return json.dumps(list(values))

@@ -1,0 +1,251 @@
+"""The store as one object: calls of the event loop, run by the writer's or the reader's thread."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from heliograph.adapters.store.sqlite import (
+    accounts,
+    browse,
+    callbacks,
+    dispatch,
+    plan,
+    receipts,
+    recovery,
+    routing,
+    upkeep,
+)
+from heliograph.adapters.store.sqlite.audit import audit
+from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
+from heliograph.adapters.store.sqlite.history import history
+from heliograph.adapters.store.sqlite.record import record
+from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
+from heliograph.adapters.store.sqlite.worker import Session, Worker
+from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
+from heliograph.app.facts import EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
+from heliograph.domain.receipt import Delivery
+
+BUSY_MS = 10_000
+"""How long a call waits for another process that writes."""
+
+CALLS = 1_000
+"""Calls that may wait for a thread; one more is refused as Unavailable."""
+
+
+class SqliteStore:
+    """`app.ports.Store` on one SQLite file.
+
+    Several processes may have it open, one of them as the engine: the one whose node `recover` was last told, and
+    which holds the rows that are recorded as held.
+    """
+
+    def __init__(self, path: Path, busy_ms: int, calls: int) -> None:
+        """The file must be there, with its schema; see `open`."""
+        self._path = path
+        self._busy_ms = busy_ms
+        self._node = 0
+        self._writer = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
+        self._reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        busy_ms: int = BUSY_MS,
+        calls: int = CALLS,
+        migrations: Sequence[Migration] | None = None,
+    ) -> Self:
+        """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
+
+        Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
+        version of the program.
+        """
+        await asyncio.to_thread(_prepare, path, busy_ms, shipped() if migrations is None else list(migrations))
+        return cls(path, busy_ms, calls)
+
+    # --- the hot path
+
+    async def record(self, facts: Facts) -> None:
+        node = self._node
+        await self._writer.call(lambda session: record(session, facts, node))
+
+    # --- the queue
+
+    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+        return await self._writer.transact(dispatch.claim_queued, connector, limit, now, node)
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        return await self._writer.transact(dispatch.claim_expired, limit, now, node)
+
+    async def next_due(self, after: int) -> dict[int, int]:  # noqa: ARG002 - the port's signature
+        return await self._reader.transact(dispatch.next_due)
+
+    async def release(self, node: int) -> int:
+        return await self._writer.transact(dispatch.release, node)
+
+    # --- receipts
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        return await self._reader.transact(receipts.find_outstanding, connector, operator_ids)
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        return await self._reader.transact(receipts.outstanding, key)
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        return await self._reader.transact(receipts.overdue, before, limit)
+
+    async def orphans(self, limit: int) -> list[EarlyReceipt]:
+        return await self._reader.transact(receipts.orphans, limit)
+
+    async def forget(self, before: int, limit: int) -> int:
+        return await self._writer.transact(receipts.forget, before, limit)
+
+    # --- callbacks
+
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+        return await self._writer.transact(callbacks.claim_callbacks, limit, now, node)
+
+    async def next_callback_due(self) -> int | None:
+        return await self._reader.transact(callbacks.next_callback_due)
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        return await self._writer.transact(callbacks.replay, account, key, now)
+
+    # --- after a crash
+
+    async def recover(self, worker: int, node: int) -> Recovery:  # noqa: ARG002 - all workers alike, see there
+        self._node = node
+        return await self._writer.transact(recovery.recover, node)
+
+    # --- what customers ask
+
+    async def balance(self, account: int) -> int:
+        return await self._reader.transact(browse.balance, account)
+
+    async def message(self, account: int, key: int, tail: int) -> Message | None:
+        return await self._reader.transact(browse.message, account, key, tail)
+
+    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
+        return await self._reader.transact(browse.batch, account, key, tail, index, limit)
+
+    async def messages(self, account: int, query: ListQuery) -> list[Message]:
+        return await self._reader.transact(browse.messages, account, query)
+
+    async def admit_list(self, account: int, now: int, interval: int) -> int:
+        return await self._writer.transact(browse.admit_list, account, now, interval)
+
+    async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
+        return await self._reader.transact(history, account, key, tail)
+
+    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
+        return await self._reader.transact(browse.delivery, key)
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
+        return await self._writer.transact(plan.cancel, account, key, tail, now)
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
+        return await self._writer.transact(plan.reschedule, account, key, tail, time, expires, now)
+
+    # --- administration
+
+    async def revision(self) -> int:
+        return await self._reader.transact(routing.revision)
+
+    async def tables(self) -> Tables:
+        return await self._reader.transact(routing.tables)
+
+    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        return await self._writer.transact(accounts.create_account, account, key, credit, prices)
+
+    async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
+        return await self._writer.transact(accounts.update_account, account, changes)
+
+    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+        return await self._reader.transact(accounts.account, name)
+
+    async def account_by_id(self, account: int) -> Account | None:
+        return await self._reader.transact(accounts.account_by_id, account)
+
+    async def accounts(self) -> list[tuple[Account, int]]:
+        return await self._reader.transact(accounts.accounts)
+
+    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+        return await self._writer.transact(accounts.add_credit, account, amount, note, now)
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        return await self._reader.transact(accounts.ledger, account, limit, before)
+
+    async def add_key(self, key: ApiKey) -> None:
+        await self._writer.transact(accounts.add_key, key)
+
+    async def revoke_key(self, account: int, key: str, now: int) -> None:
+        await self._writer.transact(accounts.revoke_key, account, key, now)
+
+    async def add_connector(self, connector: Connector) -> Connector:
+        return await self._writer.transact(routing.add_connector, connector)
+
+    async def update_connector(self, connector: Connector) -> None:
+        await self._writer.transact(routing.update_connector, connector)
+
+    async def remove_connector(self, name: str) -> None:
+        await self._writer.transact(routing.remove_connector, name)
+
+    async def add_route(self, route: Route) -> Route:
+        return await self._writer.transact(routing.add_route, route)
+
+    async def remove_route(self, route: int) -> None:
+        await self._writer.transact(routing.remove_route, route)
+
+    async def set_price(self, price: Price) -> None:
+        await self._writer.transact(routing.set_price, price)
+
+    async def remove_price(self, plan: str, prefix: str) -> None:
+        await self._writer.transact(routing.remove_price, plan, prefix)
+
+    async def save_link_states(self, states: Sequence[LinkState]) -> None:
+        await self._writer.transact(routing.save_link_states, states)
+
+    async def link_states(self) -> list[LinkState]:
+        return await self._reader.transact(routing.link_states)
+
+    # --- keeping house
+
+    async def probe(self) -> None:
+        await self._writer.transact(upkeep.probe)
+
+    async def backlog(self) -> dict[str, int]:
+        return await self._reader.transact(upkeep.backlog)
+
+    async def audit(self) -> list[str]:
+        """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
+        session = Session(self._path, self._busy_ms, read_only=True)
+
+        def run() -> list[str]:
+            try:
+                return session.transact(audit)
+            finally:
+                session.close()
+
+        return await asyncio.to_thread(run)
+
+    async def close(self) -> None:
+        """What was asked before is still done; what is asked later raises Unavailable."""
+        await self._reader.close()
+        await self._writer.close()
+
+
+def _prepare(path: Path, busy_ms: int, migrations: list[Migration]) -> None:
+    create_file(path)
+    try:
+        db = connect(path, busy_ms, read_only=False)
+        try:
+            migrate(db, migrations, busy_ms)
+        finally:
+            db.close()
+    except Exception as fault:
+        if is_outage(fault):
+            raise Unavailable(f"{path} cannot be used: {fault}") from fault
+        raise

@@ -1,0 +1,151 @@
+"""A thread with a connection of its own, to which the event loop hands its calls."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Full, Queue
+from typing import Concatenate, ParamSpec, TypeVar
+
+from heliograph.adapters.store.sqlite.connection import connect, is_outage, is_passing, primary_code
+from heliograph.app.ports import Unavailable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_BUSY_PAUSE = 0.005
+"""Seconds between two tries where SQLite does not wait by itself."""
+
+
+class Session:
+    """A connection that mends itself. Used by one thread only."""
+
+    def __init__(self, path: Path, busy_ms: int, *, read_only: bool) -> None:
+        self._path = path
+        self._busy_ms = busy_ms
+        self._read_only = read_only
+        self._begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
+        self._db: sqlite3.Connection | None = None
+
+    def transact(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs `work` in one transaction: all of it is durable afterwards, or, if this raises, nothing.
+
+        Raises Unavailable when the file cannot be read or written now; any other exception is `work`'s own.
+        """
+        try:
+            db = self._open()
+            self._start(db)
+            result = work(db, *args, **kwargs)
+            db.execute("COMMIT")
+        except BaseException as fault:
+            self._give_up(fault)
+            if isinstance(fault, sqlite3.Error) and is_outage(fault):
+                raise Unavailable(f"the store cannot be used: {fault}") from fault
+            raise
+        return result
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = connect(self._path, self._busy_ms, read_only=self._read_only)
+        return self._db
+
+    def _start(self, db: sqlite3.Connection) -> None:
+        deadline = time.monotonic() + self._busy_ms / 1000
+        while True:
+            try:
+                db.execute(self._begin)
+            except sqlite3.OperationalError as fault:
+                if primary_code(fault) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_BUSY_PAUSE)
+            else:
+                return
+
+    def _give_up(self, fault: BaseException) -> None:
+        if self._db is None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+            return
+        if isinstance(fault, sqlite3.Error) and is_outage(fault) and not is_passing(fault):
+            self.close()
+
+
+class Worker:
+    """Runs calls one after the other in a thread; the loop waits for none of them."""
+
+    def __init__(self, name: str, session: Session, limit: int) -> None:
+        """At most `limit` calls wait; one more is refused."""
+        self._session = session
+        self._calls: Queue[Callable[[], None] | None] = Queue(limit)
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def transact(
+        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """`Session.transact` in the thread."""
+        return await self.call(lambda session: session.transact(work, *args, **kwargs))
+
+    async def call(self, work: Callable[[Session], R]) -> R:
+        """Runs `work` in the thread. Raises Unavailable if too many calls wait already."""
+        if self._closed:
+            raise Unavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
+
+        def run() -> None:
+            try:
+                result = work(self._session)
+            except BaseException as fault:  # noqa: BLE001 - whoever asked gets it
+                _resolve(loop, future, None, fault)
+            else:
+                _resolve(loop, future, result, None)
+
+        try:
+            self._calls.put_nowait(run)
+        except Full:
+            raise Unavailable("too many calls wait for the store") from None
+        return await future
+
+    async def close(self) -> None:
+        """Runs what waits, then ends the thread and closes the connection. Harmless when repeated."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._calls.put, None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            del call
+        self._session.close()
+
+
+def _resolve(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[R]", result: R | None, fault: BaseException | None
+) -> None:
+    def settle() -> None:
+        if future.done():
+            return
+        if fault is not None:
+            future.set_exception(fault)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    try:
+        loop.call_soon_threadsafe(settle)
+    except RuntimeError:
+        # the loop is closed: nobody waits any more
+        return
