@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := requirements/dev.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format lock clean
+.PHONY: help install run test check format lock clean peers
 
 help: ## list the tasks
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,3 +48,16 @@ lock: ## work out requirements/dev.txt and requirements/run.txt again, from pypr
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --extra dev -o requirements/dev.txt pyproject.toml
 	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe -c requirements/dev.txt -o requirements/run.txt pyproject.toml
 	rm -rf $(VENV)-lock
+
+PEERS := .peers
+
+peers: ## install the foreign programs that the tests talk to: npm's smpp, Debian's kannel
+	@mkdir -p $(PEERS)
+	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
+	cd $(PEERS) && npm ci --silent --no-audit --no-fund
+	@command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq kannel kannel-extras; \
+	  else \
+	    echo "Kannel is not here: install Debian's packages kannel and kannel-extras, or its tests are left out"; \
+	  fi
