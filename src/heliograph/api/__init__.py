@@ -1,0 +1,1 @@
+"""The customers' HTTP API: v1, v2 and health."""

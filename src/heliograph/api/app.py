@@ -1,0 +1,363 @@
+"""The ASGI application: paths and methods, and for each operation what is checked in which order.
+
+    path, method, credentials, size, media type, syntax, fields, state, credit
+
+The hot operation, a send, is also there without ASGI: see `Api.submit_request`.
+"""
+
+import asyncio
+import re
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
+
+from heliograph.api import answer, decode
+from heliograph.api.answer import Answer
+from heliograph.app.authenticate import Gate, admit
+from heliograph.app.browse import Browse
+from heliograph.app.directory import AccountView
+from heliograph.app.facts import Accept
+from heliograph.app.plan import Plan, no_such_message
+from heliograph.app.ports import Clock, Intake, Journal, Unavailable
+from heliograph.app.submit import Submit
+from heliograph.domain import ids, limits
+from heliograph.domain.error import INTERNAL, MEDIA_TYPE, METHOD, NOT_FOUND, TOO_LARGE, Fault
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+READY_KEPT_S = 1.0
+"""Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
+_ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
+
+
+@dataclass(slots=True)
+class Services:
+    """What the API stands on. `probe` raises Unavailable while the store cannot be written."""
+
+    gate: Gate
+    submit: Submit
+    plan: Plan
+    browse: Browse
+    intake: Intake
+    clock: Clock
+    journal: Journal
+    probe: Callable[[], Awaitable[None]]
+    request_prefix: str
+    """What the request ids of this process begin with: random, in `[A-Za-z0-9_-]`."""
+    max_body: int = limits.MAX_BODY_OCTETS
+    mounts: Mapping[str, Asgi] = field(default_factory=dict)
+    """Further applications by the path they are at and below; they answer everything there."""
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete."""
+
+
+class Call:
+    """One request: its headers, looked up in one pass, and what is found out about it."""
+
+    __slots__ = (
+        "authorization", "content_encoding", "content_length", "content_type", "receive", "request_id", "scope",
+        "target", "view", "waits_to_send",
+    )  # fmt: skip
+
+    view: AccountView
+    """Whose request it is; set once the credentials have been checked."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.authorization: bytes | None = None
+        self.content_type: bytes | None = None
+        self.content_length: bytes | None = None
+        self.content_encoding: bytes | None = None
+        self.request_id: bytes | None = None
+        self.target = ""
+        self.waits_to_send = False
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                self.authorization = value
+            elif name == b"content-type":
+                self.content_type = value
+            elif name == b"content-length":
+                self.content_length = value
+            elif name == b"x-request-id":
+                self.request_id = value
+            elif name == b"content-encoding":
+                self.content_encoding = value
+            elif name == b"expect":
+                self.waits_to_send = True
+
+    @property
+    def address(self) -> str:
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+
+class Operation(NamedTuple):
+    """`version` 0 asks for no credentials. `run` is given the body where it `reads` one."""
+
+    version: int
+    reads: bool
+    run: Callable[[Call, bytes], Awaitable[Answer]]
+
+
+Operations = dict[str, Operation]
+
+
+class Api:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._gate = services.gate
+        self._submit = services.submit
+        self._intake = services.intake
+        self._clock = services.clock
+        self._request_prefix = services.request_prefix
+        self._requests = count(1)
+        self._ready_until = 0.0
+        self._mounts = tuple(services.mounts.items())
+        live = _readable(Operation(0, False, self._live))
+        ready = _readable(Operation(0, False, self._ready))
+        self._paths: dict[str, Operations] = {
+            "/api/v1/messages": {
+                **_readable(Operation(1, False, self._list)),
+                "POST": Operation(1, True, partial(self._send, 1)),
+            },
+            "/api/v2/messages": {"POST": Operation(2, True, partial(self._send, 2))},
+            "/api/v1/messages/quote": {"POST": Operation(1, True, self._quote)},
+            "/api/v1/account/balance": {"POST": Operation(1, False, self._balance)},
+            "/api/v2/account/balance": {"POST": Operation(2, False, self._balance)},
+            "/health/live": live,
+            "/health/ready": ready,
+        }
+        self._message: Operations = {
+            **_readable(Operation(1, False, self._get)),
+            "PUT": Operation(1, True, self._reschedule),
+            "DELETE": Operation(1, False, self._cancel),
+        }
+        self._events: Operations = _readable(Operation(1, False, self._history))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"nothing here speaks {scope['type']}")
+        for prefix, application in self._mounts:
+            if scope["path"] == prefix or scope["path"].startswith(f"{prefix}/"):
+                return await application(scope, receive, send)
+        call = Call(scope, receive)
+        given = call.request_id
+        if given is None or _REQUEST_ID(given) is None:
+            call.request_id = self.next_request_id()
+        try:
+            reply = await self._handle(call)
+        except Fault as fault:
+            reply = answer.of_fault(fault)
+        except Unavailable:
+            reply = answer.of_fault(answer.unavailable())
+        except ClientGone:
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
+            reply = self._failed(call, error)
+        await _respond(call, reply, send)
+        return None
+
+    def next_request_id(self) -> bytes:
+        """For an `X-Request-Id` that the client did not choose."""
+        return f"{self._request_prefix}-{next(self._requests):x}".encode()
+
+    def submit_request(
+        self, version: int, authorization: bytes | None, content_type: bytes | None, body: bytes, address: str
+    ) -> Accept | Answer | None:
+        """A send without waiting: what is to be stored, or the answer; None where it cannot be told without waiting
+        (credentials to check, or a refusal under a reference, which may have been used before).
+
+        The body is complete and not over the limit. The answer to an Accept is `answer.of_accept`, once it is stored.
+        """
+        reference = None
+        try:
+            view = self._gate.remembered(version, authorization, self._clock.monotonic())
+            if view is None:
+                return None
+            admit(view, address)
+            fields = decode.send_fields(decode.media_type(content_type, body), body)
+            reference = fields.reference
+            accept = self._submit.compose(view, fields, version, self._clock.now())
+            self._submit.pace(view, len(accept.messages), self._clock.monotonic())
+        except Fault as fault:
+            return answer.of_fault(fault) if reference is None else None
+        return accept
+
+    async def _handle(self, call: Call) -> Answer:
+        operations = self._find(call)
+        operation = operations.get(call.scope["method"])
+        if operation is None:
+            return _not_allowed(operations)
+        if operation.version:
+            now = self._clock.monotonic()
+            view = self._gate.remembered(operation.version, call.authorization, now)
+            if view is None:
+                view = await self._gate.check(operation.version, call.authorization, call.address, now)
+            admit(view, call.address)
+            call.view = view
+        return await operation.run(call, await self._body(call) if operation.reads else b"")
+
+    def _find(self, call: Call) -> Operations:
+        path = call.scope["path"]
+        operations = self._paths.get(path)
+        if operations is None and path.endswith("/"):
+            operations = self._paths.get(path[:-1])
+        if operations is not None:
+            return operations
+        match = _ONE_MESSAGE(path)
+        if match is None:
+            raise Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
+        call.target = match[1]
+        return self._events if match[2] else self._message
+
+    async def _body(self, call: Call) -> bytes:
+        """The whole body. Raises Fault (413, 415) and ClientGone."""
+        most = self._services.max_body
+        declared = call.content_length
+        if declared is not None and declared.isdigit() and int(declared[:20]) > most:
+            raise _too_large(most)
+        call.waits_to_send = False
+        message = await call.receive()
+        body: bytes = message.get("body", b"")
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        if message.get("more_body", False):
+            gathered = bytearray(body)
+            while message.get("more_body", False) and len(gathered) <= most:
+                message = await call.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                gathered += message.get("body", b"")
+            body = bytes(gathered)
+        if len(body) > most:
+            raise _too_large(most)
+        if call.content_encoding is not None and call.content_encoding.lower() not in (b"", b"identity"):
+            raise Fault(MEDIA_TYPE, "A compressed body is not supported; send it as it is.")
+        return body
+
+    # --- operations
+
+    async def _send(self, version: int, call: Call, body: bytes) -> Answer:
+        fields = decode.send_fields(decode.media_type(call.content_type, body), body)
+        try:
+            accept = self._submit.compose(call.view, fields, version, self._clock.now())
+            self._submit.pace(call.view, len(accept.messages), self._clock.monotonic())
+        except Fault as fault:
+            if fields.reference is None:
+                raise
+            return answer.of_accept(await self._submit.replay(call.view, fields, fault))
+        stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
+        if not self._intake.accept(accept, partial(_settle, stored)):
+            raise answer.busy()
+        return answer.of_accept(await stored)
+
+    async def _quote(self, call: Call, body: bytes) -> Answer:
+        fields = decode.send_fields(decode.media_type(call.content_type, body), body)
+        return answer.of_quote(self._submit.compose(call.view, fields, 1, self._clock.now()))
+
+    async def _list(self, call: Call, _: bytes) -> Answer:
+        query = decode.query(call.scope["query_string"])
+        return answer.of(await self._services.browse.list(call.view, query, self._clock.now()))
+
+    async def _get(self, call: Call, _: bytes) -> Answer:
+        query = decode.query(call.scope["query_string"])
+        key, tail = _message_id(call)
+        return answer.of(await self._services.browse.get(call.view, key, tail, query))
+
+    async def _history(self, call: Call, _: bytes) -> Answer:
+        return answer.of(await self._services.browse.history(call.view, *_message_id(call)))
+
+    async def _reschedule(self, call: Call, body: bytes) -> Answer:
+        media = decode.media_type(call.content_type, body)
+        now = self._clock.now()
+        plan = self._services.plan
+        time = plan.new_time(call.view, decode.time_field(media, body), media == decode.FORM, now)
+        return answer.of_moved(await plan.reschedule(call.view, *_message_id(call), time, now))
+
+    async def _cancel(self, call: Call, _: bytes) -> Answer:
+        await self._services.plan.cancel(call.view, *_message_id(call), self._clock.now())
+        return answer.of({"Status": "00"})
+
+    async def _balance(self, call: Call, _: bytes) -> Answer:
+        return answer.of(await self._services.browse.balance(call.view))
+
+    async def _live(self, _: Call, __: bytes) -> Answer:
+        return answer.of({"Status": "00", "Message": "live"})
+
+    async def _ready(self, _: Call, __: bytes) -> Answer:
+        if self._clock.monotonic() >= self._ready_until:
+            await self._services.probe()
+            self._ready_until = self._clock.monotonic() + READY_KEPT_S
+        return answer.of({"Status": "00", "Message": "ready"})
+
+    def _failed(self, call: Call, error: Exception) -> Answer:
+        """Names the place, never the values: they may be a customer's text."""
+        assert call.request_id is not None
+        self._services.journal.say(
+            "error",
+            "request_failed",
+            request_id=call.request_id.decode(),
+            method=call.scope["method"],
+            problem=type(error).__name__,
+            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
+        )
+        return answer.of_fault(
+            Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
+        )
+
+
+def build_app(services: Services) -> Api:
+    return Api(services)
+
+
+async def _respond(call: Call, reply: Answer, send: Send) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"x-request-id", call.request_id),
+    ]
+    if reply.headers:
+        headers.extend(reply.headers)
+    if call.waits_to_send:
+        # It was refused by its headers, so that nobody can tell whether its body still comes (RFC 9110, 10.1.1).
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    body = b"" if call.scope["method"] == "HEAD" else reply.body
+    await send({"type": "http.response.body", "body": body})
+
+
+def _readable(operation: Operation) -> Operations:
+    return {"GET": operation, "HEAD": operation}
+
+
+def _not_allowed(operations: Iterable[str]) -> Answer:
+    allowed = ", ".join(sorted(operations))
+    reply = answer.of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))
+    return reply._replace(headers=((b"allow", allowed.encode()),))
+
+
+def _too_large(most: int) -> Fault:
+    return Fault(TOO_LARGE, f"The body is too large; it may have {most} octets.")
+
+
+def _message_id(call: Call) -> tuple[int, int]:
+    found = ids.parse(call.target)
+    if found is None:
+        raise no_such_message()
+    return found
+
+
+def _settle(stored: "asyncio.Future[Accept]", accept: Accept) -> None:
+    if not stored.done():  # the client may have gone
+        stored.set_result(accept)

@@ -1,0 +1,157 @@
+"""From the octets of a request body, or of a query, to its fields."""
+
+import re
+from typing import Any
+from urllib.parse import unquote_plus
+
+import msgspec
+
+from heliograph.app.submit import Fields, Number, shown
+from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
+
+JSON = 1
+FORM = 2
+
+MEDIA_TYPES_KEPT = 256
+"""Values of Content-Type whose reading is remembered."""
+
+_decode_json = msgspec.json.Decoder(float_hook=Number).decode
+_MEDIA_TYPE = re.compile(
+    rb"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;(.*))?", re.IGNORECASE | re.DOTALL
+).fullmatch
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?([^"'\s;]*)""", re.IGNORECASE).search
+_UTF_8 = (b"utf-8", b"utf8", b"us-ascii")
+
+_media_types: dict[bytes, int] = {b"application/json": JSON, b"application/x-www-form-urlencoded": FORM}
+
+
+def media_type(header: bytes | None, body: bytes) -> int:
+    """JSON or FORM, by the Content-Type, or by the body where there is none. Raises Fault (415)."""
+    if not header:
+        return JSON if body.startswith(b"{") else FORM
+    known = _media_types.get(header)
+    if known is None:
+        known = _read_media_type(header)
+        if len(_media_types) < MEDIA_TYPES_KEPT:
+            _media_types[header] = known
+    return known
+
+
+def _read_media_type(header: bytes) -> int:
+    match = _MEDIA_TYPE(header)
+    name = match[1].lower() if match is not None else b""
+    if name not in (b"application/json", b"application/x-www-form-urlencoded"):
+        raise Fault(MEDIA_TYPE, "Send application/json or application/x-www-form-urlencoded.")
+    assert match is not None
+    charset = _CHARSET(match[2] or b"")
+    if charset is not None and charset[1].lower() not in _UTF_8:
+        raise Fault(MEDIA_TYPE, "The body must be UTF-8; leave the charset out or send it as utf-8.")
+    return JSON if name == b"application/json" else FORM
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The object of a JSON body. Raises Fault (400) on anything that is none, and on a repeated key at any depth."""
+    try:
+        document = _decode_json(body)
+    except msgspec.ValidationError:
+        raise Fault(MALFORMED, "The JSON body has a number that is too long.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        reason = "it is not UTF-8" if isinstance(problem, UnicodeDecodeError) else str(problem)
+        raise Fault(MALFORMED, f"The body is no well-formed JSON: {reason}.") from None
+    except RecursionError:
+        raise Fault(MALFORMED, "The JSON body is nested too deeply.") from None
+    if type(document) is not dict:
+        raise Fault(MALFORMED, "The JSON body must be one object.")
+    if _quotes(body) != 2 * _strings(document):
+        raise Fault(MALFORMED, "The JSON body has the same key twice in one object.")
+    return document
+
+
+def _quotes(body: bytes) -> int:
+    """The quotation marks of a well-formed JSON text that open or close a string."""
+    if b"\\" in body:
+        body = body.replace(b"\\\\", b"")
+        return body.count(b'"') - body.count(b'\\"')
+    return body.count(b'"')
+
+
+def _strings(document: dict[str, Any]) -> int:
+    """How many strings a text of the document has, if no key is repeated in it: a repeated one makes it more."""
+    count = len(document)
+    nested: list[Any] = []
+    for value in document.values():
+        kind = type(value)
+        if kind is str:
+            count += 1
+        elif kind is dict or kind is list:
+            nested.append(value)
+    while nested:
+        value = nested.pop()
+        if type(value) is str:
+            count += 1
+        elif type(value) is dict:
+            count += len(value)
+            nested.extend(value.values())
+        elif type(value) is list:
+            nested.extend(value)
+    return count
+
+
+def form(octets: bytes) -> dict[str, list[str]]:
+    """The values of each name of a form body or a query. Raises Fault (400) where it is not UTF-8."""
+    fields: dict[str, list[str]] = {}
+    try:
+        for pair in octets.decode().split("&"):
+            if not pair:
+                continue
+            name, _, value = pair.partition("=")
+            if "%" in pair or "+" in pair:
+                name, value = unquote_plus(name, errors="strict"), unquote_plus(value, errors="strict")
+            values = fields.get(name)
+            if values is None:
+                fields[name] = [value]
+            else:
+                values.append(value)
+    except UnicodeDecodeError:
+        raise Fault(MALFORMED, "The form is not UTF-8; encode its text as UTF-8 first.") from None
+    return fields
+
+
+def query(octets: bytes) -> dict[str, str]:
+    """The parameters of a query. Raises Fault (400) where it is not UTF-8 or repeats one."""
+    return _single(form(octets))
+
+
+def _single(fields: dict[str, list[str]]) -> dict[str, str]:
+    for name, values in fields.items():
+        if len(values) > 1:
+            raise Fault(MALFORMED, f"The field {shown(name)} is given twice.")
+    return {name: values[0] for name, values in fields.items()}
+
+
+def send_fields(media: int, body: bytes) -> Fields:
+    """The fields of a request to send. Raises Fault (400)."""
+    if media == JSON:
+        get = json_object(body).get
+        return Fields(
+            get("to"), get("from"), get("content"), get("time"), get("type"), get("dlr"), get("dlr-url"),
+            get("reference"),
+        )  # fmt: skip
+    fields = form(body)
+    to = fields.pop("to", None)
+    single = _single(fields).get
+    return Fields(
+        to[0] if to is not None and len(to) == 1 else to,
+        single("from"), single("content"), single("time"), single("type"), single("dlr"), single("dlr-url"),
+        single("reference"),
+        form=True,
+    )  # fmt: skip
+
+
+def time_field(media: int, body: bytes) -> Any:
+    """The field `time` of a request to reschedule. Raises Fault (400)."""
+    if media == JSON:
+        return json_object(body).get("time")
+    fields = form(body)
+    fields.pop("to", None)
+    return _single(fields).get("time")

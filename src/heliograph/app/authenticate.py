@@ -1,0 +1,182 @@
+"""Who sends a request: Basic credentials (RFC 7617) against an account's API keys (v1) or its password (v2).
+
+A check that succeeded is remembered for some minutes under a keyed hash of the header, together with what proved it
+(the key's digest, the password's hash): while the account still has that, the secret need not be checked again.
+"""
+
+import binascii
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+
+from heliograph.app.directory import AccountView, Directory
+from heliograph.app.ports import Secrets
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
+from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_WINDOW_S
+
+REMEMBERED_S = 300.0
+"""Seconds that a successful check is remembered."""
+
+REMEMBERED = 20_000
+"""Successful checks remembered at once; of more, the oldest is dropped."""
+
+FAILURES_REFUSED = 100
+"""Failures of one user from one address within LOGIN_WINDOW_S from which on nothing more is checked there."""
+
+WATCHED = 20_000
+"""Pairs of user and address whose failures are counted at once; of more, the oldest is dropped."""
+
+CHECKS_WAITING = 64
+"""Passwords that may wait to be checked at once, since each check is slow on purpose."""
+
+Verify = Callable[[str, str], Awaitable[bool]]
+"""`Secrets.verify_password`, run where it holds up nobody: (hash, password)."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """A remembered success. `proof` is the digest of the key, or the hash of the password, that it was made with."""
+
+    name: str
+    proof: bytes
+    view: AccountView
+    generation: int
+    until: float
+
+
+class Gate:
+    """Times are seconds of a monotonic clock."""
+
+    def __init__(self, directory: Directory, secrets: Secrets, verify: Verify) -> None:
+        self._directory = directory
+        self._verify = verify
+        self._hash_key = secrets.octets(32)
+        self._dummy_hash = secrets.hash_password(secrets.token(32))
+        self._known: dict[bytes, _Known] = {}
+        self._failures: dict[bytes, list[float]] = {}
+        self._checking = 0
+
+    def remembered(self, version: int, header: bytes | None, now: float) -> AccountView | None:
+        """The account of credentials that proved right lately, and None where more must be asked: see `check`."""
+        if header is None:
+            return None
+        known = self._known.get(self._digest(version, header))
+        if known is None or known.generation != self._directory.generation or known.until < now:
+            return None
+        return known.view
+
+    async def check(self, version: int, header: bytes | None, address: str, now: float) -> AccountView:
+        """The account of the credentials; raises Fault (401, or 429 from the tenth failure in a minute on)."""
+        name, secret = _credentials(header)
+        assert header is not None
+        digest = self._digest(version, header)
+        known = self._known.get(digest)
+        if known is not None and known.until >= now:
+            generation = self._directory.generation
+            view = await self._directory.account(known.name)
+            if view is not None and known.proof in _proofs(version, view):
+                known.view, known.generation = view, generation
+                return view
+        if len(failures := self._recent_failures(name, address, now)) >= FAILURES_REFUSED:
+            raise _slow_down(failures, now)
+        generation = self._directory.generation
+        view, proof = await self._prove(version, name, secret)
+        if view is None:
+            failures = self._recent_failures(name, address, now)  # others may have failed meanwhile
+            failures.append(now)
+            if len(failures) >= LOGIN_FAILURES:
+                raise _slow_down(failures, now)
+            raise _wrong(version)
+        self._known.pop(digest, None)
+        self._known[digest] = _Known(name, proof, view, generation, now + REMEMBERED_S)
+        if len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return view
+
+    async def _prove(self, version: int, name: str, secret: str) -> tuple[AccountView | None, bytes]:
+        # The account is read anew, so that a key made a moment ago works at once, and so that the time taken does
+        # not tell whether there is such an account.
+        view = await self._directory.fresh_account(name)
+        if version == 1:
+            digest = hashlib.sha256(secret.encode()).digest()
+            keys = view.keys if view is not None else (bytes(32),)
+            right = False
+            for key in keys:
+                right |= hmac.compare_digest(key, digest)
+            return (view, digest) if right and view is not None else (None, b"")
+        if self._checking >= CHECKS_WAITING:
+            raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")
+        hashed = view.account.password_hash if view is not None else self._dummy_hash
+        self._checking += 1
+        try:
+            right = await self._verify(hashed, secret)
+        finally:
+            self._checking -= 1
+        return (view, hashed.encode()) if right and view is not None else (None, b"")
+
+    def _digest(self, version: int, header: bytes) -> bytes:
+        person = b"v1" if version == 1 else b"v2"
+        return hashlib.blake2b(header, key=self._hash_key, person=person, digest_size=16).digest()
+
+    def _recent_failures(self, name: str, address: str, now: float) -> list[float]:
+        """The failures of the last minute, to be added to; counted from now on if there were none."""
+        pair = hashlib.blake2b(f"{address}\n{name}".encode(), key=self._hash_key, digest_size=16).digest()
+        failures = self._failures.pop(pair, [])
+        since = now - LOGIN_WINDOW_S
+        failures = [at for at in failures if at > since]
+        self._failures[pair] = failures
+        if len(self._failures) > WATCHED:
+            del self._failures[next(iter(self._failures))]
+        return failures
+
+
+def admit(view: AccountView, address: str) -> None:
+    """Raises Fault (403) unless the account may be used, and from there."""
+    if view.account.suspended:
+        raise Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
+    if view.networks and not _within(view, address):
+        raise Fault(FORBIDDEN, "The account may not be used from this address; ask the operator of the gateway.")
+
+
+def _within(view: AccountView, address: str) -> bool:
+    try:
+        client = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(client, IPv6Address) and client.ipv4_mapped is not None:
+        client = client.ipv4_mapped
+    return any(client in network for network in view.networks)
+
+
+def _proofs(version: int, view: AccountView) -> tuple[bytes, ...]:
+    return view.keys if version == 1 else (view.account.password_hash.encode(),)
+
+
+def _credentials(header: bytes | None) -> tuple[str, str]:
+    """User and secret; raises Fault where there are none that can be read."""
+    if header is None:
+        raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Basic credentials.")
+    scheme, _, encoded = header.strip().partition(b" ")
+    problem = "The header Authorization cannot be read; send Basic and the base64 of user:secret in UTF-8."
+    if scheme.lower() != b"basic":
+        raise Fault(UNAUTHENTICATED, problem)
+    try:
+        name, colon, secret = binascii.a2b_base64(encoded.strip(), strict_mode=True).decode().partition(":")
+    except ValueError:
+        raise Fault(UNAUTHENTICATED, problem) from None
+    if not colon or any(char < " " or char == "\x7f" for char in name):  # RFC 7617, 2: no control characters
+        raise Fault(UNAUTHENTICATED, problem)
+    return name, secret
+
+
+def _wrong(version: int) -> Fault:
+    secret = "API key" if version == 1 else "password"
+    return Fault(UNAUTHENTICATED, f"The credentials are wrong; v{version} takes the user name and the {secret}.")
+
+
+def _slow_down(failures: list[float], now: float) -> Fault:
+    wait = max(1, ceil(failures[-LOGIN_FAILURES] + LOGIN_WINDOW_S - now))
+    return Fault(TOO_EARLY, "Too many wrong credentials from this address; wait before the next try.", None, wait)

@@ -1,0 +1,123 @@
+"""What customers look up: messages, lists, histories, the balance; as the JSON objects that they are shown as."""
+
+import re
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from heliograph.app.directory import AccountView
+from heliograph.app.facts import Message
+from heliograph.app.plan import no_such_message
+from heliograph.app.ports import ListQuery, Store
+from heliograph.app.submit import TIME_CHARS, shown
+from heliograph.domain import calendar, ids, limits
+from heliograph.domain.error import TOO_EARLY, Fault, invalid
+from heliograph.domain.message import State
+from heliograph.domain.money import format_credits
+
+_WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+class Browse:
+    def __init__(self, store: Store, list_interval: float = limits.LIST_INTERVAL_S) -> None:
+        """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
+        self._store = store
+        self._list_interval = list_interval
+
+    async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> dict[str, Any]:
+        """The record of a message, or the list of the messages of a batch. Raises Fault."""
+        index, limit = _page(query)
+        message = await self._store.message(view.account.id, key, tail)
+        if message is not None:
+            return _record(view, message)
+        batch = await self._store.batch(view.account.id, key, tail, index, limit)
+        if batch is None:
+            raise no_such_message()
+        return _page_of(view, batch.messages)
+
+    async def list(self, view: AccountView, query: Mapping[str, str], now: int) -> dict[str, Any]:
+        """A page of the account's messages. Raises Fault: 429 within the interval since the last that was answered."""
+        wanted = _list_query(view, query)
+        account = view.account
+        interval = self._list_interval if account.list_interval is None else account.list_interval
+        if interval > 0:
+            wait = await self._store.admit_list(account.id, now, ceil(interval * 1000))
+            if wait > 0:
+                problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
+                raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
+        return _page_of(view, await self._store.messages(account.id, wanted))
+
+    async def history(self, view: AccountView, key: int, tail: int) -> dict[str, Any]:
+        """What has happened to a message. Raises Fault."""
+        events = await self._store.history(view.account.id, key, tail)
+        if events is None:
+            raise no_such_message()
+        lines = [
+            {
+                "Time": calendar.format_local(event.at, view.zone),
+                "Event": event.event,
+                "Segment": event.segment,
+                "Detail": event.detail,
+            }
+            for event in events
+        ]
+        return {"count": len(lines), "events": lines}
+
+    async def balance(self, view: AccountView) -> dict[str, Any]:
+        return {"Status": "00", "Message": format_credits(await self._store.balance(view.account.id))}
+
+
+def _record(view: AccountView, message: Message) -> dict[str, Any]:
+    return {
+        "MessageId": ids.to_hex(message.key, message.tail),
+        "From": message.sender,
+        "To": message.destination,
+        "Time": calendar.format_local(message.time, view.zone),
+        "Rate": format_credits(message.price),
+        "Status": State(message.state).label,
+        "Content": message.content,
+    }
+
+
+def _page_of(view: AccountView, messages: list[Message]) -> dict[str, Any]:
+    records = [_record(view, message) for message in messages]
+    return {"count": len(records), "messages": records}
+
+
+def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
+    """The parameters of a list query. An empty one counts as absent. Raises Fault."""
+    start, end = _second(view, query, "start"), _second(view, query, "end")
+    if start is not None and end is not None and end < start:
+        raise invalid("end", "The end lies before the start; exchange them.")
+    index, limit = _page(query)
+    pending = _BOOLEANS.get((query.get("pending") or "false").lower())
+    if pending is None:
+        problem = f"The parameter pending is true or false, not {shown(query['pending'])}."
+        raise invalid("pending", problem)
+    order = (query.get("order") or "asc").lower()
+    if order not in ("asc", "desc"):
+        raise invalid("order", f"The order is asc or desc, not {shown(query['order'])}.")
+    return ListQuery(start, end, index, limit, pending, order == "desc")
+
+
+def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | None:
+    """A time cut to its second, in ms: what is compared is what is shown."""
+    text = query.get(name)
+    if not text:
+        return None
+    if len(text) > TIME_CHARS:
+        raise invalid(name, f"The time {shown(text)} is too long to be one.")
+    try:
+        return calendar.parse_time(text, view.zone) // 1000 * 1000
+    except calendar.TimeProblem as problem:
+        raise invalid(name, str(problem)) from None
+
+
+def _page(query: Mapping[str, str]) -> tuple[int, int]:
+    index, limit = query.get("index") or "0", query.get("limit") or str(limits.LIST_LIMIT)
+    if _WHOLE(index) is None:
+        raise invalid("index", f"The index is a whole number from 0 on, not {shown(index)}.")
+    if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.LIST_LIMIT:
+        raise invalid("limit", f"The limit is a whole number from 1 to {limits.LIST_LIMIT}, not {shown(limit)}.")
+    return int(index), int(limit)
