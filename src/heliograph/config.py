@@ -29,9 +29,7 @@ OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL")
 _LIST = "(`heliograph settings` lists them all)"
 
 #: What Kubernetes puts into every container beside a service that is called "heliograph".
-_SERVICE_LINK = re.compile(
-    r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)"
-).fullmatch
+_SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
 
 
 class SettingsError(Exception):
@@ -405,9 +403,7 @@ def _apply_file(settings: Settings, document: dict[str, Any], where: str) -> Set
         if section not in sections():
             raise _no_section(section, where) if isinstance(values, dict) else _no_setting(section, where)
         if not isinstance(values, dict):
-            raise SettingsError(
-                f"{section} in {where} must be a section: a line [{section}], its settings below it"
-            )
+            raise SettingsError(f"{section} in {where} must be a section: a line [{section}], its settings below it")
         for name, value in values.items():
             entry = _entry(f"{section}.{name}")
             if entry is None:

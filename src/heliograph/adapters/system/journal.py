@@ -107,9 +107,7 @@ class LogJournal:
             return value
         if name in _TEXT:
             return f"<{len(value)} characters>" if isinstance(value, str | bytes) else "<hidden>"
-        if isinstance(value, str) and (
-            name in _NUMBER or (name in ("from", "sender") and _SENDER_NUMBER(value))
-        ):
+        if isinstance(value, str) and (name in _NUMBER or (name in ("from", "sender") and _SENDER_NUMBER(value))):
             return mask(value)
         return value
 
@@ -120,9 +118,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _time(record: logging.LogRecord) -> str:
-    return (
-        datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class JsonFormatter(logging.Formatter):
@@ -157,9 +153,7 @@ class TextFormatter(logging.Formatter):
 def _word(value: Any) -> str:
     text = str(value)
     return (
-        text
-        if text and text.isprintable() and not set(text) & set(" \"'=")
-        else json.dumps(text, ensure_ascii=False)
+        text if text and text.isprintable() and not set(text) & set(" \"'=") else json.dumps(text, ensure_ascii=False)
     )
 
 

@@ -9,8 +9,8 @@ from argon2.low_level import Type
 MEMORY_KIB = 19 * 1024
 PASSES = 2
 LANES = 1
-"""OWASP's recommendation for argon2id on servers (19 MiB, two passes, one lane): about 15 ms of one processor,
-and little enough memory for several checks at once. They stand in each hash, so that changing them here leaves
+"""OWASP's recommendation for argon2id on servers (19 MiB, two passes, one lane): about 15 ms of CPU, and
+little enough memory for several checks at once. They stand in each hash: changing them here leaves
 older hashes good."""
 
 
