@@ -7,9 +7,11 @@ from heliograph.adapters.store.sqlite.statements import many
 from heliograph.app.facts import Queued
 
 _DUE = """
-SELECT key, attempted FROM queue WHERE node IS NULL AND connector = ? AND due <= ? ORDER BY due, key LIMIT ?
+SELECT key, attempted, connector FROM queue WHERE node IS NULL AND connector = ? AND due <= ? ORDER BY due, key LIMIT ?
 """
-_EXPIRED = "SELECT key, attempted FROM queue WHERE node IS NULL AND expires <= ? ORDER BY expires, key LIMIT ?"
+_EXPIRED = (
+    "SELECT key, attempted, connector FROM queue WHERE node IS NULL AND expires <= ? ORDER BY expires, key LIMIT ?"
+)
 _CLAIM = "UPDATE queue SET node = ? WHERE key IN (SELECT value FROM json_each(?))"
 _BECOME_SENT = "UPDATE message SET state = 1 WHERE state = 0 AND key IN (SELECT value FROM json_each(?))"
 _ANSWERED = "SELECT key, segment, status FROM sent WHERE key IN (SELECT value FROM json_each(?))"
@@ -31,11 +33,11 @@ _RELEASE_CALLBACKS = "UPDATE callback_retry SET node = NULL WHERE node = ?"
 
 
 def claim_queued(db: sqlite3.Connection, connector: int, limit: int, now: int, node: int) -> list[Queued]:
-    return _claim(db, dict(db.execute(_DUE, (connector, now, limit))), node)
+    return _claim(db, db.execute(_DUE, (connector, now, limit)).fetchall(), node)
 
 
 def claim_expired(db: sqlite3.Connection, limit: int, now: int, node: int) -> list[Queued]:
-    return _claim(db, dict(db.execute(_EXPIRED, (now, limit))), node)
+    return _claim(db, db.execute(_EXPIRED, (now, limit)).fetchall(), node)
 
 
 def next_due(db: sqlite3.Connection) -> dict[int, int]:
@@ -46,12 +48,18 @@ def release(db: sqlite3.Connection, node: int) -> int:
     return db.execute(_RELEASE, (node,)).rowcount + db.execute(_RELEASE_CALLBACKS, (node,)).rowcount
 
 
-def _claim(db: sqlite3.Connection, attempted: dict[int, int], node: int) -> list[Queued]:
-    if not attempted:
+def _claim(db: sqlite3.Connection, rows: list[tuple[int, int, int]], node: int) -> list[Queued]:
+    """The messages come with the connector that they now wait for."""
+    if not rows:
         return []
-    db.execute(_CLAIM, (node, many(attempted)))
-    db.execute(_BECOME_SENT, (many(attempted),))
-    return queued_of(db, attempted, queued=True)
+    keys = many(key for key, _, _ in rows)
+    db.execute(_CLAIM, (node, keys))
+    db.execute(_BECOME_SENT, (keys,))
+    claimed = queued_of(db, {key: attempted for key, attempted, _ in rows}, queued=True)
+    connectors = {key: connector for key, _, connector in rows}
+    for queued in claimed:
+        queued.message.connector = connectors[queued.message.key]
+    return claimed
 
 
 def queued_of(db: sqlite3.Connection, attempted: dict[int, int], *, queued: bool) -> list[Queued]:

@@ -64,7 +64,9 @@ def _submission(db: sqlite3.Connection, key: int) -> list[Event]:
         else:
             events.append(Event(at, "Deferred", segment + 1, f"{_name(connector, name)} answered 0x{status:08X}"))
     for segment, status, operator_id, at, connector, name in db.execute(_SENT, (key,)):
-        if status == 0:
+        if status < 0:
+            events.append(Event(at, "NoAnswer", segment + 1, f"from {_name(connector, name)}; not tried again"))
+        elif status == 0:
             events.append(Event(at, "Submitted", segment + 1, f"to {_name(connector, name)} as {operator_id}"))
         else:
             events.append(Event(at, "Refused", segment + 1, f"{_name(connector, name)} answered 0x{status:08X}"))

@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.sqlite.money import CHARGE, Book
-from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of, message_row
+from heliograph.adapters.store.sqlite.replay import earlier
+from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_row
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.adapters.store.sqlite.worker import Session
 from heliograph.app.facts import (
@@ -17,12 +18,13 @@ from heliograph.app.facts import (
     EarlyReceipt,
     Facts,
     Final,
-    Message,
     PartReceipt,
     Verdict,
 )
 from heliograph.app.ports import Unavailable
 from heliograph.domain.message import State
+
+_ONCE = "ON CONFLICT DO NOTHING"
 
 _INSERT_MESSAGE = Insert(
     f"INSERT INTO message ({MESSAGE_COLUMNS.replace('m.', '')})",
@@ -40,14 +42,14 @@ _QUEUE = Insert(
         attempted = excluded.attempted, node = excluded.node
     """,
 )
-_INSERT_ATTEMPT = Insert("INSERT OR IGNORE INTO attempt (key, segment, connector, status, at)", 5)
-_INSERT_SENT = Insert("INSERT OR IGNORE INTO sent (key, segment, connector, operator_id, status, at)", 6)
-_INSERT_PART = Insert("INSERT OR IGNORE INTO part_receipt (key, segment, state, err, at)", 5)
-_INSERT_PROGRESS = Insert("INSERT OR IGNORE INTO progress (key, segment, state, err, at)", 5)
-_INSERT_FINAL = Insert("INSERT OR IGNORE INTO final (key, state, err, at, owed)", 5)
+_INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
+_INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
+_INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
+_INSERT_PROGRESS = Insert("INSERT INTO progress (key, segment, state, err, at)", 5, _ONCE)
+_INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
 _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, state, err, at)", 6)
-_INSERT_AWAITING = Insert("INSERT OR IGNORE INTO awaiting (connector, operator_id, key, segment)", 4)
-_INSERT_CALLBACK = Insert('INSERT OR IGNORE INTO callback (key, "end", code, attempts, at)', 5)
+_INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
+_INSERT_CALLBACK = Insert('INSERT INTO callback (key, "end", code, attempts, at)', 5, _ONCE)
 _RETRY_CALLBACK = Insert(
     'INSERT INTO callback_retry (key, due, attempts, body, problem, "first", node)',
     7,
@@ -60,12 +62,6 @@ _RETRY_CALLBACK = Insert(
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
 _ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
-_REFERENCE = "SELECT fingerprint, key, batch, scheduled FROM reference WHERE account = ? AND reference = ?"
-_BATCH = "SELECT tail, last_key, total FROM batch WHERE key = ?"
-_BATCH_MESSAGES = f"""
-SELECT {MESSAGE_COLUMNS} FROM message AS m WHERE m.key > ? AND m.key <= ? AND m.batch = ? ORDER BY m.key
-"""  # noqa: S608 - made of constants
-_MESSAGE = f"SELECT {MESSAGE_COLUMNS} FROM message AS m WHERE m.key = ?"  # noqa: S608 - made of constants
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
 _FAIL = """
@@ -107,18 +103,7 @@ def _callback_row(done: CallbackDone) -> Row:
     return (done.key, +done.end, done.code, done.attempts, done.at)
 
 
-@dataclass(slots=True)
-class First:
-    """What a request with the same reference was answered first."""
-
-    key: int
-    tail: int
-    total: int
-    scheduled: bool
-    messages: list[Message]
-
-
-Ruling = tuple[Accept, Verdict, First | None]
+Ruling = tuple[Accept, Verdict, Accept | None]
 
 
 def record(session: Session, facts: Facts, node: int) -> None:
@@ -236,9 +221,9 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
             rulings.append((accept, Verdict.SUSPENDED, None))
             continue
         if accept.reference is not None:
-            earlier = _earlier(db, accept, named.get((account, accept.reference)))
-            if earlier is not None:
-                rulings.append((accept, *earlier))
+            before = earlier(db, accept, named.get((account, accept.reference)))
+            if before is not None:
+                rulings.append((accept, *before))
                 continue
         if accept.total > room:
             rulings.append((accept, Verdict.TOO_LITTLE_CREDIT, None))
@@ -251,35 +236,6 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
         rulings.append((accept, Verdict.ACCEPTED, None))
     rows.write(db)
     return rulings
-
-
-def _earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> tuple[Verdict, First | None] | None:
-    """What the reference was used for before: in this transaction (`here`), or in the rows."""
-    if here is not None:
-        if here.fingerprint != accept.fingerprint:
-            return Verdict.REFERENCE_CONFLICT, None
-        first = First(here.key, here.tail, here.total, here.scheduled, [replace(m) for m in here.messages])
-        return Verdict.REPLAYED, first
-    row = db.execute(_REFERENCE, (accept.account, accept.reference)).fetchone()
-    if row is None:
-        return None
-    fingerprint, key, batch, scheduled = row
-    if fingerprint != accept.fingerprint:
-        return Verdict.REFERENCE_CONFLICT, None
-    return Verdict.REPLAYED, _first(db, key, bool(batch), bool(scheduled))
-
-
-def _first(db: sqlite3.Connection, key: int, batch: bool, scheduled: bool) -> First:
-    """The first answer, from the rows: with the states that the messages had then."""
-    if batch:
-        tail, last_key, total = db.execute(_BATCH, (key,)).fetchone()
-        messages = [message_of(row) for row in db.execute(_BATCH_MESSAGES, (key, last_key, key))]
-    else:
-        messages = [message_of(db.execute(_MESSAGE, (key,)).fetchone())]
-        tail, total = messages[0].tail, messages[0].price
-    for message in messages:
-        message.state = State.SCHEDULED if scheduled else State.SENT
-    return First(key, tail, total, scheduled, messages)
 
 
 # --- everything else

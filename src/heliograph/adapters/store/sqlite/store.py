@@ -20,10 +20,11 @@ from heliograph.adapters.store.sqlite.audit import audit
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.history import history
 from heliograph.adapters.store.sqlite.record import record
+from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.worker import Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
-from heliograph.app.facts import EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
@@ -80,7 +81,7 @@ class SqliteStore:
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         return await self._writer.transact(dispatch.claim_expired, limit, now, node)
 
-    async def next_due(self, after: int) -> dict[int, int]:  # noqa: ARG002 - the port's signature
+    async def next_due(self) -> dict[int, int]:
         return await self._reader.transact(dispatch.next_due)
 
     async def release(self, node: int) -> int:
@@ -130,6 +131,9 @@ class SqliteStore:
 
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
         return await self._reader.transact(browse.batch, account, key, tail, index, limit)
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
+        return await self._reader.transact(replayed, account, reference)
 
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         return await self._reader.transact(browse.messages, account, query)
