@@ -1,0 +1,346 @@
+"""`heliograph account` and `heliograph key`: customers, their credit and their keys."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heliograph.cli.command import (
+    Command,
+    Group,
+    Invocation,
+    examples,
+    format_moment,
+    parse_pairs,
+    print_fields,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from heliograph.app.accounts import Account, ApiKey
+
+_SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
+
+
+@click.group(cls=Group)
+def account() -> None:
+    """Customers: who may send, and with how much credit."""
+
+
+@account.command(
+    "create",
+    epilog=examples(
+        "heliograph account create acme --credit 100",
+        "heliograph account create acme --credit 25.50 --timezone Europe/Berlin --price 0.035",
+        "heliograph account create acme --credit 100 --json | jq -r .api_key",
+    ),
+)
+@click.argument("name")
+@click.option("--credit", metavar="N", required=True, help="Opening credit, such as 100 or 25.5.")
+@click.option("--timezone", metavar="TZ", help="IANA time zone of its times [UTC].")
+@click.option(
+    "--price", metavar="P", help="Credits a segment, everywhere: makes a price plan of its own [the default plan]."
+)
+@click.option("--plan", metavar="PLAN", help="The price plan that it shares with others [default].")
+@click.option(
+    "--list-interval", metavar="S", help="Seconds between two list queries; 0 is none [the gateway's setting]."
+)
+@click.option("--callback-url", metavar="URL", help="Where receipts go that name no dlr-url [nowhere].")
+@click.pass_obj
+def create(invocation: Invocation, /, name: str, credit: str, price: str | None, **given: str | None) -> None:
+    """Opens an account and shows its secrets.
+
+    NAME is the user name: 1 to 64 letters, digits and . _ -
+    The password is for /api/v2, the API key for /api/v1, the signing secret verifies receipts.
+    """
+    from heliograph.app.fields import amount
+    from heliograph.domain.money import format_credits
+
+    settings = {field: text for field, text in given.items() if text is not None}
+    made = invocation.administer(
+        lambda admin: admin.create_account(
+            name, amount("credit", credit), settings, None if price is None else amount("price", price)
+        )
+    )
+    secrets = {
+        "username": made.account.name,
+        "password": made.password,
+        "api_key": made.api_key,
+        "signing_secret": made.signing_secret,
+    }
+    balance = format_credits(made.balance)
+    rest = {"key_id": made.key_id, "balance": balance, "plan": made.account.plan, "timezone": made.account.timezone}
+
+    def people() -> None:
+        click.echo(f"The account {name} is open, with {balance} credits.\n")
+        print_fields(
+            [
+                ("user name", made.account.name),
+                ("password", f"{made.password}   (/api/v2)"),
+                ("API key", f"{made.api_key}   (/api/v1)"),
+                ("signing secret", f"{made.signing_secret}   (receipts)"),
+            ]
+        )
+        click.echo(f"\n{_SHOWN_ONCE}")
+
+    invocation.show({**secrets, **rest}, people)
+
+
+@account.command("list")
+@click.pass_obj
+def list_accounts(invocation: Invocation) -> None:
+    """Every account with its balance."""
+    from heliograph.domain.money import format_credits
+
+    found = invocation.administer(lambda admin: admin.accounts())
+    rows = [_to_json(each, balance) for each, balance in found]
+    invocation.show(
+        {"accounts": rows},
+        lambda: print_table(
+            ("NAME", "BALANCE", "PLAN", "TIME ZONE", "STATE"),
+            [
+                (
+                    each.name,
+                    format_credits(balance),
+                    each.plan,
+                    each.timezone,
+                    "suspended" if each.suspended else "active",
+                )
+                for each, balance in found
+            ],
+            empty="There is no account yet: heliograph account create NAME --credit N",
+            right=("BALANCE",),
+        ),
+    )
+
+
+@account.command("show")
+@click.argument("name")
+@click.pass_obj
+def show(invocation: Invocation, name: str) -> None:
+    """One account: its balance, settings and keys."""
+    view = invocation.administer(lambda admin: admin.account(name))
+    result = _to_json(view.account, view.balance)
+    keys = [_key_to_json(each) for each in view.keys]
+
+    def people() -> None:
+        print_fields((field, _for_people(value)) for field, value in result.items())
+        in_use = [each["id"] for each in keys if each["revoked"] is None]
+        print_fields([("keys in use", ", ".join(in_use) or "none")])
+
+    invocation.show({**result, "keys": keys}, people)
+
+
+@account.command(
+    "top-up",
+    # an amount below zero is no option
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "heliograph account top-up acme 250 --note 'invoice 2041'",
+        "heliograph account top-up acme -12.5 --note correction",
+    ),
+)
+@click.argument("name")
+@click.argument("amount")
+@click.option("--note", default="", help="What it is for; stands in the ledger.")
+@click.pass_obj
+def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
+    """Adds credit, or takes it back (below zero)."""
+    from heliograph.app import fields
+    from heliograph.domain.money import format_credits
+
+    balance = invocation.administer(lambda admin: admin.top_up(name, fields.amount("amount", amount), note))
+    text = format_credits(balance)
+    result = {"username": name, "amount": format_credits(fields.amount("amount", amount)), "balance": text}
+    invocation.show(result, lambda: click.echo(f"The balance of {name} is now {text}."))
+
+
+@account.command("suspend")
+@click.argument("name")
+@click.pass_obj
+def suspend(invocation: Invocation, name: str) -> None:
+    """Refuses what the account sends from now on, until it is resumed."""
+    invocation.administer(lambda admin: admin.suspend(name, True))
+    invocation.show({"username": name, "suspended": True}, lambda: click.echo(f"{name} is suspended."))
+
+
+@account.command("resume")
+@click.argument("name")
+@click.pass_obj
+def resume(invocation: Invocation, name: str) -> None:
+    """Lets a suspended account send again."""
+    invocation.administer(lambda admin: admin.suspend(name, False))
+    invocation.show({"username": name, "suspended": False}, lambda: click.echo(f"{name} may send again."))
+
+
+def _fields_help() -> str:
+    from heliograph.app.fields import ACCOUNT
+
+    width = max(map(len, ACCOUNT))
+    return "\b\nFields:\n" + "\n".join(f"  {name:{width}}  {each.expected}" for name, each in ACCOUNT.items())
+
+
+class _SetCommand(Command):
+    """Its help lists the fields, which only then have to be imported."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = f"{_fields_help()}\n\n" + examples(
+            "heliograph account set acme timezone=Europe/Berlin callback_format=json",
+            "heliograph account set acme senders=ACME,AcmeCorp networks=192.0.2.0/24",
+            "heliograph account set acme callback_url=          # empty: none",
+        )
+        super().format_epilog(ctx, formatter)
+
+
+@account.command("set", cls=_SetCommand)
+@click.argument("name")
+@click.argument("changes", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.pass_obj
+def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> None:
+    """Changes settings of an account, all or none."""
+    texts = parse_pairs(changes)
+    changed = invocation.administer(lambda admin: admin.set_account(name, texts))
+    result = _to_json(changed, None)
+    invocation.show(
+        result, lambda: print_fields((field, _for_people(result[field])) for field in texts if field in result)
+    )
+
+
+@account.command("ledger")
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Entries at most.")
+@click.option("--before", type=int, metavar="KEY", help="Only entries before this one (its `key`), for paging.")
+@click.pass_obj
+def ledger(invocation: Invocation, name: str, limit: int, before: int | None) -> None:
+    """Every change of the balance, the newest first."""
+    from heliograph.domain.money import format_credits
+
+    entries = invocation.administer(lambda admin: admin.ledger(name, limit, before))
+    rows = [
+        {
+            "key": entry.key,
+            "time": format_moment(entry.at),
+            "kind": entry.kind.value,
+            "amount": format_credits(entry.amount),
+            "message": entry.message or None,
+            "note": entry.note,
+        }
+        for entry in entries
+    ]
+    invocation.show(
+        {"username": name, "entries": rows},
+        lambda: print_table(
+            ("TIME", "KIND", "AMOUNT", "NOTE", "KEY"),
+            [(row["time"], row["kind"], row["amount"], row["note"], row["key"]) for row in rows],
+            empty="The ledger is empty.",
+            right=("AMOUNT",),
+        ),
+    )
+
+
+@account.command("new-password")
+@click.argument("name")
+@click.pass_obj
+def new_password(invocation: Invocation, name: str) -> None:
+    """Replaces the password of /api/v2; the old one stops working within five seconds."""
+    password = invocation.administer(lambda admin: admin.new_password(name))
+    invocation.show(
+        {"username": name, "password": password},
+        lambda: click.echo(f"The new password of {name}: {password}\nIt is shown only now."),
+    )
+
+
+@account.command("new-signing-secret")
+@click.argument("name")
+@click.pass_obj
+def new_signing_secret(invocation: Invocation, name: str) -> None:
+    """Replaces the secret that signs receipts."""
+    secret = invocation.administer(lambda admin: admin.new_signing_secret(name))
+    invocation.show(
+        {"username": name, "signing_secret": secret},
+        lambda: click.echo(f"The new signing secret of {name}: {secret}\nIt is shown only now."),
+    )
+
+
+@click.group(cls=Group)
+def key() -> None:
+    """API keys of accounts.
+
+    Several may be in use at once, so that they can be replaced in peace."""
+
+
+@key.command("create", epilog=examples("heliograph key create acme", "heliograph key revoke acme 1f0c9a2b7e"))
+@click.argument("name")
+@click.pass_obj
+def create_key(invocation: Invocation, name: str) -> None:
+    """Makes one more API key and shows it."""
+    made = invocation.administer(lambda admin: admin.create_key(name))
+    invocation.show(
+        {"username": name, "key_id": made.key_id, "api_key": made.api_key},
+        lambda: click.echo(f"The new API key {made.key_id} of {name}: {made.api_key}\nIt is shown only now."),
+    )
+
+
+@key.command("list")
+@click.argument("name")
+@click.pass_obj
+def list_keys(invocation: Invocation, name: str) -> None:
+    """The keys of an account, by their ids."""
+    rows = [_key_to_json(each) for each in invocation.administer(lambda admin: admin.keys(name))]
+    invocation.show(
+        {"username": name, "keys": rows},
+        lambda: print_table(
+            ("KEY ID", "CREATED", "REVOKED"),
+            [(row["id"], row["created"], row["revoked"] or "in use") for row in rows],
+            empty=f"There is no key yet: heliograph key create {name}",
+        ),
+    )
+
+
+@key.command("revoke")
+@click.argument("name")
+@click.argument("key_id")
+@click.pass_obj
+def revoke_key(invocation: Invocation, name: str, key_id: str) -> None:
+    """Makes a key useless within five seconds."""
+    invocation.administer(lambda admin: admin.revoke_key(name, key_id))
+    invocation.show(
+        {"username": name, "key_id": key_id, "revoked": True},
+        lambda: click.echo(f"The key {key_id} of {name} is revoked."),
+    )
+
+
+def _to_json(account: "Account", balance: int | None) -> dict[str, Any]:
+    from heliograph.domain.money import format_credits
+
+    result: dict[str, Any] = {"username": account.name}
+    if balance is not None:
+        result["balance"] = format_credits(balance)
+    return {
+        **result,
+        "suspended": account.suspended,
+        "timezone": account.timezone,
+        "plan": account.plan,
+        "credit_limit": format_credits(account.credit_limit),
+        "list_interval": account.list_interval,
+        "rate": account.rate,
+        "callback_url": account.callback_url,
+        "callback_format": account.callback_format,
+        "content_decoding": account.content_decoding,
+        "networks": list(account.networks),
+        "senders": list(account.senders),
+        "created": format_moment(account.created),
+    }
+
+
+def _key_to_json(key: "ApiKey") -> dict[str, Any]:
+    return {"id": key.id, "created": format_moment(key.created), "revoked": format_moment(key.revoked)}
+
+
+def _for_people(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value) or "any"
+    if value is None:
+        return "default"
+    return f"{value:g}" if isinstance(value, float) else value

@@ -1,0 +1,116 @@
+"""`heliograph callbacks`, `receipts` and `audit`: what is owed, what matches nothing, whether the books are right."""
+
+import click
+
+from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_table
+
+
+@click.group(cls=Group)
+def callbacks() -> None:
+    """Receipts pushed to customers.
+
+    They are tried for a day (setting callbacks.retry_hours), then given up and kept."""
+
+
+@callbacks.command("status")
+@click.pass_obj
+def status(invocation: Invocation) -> None:
+    """How many receipts are to be pushed, and how many were given up."""
+    counts = invocation.administer(lambda admin: admin.store.backlog())
+    owed, failed = counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
+    invocation.show(
+        {"owed": owed, "failed": failed},
+        lambda: click.echo(
+            f"{owed} to be pushed or tried again, {failed} given up (`callbacks replay` owes them again)."
+        ),
+    )
+
+
+@callbacks.command(
+    "replay",
+    epilog=examples(
+        "heliograph callbacks replay --account acme",
+        "heliograph callbacks replay --message 0198c5f2a1b37c4d8e9f001122334455",
+        "heliograph callbacks replay --all",
+    ),
+)
+@click.option("--account", "name", metavar="NAME", help="All of this account's.")
+@click.option("--message", metavar="ID", help="This message's.")
+@click.option("--all", "everything", is_flag=True, help="Everybody's.")
+@click.pass_obj
+def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
+    """Pushes receipts again that were given up, or whose receiver said 410."""
+    from heliograph.app.administer import Administration
+    from heliograph.domain import ids
+
+    if (name is not None) + (message is not None) + everything != 1:
+        raise Failure("Say what to replay: --account NAME, --message ID or --all.")
+    key = None
+    if message is not None:
+        parsed = ids.parse(message)
+        if parsed is None:
+            raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
+        key = parsed[0]
+
+    async def work(admin: Administration) -> int:
+        account = None if name is None else (await admin.account(name)).account.id
+        return await admin.store.replay(account, key, admin.now)
+
+    count = invocation.administer(work)
+    invocation.show({"replayed": count}, lambda: click.echo(f"{count} receipts are to be pushed again."))
+
+
+@click.group(cls=Group)
+def receipts() -> None:
+    """Receipts from operators."""
+
+
+@receipts.command("orphans")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Receipts at most.")
+@click.pass_obj
+def orphans(invocation: Invocation, limit: int) -> None:
+    """Receipts that match no message, the newest first.
+
+    A wrong notation of ids shows itself here."""
+    from heliograph.app.accounts import Connector
+    from heliograph.app.administer import Administration
+    from heliograph.app.facts import EarlyReceipt
+    from heliograph.domain.phone import mask
+
+    async def work(admin: Administration) -> tuple[list[EarlyReceipt], list[Connector]]:
+        return await admin.store.orphans(limit), await admin.connectors()
+
+    found, connectors = invocation.administer(work)
+    names = {connector.id: connector.name for connector in connectors}
+    rows = [
+        {
+            "time": format_moment(each.at),
+            "connector": names.get(each.connector, str(each.connector)),
+            "operator_id": each.operator_id,
+            "destination": mask(each.destination),
+            "state": each.state.name,
+            "err": each.err,
+        }
+        for each in found
+    ]
+    columns = ("TIME", "CONNECTOR", "OPERATOR'S ID", "DESTINATION", "STATE", "ERR")
+    invocation.show(
+        {"receipts": rows},
+        lambda: print_table(columns, [tuple(row.values()) for row in rows], empty="Every receipt matched a message."),
+    )
+
+
+@click.command()
+@click.pass_context
+def audit(context: click.Context) -> None:
+    """Proves the books from the rows.
+
+    Exit code 0 if every balance, charge and refund is right, else 1."""
+    invocation = context.find_object(Invocation) or Invocation()
+    problems = invocation.administer(lambda admin: admin.store.audit())
+    invocation.show(
+        {"clean": not problems, "problems": problems},
+        lambda: click.echo("\n".join(problems) or "The books are right."),
+    )
+    if problems:
+        context.exit(1)

@@ -1,0 +1,109 @@
+"""Sending the messages of a file over several connections."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from heliograph.cli.client import HOPELESS, Client, Outcome
+from heliograph.cli.contacts import Row
+from heliograph.domain import ids
+from heliograph.domain.money import MICRO
+
+_PROBLEMS_KEPT = 10
+
+_AGE_SLACK_S = 2
+"""An answer's date is cut to whole seconds, and its message is a little older than the answer."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the rows so far."""
+
+    accepted: int = 0
+    repeated: int = 0
+    """Of those accepted: sent by an earlier run."""
+    failed: int = 0
+    credit: int = 0
+    """Micro-credits that this run was charged."""
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    """The first ones, by line."""
+    stopped: str = ""
+    """Why the rest was not tried."""
+
+
+class Run:
+    """One run over a file. At most twice as many rows as connections are in the air."""
+
+    def __init__(
+        self, connect: Callable[[], Client], connections: int, settled: Callable[[Row, Outcome, str], None]
+    ) -> None:
+        """`settled` is called in this thread for each row that was tried, with its result in a word."""
+        self._connect = connect
+        self._connections = connections
+        self._settled = settled
+        self._tally = Tally()
+        self._own = threading.local()
+        self._clients: list[Client] = []
+        self._begun: float | None = None
+
+    def send(self, rows: Iterable[Row]) -> Tally:
+        """Sends until all are, or nothing more can be; Ctrl-C waits for what is in the air."""
+        waiting: dict[Future[Outcome], Row] = {}
+        with ThreadPoolExecutor(self._connections) as pool:
+            try:
+                self._submit(rows, pool, waiting)
+            except KeyboardInterrupt:
+                self._tally.stopped = "stopped by you"
+            for future in list(waiting):
+                if self._tally.stopped and future.cancel():
+                    del waiting[future]
+            self._settle(waiting, wait(waiting).done)
+        for client in self._clients:
+            client.close()
+        return self._tally
+
+    def _submit(self, rows: Iterable[Row], pool: ThreadPoolExecutor, waiting: dict[Future[Outcome], Row]) -> None:
+        for row in rows:
+            if self._tally.stopped:
+                return
+            waiting[pool.submit(self._send_row, row)] = row
+            if len(waiting) >= 2 * self._connections:
+                self._settle(waiting, wait(waiting, return_when=FIRST_COMPLETED).done)
+
+    def _send_row(self, row: Row) -> Outcome:
+        """In a thread of the pool, each of which has a connection of its own."""
+        client: Client | None = getattr(self._own, "client", None)
+        if client is None:
+            client = self._own.client = self._connect()
+            self._clients.append(client)
+        return client.send(row.fields)
+
+    def _settle(self, waiting: dict[Future[Outcome], Row], done: set[Future[Outcome]]) -> None:
+        for future in done:
+            row, outcome = waiting.pop(future), future.result()
+            self._settled(row, outcome, self._count(row, outcome))
+
+    def _count(self, row: Row, outcome: Outcome) -> str:
+        tally = self._tally
+        if not outcome.sent:
+            tally.failed += 1
+            if len(tally.problems) < _PROBLEMS_KEPT:
+                tally.problems.append((row.line, outcome.problem))
+            if outcome.status in HOPELESS or outcome.status == 0:
+                tally.stopped = tally.stopped or f"stopped at line {row.line}: {outcome.problem}"
+            return "failed"
+        tally.accepted += 1
+        if self._is_earlier(outcome):
+            tally.repeated += 1
+            return "sent before"
+        tally.credit += int(Decimal(str(outcome.body.get("Rate", 0))) * MICRO)
+        return str(outcome.body.get("MessageStatus", "Sent")).lower()
+
+    def _is_earlier(self, outcome: Outcome) -> bool:
+        """Whether the message is one of an earlier run: its id tells when it was made, by the gateway's clock."""
+        if self._begun is None:
+            self._begun = outcome.date - _AGE_SLACK_S
+        parsed = ids.parse(str(outcome.body.get("Id")))
+        return parsed is not None and ids.time_of(parsed[0]) < self._begun * 1000

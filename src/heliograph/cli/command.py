@@ -1,0 +1,243 @@
+"""What every command has: where the data is, how to answer, and how failures are told."""
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from heliograph.app.administer import Administration
+    from heliograph.config import Settings
+
+Answer = TypeVar("Answer")
+
+
+class Failure(click.ClickException):
+    """What was wrong; `hint` is what to do next, `command` what to type for it."""
+
+    def __init__(self, message: str, hint: str = "", command: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.command = command
+
+    def show(self, file: Any = None) -> None:
+        click.echo(click.style("error: ", fg="red", bold=True) + self.message, file=file, err=True)
+        if self.hint:
+            click.echo(f"       {self.hint}", file=file, err=True)
+        if self.command:
+            click.echo(click.style("try:   ", fg="cyan") + self.command, file=file, err=True)
+
+
+@dataclass
+class Invocation:
+    """What the options of every command said, on whichever side of the command they stood."""
+
+    data: Path | None = None
+    config: Path | None = None
+    as_json: bool = False
+
+    def settings(self) -> "Settings":
+        """The settings in force. Raises Failure."""
+        from heliograph.config import SettingsError, load
+
+        try:
+            return load(self.data, self.config, os.environ)
+        except SettingsError as error:
+            raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
+
+    def administer(self, work: "Callable[[Administration], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration on the store. Raises Failure."""
+        import asyncio
+
+        from heliograph import bootstrap
+        from heliograph.app.administer import AlreadyThere, NoSuch
+        from heliograph.app.fields import Invalid
+        from heliograph.app.ports import Unavailable
+
+        settings = self.settings()
+
+        async def run() -> Answer:
+            async with bootstrap.administration(settings) as administration:
+                return await work(administration)
+
+        try:
+            return asyncio.run(run())
+        except Invalid as error:
+            raise Failure(str(error), "Nothing was changed.", self._help()) from error
+        except (NoSuch, AlreadyThere) as error:
+            raise Failure(str(error), "Nothing was changed.", _listing(error.kind, self)) from error
+        except (Unavailable, OSError) as error:
+            raise Failure(
+                f"the store in {settings.data} cannot be used: {error}",
+                "Check that the directory is yours and that the disk has room.",
+                self.typed("doctor"),
+            ) from error
+
+    def show(self, result: dict[str, Any], people: Callable[[], None]) -> None:
+        """Answers with the object, or for people."""
+        if self.as_json:
+            echo_json(result)
+        else:
+            people()
+
+    def typed(self, command: str) -> str:
+        """A command as it is to be typed to mean the same data."""
+        where = f" --data {self.data}" if self.data is not None else ""
+        return f"heliograph {command}{where}"
+
+    def _help(self) -> str:
+        context = click.get_current_context(silent=True)
+        return f"{context.command_path} --help" if context else "heliograph --help"
+
+
+def _listing(kind: str, invocation: Invocation) -> str:
+    for word in ("key", "account", "connector", "route", "price"):
+        if kind.startswith(word):
+            return invocation.typed(f"{word} list" + (" NAME" if word == "key" else ""))
+    return "heliograph --help"
+
+
+def echo_json(result: dict[str, Any]) -> None:
+    click.echo(json.dumps(result, ensure_ascii=False))
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    # an option that is not there must not undo the one on the other side of the command
+    if value is not None and value is not False:
+        setattr(context.ensure_object(Invocation), parameter.name or "", value)
+
+
+def _common() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--data"],
+            type=click.Path(path_type=Path, file_okay=False),
+            expose_value=False,
+            callback=_remember,
+            help="The data directory [HELIOGRAPH_DATA, else ./heliograph-data].",
+        ),
+        click.Option(
+            ["--config"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            expose_value=False,
+            callback=_remember,
+            help="The settings file [HELIOGRAPH_CONFIG, else heliograph.toml in the data directory].",
+        ),
+        click.Option(
+            ["--json", "as_json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember,
+            help="Answer with one JSON object on standard output.",
+        ),
+    ]
+
+
+_COMMON_NAMES = frozenset({"--data", "--config", "--json", "--help"})
+
+
+class _WithCommonOptions(click.Command):
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        # before --help, which click puts last
+        return [*params[:-1], *_common(), *params[-1:]] if self.add_help_option else [*params, *_common()]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        others: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            # an argument stands in the usage line; it is listed when there is more to say of it
+            if record is not None and (record[1] or isinstance(parameter, click.Option)):
+                (others if _COMMON_NAMES.intersection(parameter.opts) else own).append(record)
+        for title, records in (("Options", own), ("Options of every command", others)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.ensure_object(Invocation)
+        return super().invoke(ctx)
+
+
+class Command(_WithCommonOptions):
+    """A command that takes --data, --config and --json."""
+
+
+class Group(_WithCommonOptions, click.Group):
+    """A group whose commands take them too, before the command and after it."""
+
+    command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """In the order in which one meets them, not by name."""
+        return list(self.commands)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+
+Group.group_class = Group
+
+
+def examples(*lines: str) -> str:
+    """An epilog that shows how a command is typed."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
+    """The fields of KEY=VALUE arguments. Raises Failure."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise Failure(f"{pair!r} is not KEY=VALUE, such as timezone=Europe/Berlin")
+        if key in found:
+            raise Failure(f"{key} is given twice")
+        found[key] = value
+    return found
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, right: Sequence[str] = ()
+) -> None:
+    """A table for people; `empty` is said instead when there are no rows, `right` names columns of numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    if not table.row_count:
+        click.echo(empty)
+        return
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=1000)
+    console.print(table)
+
+
+def print_fields(fields: Iterable[tuple[str, object]]) -> None:
+    """A name and a value a line."""
+    pairs = list(fields)
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        click.echo(f"{name:{width}}  {'' if value is None else value}".rstrip())
+
+
+def format_moment(at: int | None) -> str | None:
+    """Milliseconds since the epoch as ISO 8601 in UTC."""
+    if at is None:
+        return None
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,269 @@
+"""`heliograph connector`: operator accounts, and whether they can be bound."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from heliograph.cli.command import (
+    Command,
+    Failure,
+    Group,
+    Invocation,
+    examples,
+    format_moment,
+    parse_pairs,
+    print_fields,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from heliograph.app.accounts import Connector, LinkState
+    from heliograph.app.administer import Administration, ConnectorChange
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_FIELDS = (
+    ("--host", "H", "Host name or address of the operator's SMSC."),
+    ("--port", "P", "Its port, such as 2775."),
+    ("--system-id", "S", "User name to bind with, up to 15 characters."),
+    ("--password", "W", "Password to bind with; asked for if left out on a terminal."),
+    ("--window", "N", "Unanswered submit_sm a bind, 1 to 1000 [10]."),
+    ("--rate", "PER_SECOND", "Parts a second over all binds; 0 is no limit [0]."),
+    ("--bind", "MODE", "transceiver, or transmitter+receiver [transceiver]."),
+    ("--binds", "N", "How many binds at once [1]."),
+)
+
+
+def _field_options(function: Decorated) -> Decorated:
+    decorated: Any = function
+    decorated = click.option(
+        "--option",
+        "options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the operator's dialect; an empty value goes back to the default. Repeatable.",
+    )(decorated)
+    decorated = click.option("--tls/--no-tls", default=None, help="Bind over TLS, the certificate verified [no].")(
+        decorated
+    )
+    for name, metavar, text in reversed(_FIELDS):
+        decorated = click.option(name, metavar=metavar, help=text)(decorated)
+    result: Decorated = decorated
+    return result
+
+
+@click.group(cls=Group)
+def connector() -> None:
+    """Operator accounts: where to bind, as whom, and how fast."""
+
+
+@connector.command(
+    "add",
+    epilog=examples(
+        "heliograph connector add op1 --host smsc.example.net --port 2775 --system-id acme --password W",
+        "heliograph connector add op2 --host 192.0.2.9 --port 3550 --system-id acme --password W \\",
+        "    --window 50 --rate 100 --tls",
+        'heliograph route add --prefix "" --connector op1',
+    ),
+)
+@click.argument("name")
+@_field_options
+@click.option("--disabled", is_flag=True, help="Do not bind yet.")
+@click.pass_obj
+def add(
+    invocation: Invocation,
+    /,
+    name: str,
+    tls: bool | None,
+    options: tuple[str, ...],
+    disabled: bool,
+    **given: str | None,
+) -> None:
+    """Adds an operator account; a running gateway binds within five seconds.
+
+    Numbers go there once a route says so.
+    """
+    texts = _texts(given, tls)
+    if "password" not in texts and sys.stdin.isatty():
+        texts["password"] = click.prompt("Password", hide_input=True, err=True)
+    if disabled:
+        texts["enabled"] = "false"
+    change = invocation.administer(lambda admin: admin.add_connector(name, texts, parse_pairs(options)))
+    _show_change(
+        invocation, change, f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" '
+        f"--connector {name}",
+    )  # fmt: skip
+
+
+@connector.command("list")
+@click.pass_obj
+def list_connectors(invocation: Invocation) -> None:
+    """Every connector."""
+    found = invocation.administer(lambda admin: admin.connectors())
+    invocation.show(
+        {"connectors": [_to_json(each) for each in found]},
+        lambda: print_table(
+            ("NAME", "HOST", "PORT", "SYSTEM ID", "BIND", "BINDS", "WINDOW", "RATE", "TLS", "STATE"),
+            [
+                (
+                    each.name,
+                    each.host,
+                    each.port,
+                    each.system_id,
+                    each.bind,
+                    each.binds,
+                    each.window,
+                    f"{each.rate:g}" if each.rate else "-",
+                    "yes" if each.tls else "no",
+                    "enabled" if each.enabled else "disabled",
+                )
+                for each in found
+            ],
+            empty="There is no connector yet: heliograph connector add NAME --host H --port P --system-id S",
+            right=("PORT", "BINDS", "WINDOW", "RATE"),
+        ),
+    )
+
+
+@connector.command("show")
+@click.argument("name")
+@click.pass_obj
+def show(invocation: Invocation, name: str) -> None:
+    """One connector, and what the gateway last said of its links."""
+
+    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], int]":
+        found = await admin.connector(name)
+        states = [state for state in await admin.store.link_states() if state.connector == found.id]
+        return found, states, admin.now
+
+    found, states, now = invocation.administer(work)
+    result = _to_json(found)
+    links = [{"node": state.node, "at": format_moment(state.at), "state": _state(state.state)} for state in states]
+
+    def people() -> None:
+        print_fields((field, _word(value)) for field, value in result.items())
+        if not links:
+            click.echo("links       no gateway has run with it yet")
+        for state, link in zip(states, links, strict=True):
+            click.echo(f"\nlinks, as said {max(0, now - state.at) // 1000} s ago:")
+            click.echo(json.dumps(link["state"], indent=2, ensure_ascii=False))
+
+    invocation.show({**result, "links": links}, people)
+
+
+@connector.command(
+    "set",
+    epilog=examples(
+        "heliograph connector set op1 --window 50 --rate 100",
+        "heliograph connector set op1 window=50 enabled=false",
+    ),
+)
+@click.argument("name")
+@click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
+@_field_options
+@click.pass_obj
+def set_fields(
+    invocation: Invocation,
+    /,
+    name: str,
+    changes: tuple[str, ...],
+    tls: bool | None,
+    options: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Changes a connector, all or nothing; a running gateway binds anew where it has to.
+
+    KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled.
+    """
+    texts = {**parse_pairs(changes), **_texts(given, tls)}
+    if not texts and not options:
+        raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
+    change = invocation.administer(lambda admin: admin.set_connector(name, texts, parse_pairs(options)))
+    _show_change(invocation, change, f"The connector {name} is changed.")
+
+
+@connector.command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove(invocation: Invocation, name: str) -> None:
+    """Removes a connector and its routes; messages that wait for it are routed anew."""
+    invocation.administer(lambda admin: admin.remove_connector(name))
+    invocation.show(
+        {"name": name, "removed": True}, lambda: click.echo(f"The connector {name} and its routes are removed.")
+    )
+
+
+@connector.command("test", cls=Command)
+@click.argument("name")
+@click.pass_context
+def test(context: click.Context, name: str) -> None:
+    """Binds, sends enquire_link, unbinds, and says what happened; exit code 1 if a step failed.
+
+    Some operators allow few binds at once: a test may then fail because the gateway holds them.
+    """
+    import asyncio
+
+    from heliograph import bootstrap
+
+    invocation = context.find_object(Invocation) or Invocation()
+    found = invocation.administer(lambda admin: admin.connector(name))
+    report = asyncio.run(bootstrap.test_connector(found))  # type: ignore[attr-defined]
+    steps = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
+    passed = all(step["ok"] for step in steps)
+
+    def people() -> None:
+        for step in steps:
+            mark = click.style("ok  ", fg="green") if step["ok"] else click.style("FAIL", fg="red")
+            click.echo(f"{mark}  {step['name']}: {step['detail']}")
+
+    invocation.show({"connector": name, "ok": passed, "steps": steps}, people)
+    if not passed:
+        context.exit(1)
+
+
+def _texts(given: dict[str, str | None], tls: bool | None) -> dict[str, str]:
+    texts = {field: text for field, text in given.items() if text is not None}
+    if tls is not None:
+        texts["tls"] = "true" if tls else "false"
+    return texts
+
+
+def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:
+    for warning in change.warnings:
+        click.echo(f"note: {warning}", err=True)
+    invocation.show({**_to_json(change.connector), "warnings": change.warnings}, lambda: click.echo(done))
+
+
+def _to_json(connector: "Connector") -> dict[str, Any]:
+    return {
+        "name": connector.name,
+        "host": connector.host,
+        "port": connector.port,
+        "system_id": connector.system_id,
+        "bind": connector.bind,
+        "binds": connector.binds,
+        "window": connector.window,
+        "rate": connector.rate,
+        "tls": connector.tls,
+        "enabled": connector.enabled,
+        "options": connector.options,
+        "created": format_moment(connector.created),
+    }
+
+
+def _state(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _word(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    return f"{value:g}" if isinstance(value, float) else value

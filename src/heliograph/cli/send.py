@@ -1,0 +1,253 @@
+"""`heliograph send`: messages from the command line, one or a file of them, through a running gateway."""
+
+import csv
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields
+
+if TYPE_CHECKING:
+    from heliograph.cli.client import Client, Outcome
+    from heliograph.cli.contacts import Row
+
+_MAX_CONNECTIONS = 64
+_COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
+
+
+@click.command(
+    cls=Command,
+    epilog=examples(
+        "heliograph send --user acme --key hk_... --to 447700900123 --from ACME --content 'Hello'",
+        "heliograph send --to 447700900123,447700900124 --from ACME --content 'Hi' --at '2030-01-31 09:00:00'",
+        "heliograph send --file contacts.csv --from ACME --content 'Dear {name}, your code is {code}'",
+        "",
+        "# with HELIOGRAPH_USER and HELIOGRAPH_API_KEY set, --user and --key can be left out",
+        "# contacts.csv: a header row with `to`, maybe from, content, time, dlr-url, and columns for the text",
+    ),
+)
+@click.option("--to", multiple=True, metavar="NUMBER", help="Destination; repeatable, or several with commas.")
+@click.option("--from", "sender", metavar="SENDER", help="Sender ID.")
+@click.option("--content", metavar="TEXT", help="The text; with --file, {column} stands for the row's cell.")
+@click.option("--at", metavar="TIME", help="When to send: YYYY-MM-DD HH:MM:SS in the account's time zone, or ISO 8601.")
+@click.option("--type", "kind", metavar="TYPE", help="text, unicode, flash or binary [text].")
+@click.option("--dlr-url", metavar="URL", help="Where the receipt goes.")
+@click.option(
+    "--reference", metavar="TEXT", help="Your name for it: sent again with the same one, it is not sent twice."
+)
+@click.option("--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file, a message a row.")
+@click.option(
+    "--campaign",
+    metavar="NAME",
+    help="With --file: what the rows' references are made from. Run again with the same one, rows that were sent are "
+    "not sent again; take another to send them once more [the file's name].",
+)
+@click.option(
+    "--results", type=click.Path(path_type=Path, dir_okay=False), help="With --file: a CSV of what became of each row."
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(1, _MAX_CONNECTIONS),
+    default=8,
+    show_default=True,
+    help="With --file: requests at once.",
+)
+@click.option("--user", metavar="NAME", help="The account [HELIOGRAPH_USER].")
+@click.option("--key", metavar="KEY", help="Its API key [HELIOGRAPH_API_KEY].")
+@click.option("--url", metavar="URL", help="The gateway [HELIOGRAPH_URL, else where the settings say it listens].")
+@click.pass_context
+def send(
+    context: click.Context,
+    /,
+    to: tuple[str, ...],
+    file: Path | None,
+    campaign: str | None,
+    results: Path | None,
+    connections: int,
+    user: str | None,
+    key: str | None,
+    url: str | None,
+    **given: str | None,
+) -> None:
+    """Sends messages as a customer, over HTTP.
+
+    Exit code 0 if all were accepted, 1 if any was not.
+    """
+    from heliograph.cli.client import BadUrl, Client
+
+    invocation = context.find_object(Invocation) or Invocation()
+    names = {"sender": "from", "at": "time", "kind": "type", "dlr_url": "dlr-url"}
+    fields = {names.get(name, name): value for name, value in given.items() if value is not None}
+    user = user or os.environ.get("HELIOGRAPH_USER")
+    key = key or os.environ.get("HELIOGRAPH_API_KEY")
+    if not user or not key:
+        raise Failure(
+            "The account's name and API key are missing.",
+            "Give --user and --key, or set HELIOGRAPH_USER and HELIOGRAPH_API_KEY.",
+            invocation.typed("account create NAME --credit 100"),
+        )
+    address = url or os.environ.get("HELIOGRAPH_URL") or _own_url(invocation)
+    try:
+        Client(address, user, key)
+    except BadUrl as error:
+        raise Failure(f"--url: {error}") from error
+
+    def connect() -> Client:
+        return Client(address, user, key)
+
+    if file is None:
+        if results is not None or campaign is not None:
+            raise Failure("--results and --campaign belong to --file.")
+        accepted = _send_one(invocation, connect(), to, fields)
+    else:
+        if to or "reference" in fields:
+            raise Failure("With --file, destinations and references are columns of the file.")
+        accepted = _send_file(invocation, connect, file, fields, campaign or file.stem, results, connections)
+    if not accepted:
+        context.exit(1)
+
+
+def _own_url(invocation: Invocation) -> str:
+    """The gateway that these settings would start."""
+    from heliograph.config import parse_address
+
+    host, port = parse_address(invocation.settings().http.listen)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to reach it, not to listen
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fields: dict[str, str]) -> bool:
+    missing = [name for name in ("from", "content") if not fields.get(name)]
+    if not to or missing:
+        named = "--to" if not to else f"--{missing[0]}"
+        raise Failure(f"{named} is missing.", command="heliograph send --help")
+    # a reference makes it safe to try again when the answer gets lost
+    request = {"reference": f"cli.{secrets.token_hex(12)}", **fields, "to": ",".join(to)}
+    outcome = client.send(request)
+    client.close()
+    if not outcome.sent:
+        raise Failure(*_explain(outcome, invocation))
+    body = outcome.body
+
+    def people() -> None:
+        count = len(body.get("Messages", [body]))
+        what = "message" if count == 1 else f"batch of {count} messages"
+        click.echo(f"{body.get('MessageStatus')}: {what} {body.get('Id')} for {body.get('Rate')} credits.")
+
+    invocation.show(body, people)
+    return True
+
+
+def _explain(outcome: "Outcome", invocation: Invocation) -> tuple[str, str, str]:
+    """Message, hint and command of a failure."""
+    hints = {
+        0: ("Is the gateway running, and is --url right?", invocation.typed("doctor")),
+        401: ("Check --user and --key.", "heliograph key create NAME"),
+        402: ("Top the account up.", "heliograph account top-up NAME AMOUNT"),
+        403: ("See whether the account is suspended or limited.", "heliograph account show NAME"),
+    }
+    hint, command = hints.get(outcome.status, ("", ""))
+    return outcome.problem, hint, command
+
+
+def _send_file(
+    invocation: Invocation,
+    connect: "Callable[[], Client]",
+    file: Path,
+    defaults: dict[str, str],
+    campaign: str,
+    results: Path | None,
+    connections: int,
+) -> bool:
+    from heliograph.cli.bulk import Run
+    from heliograph.cli.contacts import BadFile, Contacts
+    from heliograph.domain.money import format_credits
+
+    try:
+        contacts = Contacts(file, defaults, campaign)
+    except BadFile as error:
+        raise Failure(str(error), "Nothing was sent.") from error
+    with ExitStack() as stack:
+        write = stack.enter_context(_result_writer(results))
+        advance = stack.enter_context(_progress(contacts.count, hidden=invocation.as_json))
+
+        def settled(row: "Row", outcome: "Outcome", result: str) -> None:
+            write(row, outcome, result)
+            advance()
+
+        tally = Run(connect, connections, settled).send(contacts)
+    left = contacts.count - tally.accepted - tally.failed
+    summary: dict[str, Any] = {
+        "rows": contacts.count,
+        "accepted": tally.accepted,
+        "sent_before": tally.repeated,
+        "failed": tally.failed,
+        "not_tried": left,
+        "credits": format_credits(tally.credit),
+        "problems": [{"line": line, "problem": problem} for line, problem in tally.problems],
+        "stopped": tally.stopped or None,
+    }
+
+    def people() -> None:
+        print_fields(
+            [
+                ("rows", contacts.count),
+                ("accepted", f"{tally.accepted}, of them {tally.repeated} in an earlier run"),
+                ("failed", tally.failed),
+                ("not tried", left),
+                ("credits", format_credits(tally.credit)),
+            ]
+        )
+
+    invocation.show(summary, people)
+    for line, problem in tally.problems:
+        click.echo(f"line {line}: {problem}", err=True)
+    if tally.failed > len(tally.problems):
+        click.echo(f"and {tally.failed - len(tally.problems)} more", err=True)
+    if tally.stopped:
+        raise Failure(tally.stopped, "Run it again to send the rest: what was accepted is not sent twice.")
+    return tally.failed == 0
+
+
+@contextmanager
+def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, Outcome, str], None]]":
+    """Writes what became of each row as it becomes known, so that an interrupted run has its file too."""
+    if path is None:
+        yield lambda _row, _outcome, _result: None
+        return
+    try:
+        stream = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error}", "Nothing was sent.") from error
+    with stream:
+        rows = csv.writer(stream)
+        rows.writerow(_COLUMNS)
+
+        def write(row: "Row", outcome: "Outcome", result: str) -> None:
+            reference, body = row.fields["reference"], outcome.body
+            identity = (body.get("Id"), body.get("Rate")) if outcome.sent else ("", "")
+            rows.writerow([row.line, row.fields.get("to", ""), reference, result, *identity, outcome.problem])
+            stream.flush()
+
+        yield write
+
+
+@contextmanager
+def _progress(total: int, *, hidden: bool) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, on standard error; nothing elsewhere."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("sending"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("sending", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,59 @@
+"""`heliograph serve`: the gateway."""
+
+import ipaddress
+
+import click
+
+from heliograph.cli.command import Command, Failure, Invocation, examples
+
+
+@click.command(
+    cls=Command,
+    epilog=examples(
+        "heliograph serve --dev",
+        "heliograph serve --listen 0.0.0.0:8080 --data /var/lib/heliograph",
+    ),
+)
+@click.option("--listen", metavar="HOST:PORT", help="Where the API listens [127.0.0.1:8080, setting http.listen].")
+@click.option(
+    "--dev",
+    is_flag=True,
+    help="With a simulated operator for what no route covers, a demo account, and receipts to loopback allowed.",
+)
+@click.option(
+    "--dev-anywhere",
+    is_flag=True,
+    help="Let --dev listen beyond loopback, where anybody who reaches it can use the demo account.",
+)
+@click.pass_context
+def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: bool) -> None:
+    """Runs the gateway.
+
+    It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
+    It makes the data directory and the store if they are not there yet.
+    """
+    from heliograph import bootstrap
+    from heliograph.config import SettingsError, parse_address
+
+    invocation = context.find_object(Invocation) or Invocation()
+    settings = invocation.settings()
+    if listen is not None:
+        try:
+            settings = settings.changed("http.listen", listen, "--listen")
+        except SettingsError as error:
+            raise Failure(str(error), command="heliograph serve --listen 127.0.0.1:8080") from error
+    host = parse_address(settings.http.listen)[0]
+    if dev and not dev_anywhere and not _is_loopback(host):
+        raise Failure(
+            f"--dev has an account whose secrets everybody knows, and {settings.http.listen} is beyond loopback.",
+            "Listen on 127.0.0.1, or add --dev-anywhere if the network is yours alone.",
+            "heliograph serve --dev --listen 127.0.0.1:8080",
+        )
+    context.exit(bootstrap.serve(settings, listen=listen, dev=dev, as_json=invocation.as_json))  # type: ignore[attr-defined]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,44 @@
+"""`heliograph settings`: what is in force and where it comes from."""
+
+import click
+
+from heliograph.cli.command import Command, Invocation, examples, print_table
+
+
+@click.command(
+    cls=Command,
+    epilog=examples("heliograph settings", "heliograph settings --example > heliograph-data/heliograph.toml"),
+)
+@click.option("--example", is_flag=True, help="Print a settings file with every setting, its meaning and default.")
+@click.pass_obj
+def settings(invocation: Invocation, example: bool) -> None:
+    """Shows the settings in force."""
+    from heliograph import config
+    from heliograph.cli.reference import example_file, to_toml
+
+    if example and not invocation.as_json:
+        click.echo(example_file(), nl=False)
+        return
+    current = invocation.settings()
+    values = {entry.key: getattr(getattr(current, entry.section), entry.name) for entry in config.entries()}
+
+    def people() -> None:
+        click.echo(f"data directory  {current.data}")
+        click.echo(f"settings file   {current.file or 'none: defaults and variables'}\n")
+        print_table(
+            ("SETTING", "VALUE", "UNIT", "DEFAULT", "VARIABLE"),
+            [
+                (
+                    entry.key,
+                    to_toml(values[entry.key]),
+                    entry.unit,
+                    "" if values[entry.key] == entry.default else to_toml(entry.default),
+                    entry.variable,
+                )
+                for entry in config.entries()
+            ],
+            empty="",
+        )
+
+    file = None if current.file is None else str(current.file)
+    invocation.show({"data": str(current.data), "file": file, "settings": values}, people)
