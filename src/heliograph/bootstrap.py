@@ -1,24 +1,49 @@
 """The composition root: the one place that names adapters and puts the parts together."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import fcntl
+import gc
+import os
+import random
+import secrets
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
-from heliograph.app.administer import Administration
-from heliograph.app.ports import Store, Unavailable
-from heliograph.config import Settings
+import msgspec
+
+from heliograph import dev as development
+from heliograph.app.accounts import Connector
+from heliograph.app.administer import Administration, AlreadyThere
+from heliograph.app.ports import CarrierEvents, Sender, Store
+from heliograph.config import Settings, parse_address
+from heliograph.runtime.engine import Deadlines, Engine, World
 
 STORE_FILE = "heliograph.db"
+LOCK_FILE = "engine.lock"
+
+SIMULATOR = 0
+"""The connector id of a development run's simulated operator; stored ones begin at 1."""
+
+HTTP_GRACE_SHARE = 0.5
+"""Of the time for a graceful stop, what requests under way may take."""
+
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Collections are rarer than usual: queues are long here, and next to nothing in them is in a cycle."""
+
+
+class AlreadyRunning(Exception):
+    """Another gateway runs on the data directory."""
 
 
 async def open_store(settings: Settings) -> Store:
     """The store in the data directory; both are made if they are not there yet. Raises Unavailable."""
-    from heliograph.adapters.store.sqlite import SchemaChanged, SchemaTooNew, SqliteStore
+    from heliograph.adapters.store.sqlite import SqliteStore
 
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        return await SqliteStore.open(settings.data / STORE_FILE)
-    except (SchemaTooNew, SchemaChanged) as error:
-        raise Unavailable(str(error)) from error
+    return await SqliteStore.open(settings.data / STORE_FILE)
 
 
 @asynccontextmanager
@@ -32,3 +57,234 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
         yield Administration(store, Argon2Secrets(), SystemClock())
     finally:
         await store.close()
+
+
+async def test_connector(connector: Connector) -> Any:
+    """Binds, sends enquire_link, unbinds, and tells what happened, step by step."""
+    from heliograph.adapters.smpp.probe import probe
+
+    return await probe(connector)
+
+
+def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> int:
+    """Runs the gateway until it is told to stop; returns the exit code. Raises AlreadyRunning and OSError."""
+    import uvloop
+
+    from heliograph.adapters.system.journal import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, dev=dev, as_json=as_json))
+
+
+@contextmanager
+def _only_engine(settings: Settings) -> Iterator[None]:
+    """Holds the data directory: there is one writer of facts at a time."""
+    with (settings.data / LOCK_FILE).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise AlreadyRunning(f"another gateway runs on {settings.data}") from None
+        yield
+
+
+async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
+    gateway = Gateway(settings, dev=dev)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await gateway.start()
+    try:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        _announce(gateway, dev=dev, as_json=as_json)
+        failed = loop.create_task(gateway.engine.failed.wait())
+        stopped = loop.create_task(stop.wait())
+        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (failed, stopped):
+            task.cancel()
+    finally:
+        await gateway.stop()
+    return 1 if gateway.engine.failed.is_set() else 0
+
+
+def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(msgspec.json.encode({"url": gateway.url, "pid": os.getpid()}).decode() + "\n")
+    elif dev:
+        sys.stdout.write(development.banner(gateway.url))
+    else:
+        sys.stdout.write(f"Heliograph is ready at {gateway.url}\n")
+    sys.stdout.flush()
+
+
+class Gateway:
+    """Everything that runs in the gateway's main process, put together."""
+
+    engine: Engine
+
+    def __init__(self, settings: Settings, *, dev: bool) -> None:
+        self._settings = settings
+        self._dev = dev
+        self._simulator: Any = None
+        self.url = ""
+
+    async def start(self) -> None:
+        """Returns when requests are served."""
+        from heliograph.adapters.system.clock import SystemClock
+        from heliograph.adapters.system.ids import RandomIds
+        from heliograph.adapters.system.journal import LogJournal
+        from heliograph.adapters.system.secrets import Argon2Secrets
+        from heliograph.api.app import Services, build_app
+        from heliograph.api.server import serve as serve_http
+        from heliograph.app.authenticate import Gate
+        from heliograph.app.browse import Browse
+        from heliograph.app.directory import Directory
+        from heliograph.app.plan import Plan
+        from heliograph.app.submit import Submit, SubmitRules
+
+        settings = self._settings
+        host, port = parse_address(settings.http.listen)
+        self._clock = clock = SystemClock()
+        self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
+        self._secrets = Argon2Secrets()
+        self._store = store = await open_store(settings)
+        await self._see_to_demo_account()
+        if self._dev:
+            await self._start_simulator()
+        directory = Directory(store, SIMULATOR if self._dev else None)
+        self.engine = Engine(
+            World(
+                store=store,
+                directory=directory,
+                sender=await self._make_sender(),
+                make_carrier=self._make_carrier,
+                ids=RandomIds(),
+                clock=clock,
+                journal=journal,
+                jitter=random.random,
+                encode_json=msgspec.json.encode,
+                encode_state=lambda state: msgspec.json.encode(state).decode(),
+            ),
+            Deadlines(
+                settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
+            ),
+            node=secrets.randbits(48),
+            fallbacks=() if self._simulator is None else (self._simulated_connector(),),
+        )
+        await self.engine.start()
+        rules = SubmitRules(
+            settings.messages.max_destinations,
+            settings.messages.max_segments,
+            settings.messages.horizon_days,
+            int(settings.messages.validity_hours * 3_600_000),
+        )
+        submit = Submit(directory, store, self._guard().forbidden_host, rules)
+        services = Services(
+            gate=Gate(directory, self._secrets, self._verify),
+            submit=submit,
+            plan=Plan(store, submit),
+            browse=Browse(store, settings.messages.list_interval_s),
+            intake=self.engine.gatherer,
+            clock=clock,
+            journal=journal,
+            probe=store.probe,
+            request_prefix=secrets.token_hex(4),
+            max_body=settings.http.max_body,
+            mounts={development.BOARD_PATH: development.ReceiptBoard()} if self._dev else {},
+        )
+        self._http = await serve_http(build_app(services), host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._http.port}"
+        journal.say("info", "ready", url=self.url)
+
+    async def stop(self) -> None:
+        """Stops taking requests, lets what is under way end, then ends; what is left over is taken up next time."""
+        drain = self._settings.shutdown.drain_s
+        self._journal.say("info", "stopping", drain_s=drain)
+        if hasattr(self, "_http"):
+            await self._http.stop(drain * HTTP_GRACE_SHARE)
+        if hasattr(self, "engine"):
+            await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
+        if self._simulator is not None:
+            await self._simulator.stop()
+        await self._store.close()
+        self._journal.say("info", "stopped")
+
+    # --- parts
+
+    async def _verify(self, hashed: str, password: str) -> bool:
+        return await asyncio.to_thread(self._secrets.verify_password, hashed, password)
+
+    def _guard(self) -> Any:
+        from heliograph.adapters.webhook.guard import AddressGuard
+
+        return AddressGuard(self._allowed_networks())
+
+    def _allowed_networks(self) -> tuple[str, ...]:
+        allowed = self._settings.callbacks.allowed_networks
+        return (*allowed, "127.0.0.0/8", "::1/128") if self._dev else allowed
+
+    async def _make_sender(self) -> Sender:
+        from heliograph.adapters.webhook.local import LocalSender
+        from heliograph.adapters.webhook.process import ProcessSender
+        from heliograph.adapters.webhook.settings import Limits
+        from heliograph.adapters.webhook.settings import Settings as SenderSettings
+
+        callbacks = self._settings.callbacks
+        settings = SenderSettings(self._allowed_networks(), limits=Limits(try_seconds=callbacks.timeout_s))
+        beside = callbacks.process == "beside" or (callbacks.process == "auto" and len(os.sched_getaffinity(0)) > 1)
+        if not beside:
+            return LocalSender(settings)
+        sender = ProcessSender(settings)
+        await sender.start()
+        return sender
+
+    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Any:
+        from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
+
+        smpp = self._settings.smpp
+        timings = Timings(
+            connect_timeout_s=smpp.connect_timeout_s,
+            response_timeout_s=smpp.response_timeout_s,
+            enquire_interval_s=smpp.enquire_interval_s,
+            enquire_timeout_s=smpp.enquire_timeout_s,
+            reconnect_first_s=smpp.reconnect_first_s,
+            reconnect_most_s=smpp.reconnect_most_s,
+        )
+        carrier = SmppCarrier(connector, events, clock=self._clock, journal=self._journal, timings=timings)
+        carrier.start()
+        return carrier
+
+    # --- a development run
+
+    async def _see_to_demo_account(self) -> None:
+        administration = Administration(self._store, self._secrets, self._clock)
+        if not self._dev:
+            if await development.close_demo_account(administration):
+                self._journal.say("warning", "demo_account.suspended")
+            return
+        try:
+            await development.open_demo_account(administration)
+        except AlreadyThere:
+            self._journal.say("warning", "demo_account.name_taken")
+
+    async def _start_simulator(self) -> None:
+        from heliograph.simulator import Behaviour, Simulator
+
+        self._simulator = Simulator(Behaviour(receipt_delay_ms=300))
+        self._simulator_port = await self._simulator.start("127.0.0.1", 0)
+
+    def _simulated_connector(self) -> Connector:
+        return Connector(
+            id=SIMULATOR,
+            name="simulator",
+            host="127.0.0.1",
+            port=self._simulator_port,
+            system_id="dev",
+            password="dev",  # noqa: S106 - the simulator takes any
+            window=200,
+        )
