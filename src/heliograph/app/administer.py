@@ -11,11 +11,11 @@ from typing import Any
 
 from heliograph.app import fields
 from heliograph.app.accounts import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
+from heliograph.app.directory import DEFAULT_PLAN
 from heliograph.app.fields import Invalid
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain import money, signature
 
-DEFAULT_PLAN = "default"
 MAX_NOTE_CHARS = 200
 MAX_PRIORITY = 1_000_000
 

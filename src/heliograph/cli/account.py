@@ -123,9 +123,9 @@ def show(invocation: Invocation, name: str) -> None:
     keys = [_key_to_json(each) for each in view.keys]
 
     def people() -> None:
-        print_fields((field, _for_people(value)) for field, value in result.items())
         in_use = [each["id"] for each in keys if each["revoked"] is None]
-        print_fields([("keys in use", ", ".join(in_use) or "none")])
+        shown = [(field, _for_people(value)) for field, value in result.items()]
+        print_fields([*shown, ("keys in use", ", ".join(in_use) or "none")])
 
     invocation.show({**result, "keys": keys}, people)
 

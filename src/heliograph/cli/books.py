@@ -2,7 +2,7 @@
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_table
+from heliograph.cli.command import Command, Failure, Group, Invocation, examples, format_moment, print_table
 
 
 @click.group(cls=Group)
@@ -100,7 +100,7 @@ def orphans(invocation: Invocation, limit: int) -> None:
     )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.pass_context
 def audit(context: click.Context) -> None:
     """Proves the books from the rows.

@@ -69,7 +69,7 @@ class Invocation:
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
         except (NoSuch, AlreadyThere) as error:
-            raise Failure(str(error), "Nothing was changed.", _listing(error.kind, self)) from error
+            raise Failure(str(error), command=_listing(error.kind, self)) from error
         except (Unavailable, OSError) as error:
             raise Failure(
                 f"the store in {settings.data} cannot be used: {error}",

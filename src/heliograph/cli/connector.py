@@ -210,7 +210,7 @@ def test(context: click.Context, name: str) -> None:
 
     invocation = context.find_object(Invocation) or Invocation()
     found = invocation.administer(lambda admin: admin.connector(name))
-    report = asyncio.run(bootstrap.test_connector(found))  # type: ignore[attr-defined]
+    report = asyncio.run(bootstrap.test_connector(found))
     steps = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
     passed = all(step["ok"] for step in steps)
 

@@ -171,7 +171,7 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(connector.host, connector.port)
     except (OSError, TimeoutError) as error:
-        reason = str(error) or f"no answer in {_CONNECT_S:g} s"
+        reason = _reason(error)
         return Finding(
             check,
             "fail",
@@ -181,7 +181,7 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
     writer.close()
     if not binds:
         return Finding(check, "ok", f"{where} takes connections (not bound)")
-    report = await bootstrap.test_connector(connector)  # type: ignore[attr-defined]
+    report = await bootstrap.test_connector(connector)
     failed = [(name, detail) for name, ok, detail in report.steps if not ok]
     if failed:
         name, detail = failed[0]
@@ -224,12 +224,21 @@ async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(usable[0], port)
     except (OSError, TimeoutError) as error:
-        reason = str(error) or f"no answer in {_CONNECT_S:g} s"
+        reason = _reason(error)
         return Finding(
             check, "fail", f"{host}:{port} cannot be reached: {reason}", "The receipts wait and are tried again"
         )
     writer.close()
     return Finding(check, "ok", f"{host}:{port} takes connections")
+
+
+def _reason(error: OSError) -> str:
+    """Why a connection failed, without the machine's number for it."""
+    if isinstance(error, TimeoutError):
+        return f"no answer in {_CONNECT_S:g} s"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 def _listener(settings: "Settings") -> Finding:

@@ -82,7 +82,8 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
 def price() -> None:
     """What a segment costs, by plan and prefix.
 
-    The longest prefix wins; numbers that no price covers are refused."""
+    The longest prefix wins. A plan falls back on the plan `default`, and that one on 1 credit; a number that neither
+    an account's own plan nor the plan `default` covers is refused."""
 
 
 @price.command(
@@ -114,6 +115,7 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 @click.pass_obj
 def list_prices(invocation: Invocation, plan: str | None) -> None:
     """Every price."""
+    from heliograph.app.directory import BUILT_IN_PRICE
     from heliograph.domain.money import format_credits
 
     prices = invocation.administer(lambda admin: admin.prices(plan))
@@ -123,7 +125,7 @@ def list_prices(invocation: Invocation, plan: str | None) -> None:
         lambda: print_table(
             ("PLAN", "PREFIX", "PRICE"),
             [(row["plan"], row["prefix"] or "(all)", row["price"]) for row in rows],
-            empty='There is no price: heliograph price set --prefix "" --price 1',
+            empty=f"None is set: a segment costs {format_credits(BUILT_IN_PRICE)} credit.",
             right=("PRICE",),
         ),
     )
@@ -134,7 +136,7 @@ def list_prices(invocation: Invocation, plan: str | None) -> None:
 @click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The price plan.")
 @click.pass_obj
 def remove_price(invocation: Invocation, prefix: str, plan: str) -> None:
-    """Removes a price; numbers that no price covers are refused."""
+    """Removes a price."""
     invocation.administer(lambda admin: admin.remove_price(prefix, plan))
     invocation.show(
         {"plan": plan, "prefix": prefix, "removed": True},

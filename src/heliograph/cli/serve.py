@@ -33,6 +33,7 @@ def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: b
     It makes the data directory and the store if they are not there yet.
     """
     from heliograph import bootstrap
+    from heliograph.app.ports import Unavailable
     from heliograph.config import SettingsError, parse_address
 
     invocation = context.find_object(Invocation) or Invocation()
@@ -49,7 +50,13 @@ def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: b
             "Listen on 127.0.0.1, or add --dev-anywhere if the network is yours alone.",
             "heliograph serve --dev --listen 127.0.0.1:8080",
         )
-    context.exit(bootstrap.serve(settings, listen=listen, dev=dev, as_json=invocation.as_json))  # type: ignore[attr-defined]
+    try:
+        code = bootstrap.serve(settings, dev=dev, as_json=invocation.as_json)
+    except bootstrap.AlreadyRunning as error:
+        raise Failure(str(error), "Stop it first, or take another --data.", invocation.typed("doctor")) from error
+    except (Unavailable, OSError) as error:
+        raise Failure(f"the gateway could not start: {error}", command=invocation.typed("doctor")) from error
+    context.exit(code)
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,59 +1,73 @@
 """`heliograph simulator`: an operator's SMSC to develop and test against, with its knobs to misbehave."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from heliograph.cli.command import Command, Failure, Invocation, examples
 
-_SHARE = click.FloatRange(0, 1)
-_MILLISECONDS = click.FloatRange(min=0)
+if TYPE_CHECKING:
+    from heliograph.simulator.behaviour import Knob
+
+
+class _WithKnobs(Command):
+    """Takes an option for each knob of the simulator, which is imported only when the command is used."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if not any(parameter.name == "latency_ms" for parameter in self.params):
+            from heliograph.simulator.behaviour import KNOBS
+
+            self.params += [_option(knob) for knob in KNOBS]
+        return super().get_params(ctx)
+
+
+def _option(knob: "Knob") -> click.Option:
+    name = knob.name.replace("_", "-")
+    what = f"{knob.group}: {knob.what}"
+    if knob.kind is bool:
+        return click.Option([f"--{name}/--no-{name}"], default=None, help=f"{what} [{'yes' if knob.default else 'no'}]")
+    kind = click.Choice(knob.choices) if knob.choices else click.STRING
+    metavar = None if knob.choices else (knob.unit or "VALUE").upper().replace(" ", "-")
+    default = f" [{knob.default}]" if knob.default not in (None, "", (), 0, 0.0) else ""
+    return click.Option([f"--{name}"], type=kind, metavar=metavar, help=f"{what}{default}")
 
 
 @click.command(
-    cls=Command,
+    cls=_WithKnobs,
     epilog=examples(
         "heliograph simulator --listen 127.0.0.1:2775",
-        "heliograph simulator --listen 127.0.0.1:0 --latency-ms 100 --throttle 50",
-        "heliograph simulator --listen 127.0.0.1:2775 --receipts early --id-format dec --no-answer-share 0.01",
+        "heliograph simulator --listen 127.0.0.1:0 --latency-ms 100 --throttle-per-s 50",
+        "heliograph simulator --receipt-early-share 1 --receipt-id hex --withhold-share 0.01 --seed 7",
+        "heliograph simulator --refuse 4479,4478=ESME_RINVDSTADR --log seen.jsonl",
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="Where it listens.")
-@click.option("--system-id", metavar="S", help="The only system_id that may bind [any].")
-@click.option("--password", metavar="W", help="The password that it needs [any].")
-@click.option("--latency-ms", type=_MILLISECONDS, default=0.0, show_default=True, help="Before each answer.")
-@click.option("--latency-jitter-ms", type=_MILLISECONDS, default=0.0, show_default=True, help="Up to so much more.")
-@click.option(
-    "--receipts",
-    type=click.Choice(["late", "early", "doubled", "missing", "shuffled"]),
-    default="late",
-    show_default=True,
-    help="After the answer, before it, twice, never, or out of order.",
-)
-@click.option("--receipt-delay-ms", type=_MILLISECONDS, default=500.0, show_default=True, help="After the answer.")
-@click.option("--receipt-elsewhere", is_flag=True, help="Receipts come on another bind of the same system_id.")
-@click.option(
-    "--id-format",
-    type=click.Choice(["hex", "dec", "hex-dec", "dec-hex"]),
-    default="hex",
-    show_default=True,
-    help="Notation of ids; `hex-dec` is hexadecimal in the answer and decimal in the receipt.",
-)
-@click.option("--throttle", type=click.FloatRange(min=0), metavar="PER_SECOND", help="Refuse beyond this rate.")
-@click.option("--queue-full", type=_SHARE, metavar="SHARE", default=0.0, help="Answer this share ESME_RMSGQFUL.")
-@click.option("--refuse-number", multiple=True, metavar="NUMBER", help="Refuse this destination. Repeatable.")
-@click.option("--refuse-share", type=_SHARE, metavar="SHARE", default=0.0, help="Refuse this share.")
-@click.option("--no-answer-share", type=_SHARE, metavar="SHARE", default=0.0, help="Never answer this share.")
-@click.option("--seed", type=int, metavar="N", help="Chance that repeats itself [different each time].")
+@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Write what it sees here, as JSON lines.")
 @click.pass_context
-def simulator(context: click.Context, /, listen: str, **knobs: object) -> None:
+def simulator(context: click.Context, /, listen: str, log: Path | None, **given: Any) -> None:
     """Runs a pretend operator.
 
-    It takes binds and messages and sends receipts, until Ctrl-C."""
-    from heliograph import simulator as smsc  # type: ignore[attr-defined]
+    It takes binds and messages and sends receipts, until Ctrl-C. With no options it behaves well; every option
+    but --listen and --log makes it behave otherwise.
+    """
+    from heliograph import simulator as smsc
     from heliograph.config import parse_address
+    from heliograph.simulator.behaviour import KNOBS, Behaviour, BehaviourError
 
     invocation = context.find_object(Invocation) or Invocation()
     try:
         host, port = parse_address(listen)
     except ValueError as error:
         raise Failure(f"--listen: {error}", command="heliograph simulator --listen 127.0.0.1:2775") from error
-    context.exit(smsc.run(host, port, as_json=invocation.as_json, **knobs))
+    chosen: dict[str, Any] = {}
+    try:
+        for knob in KNOBS:
+            value = given[knob.name]
+            if value is not None:
+                chosen[knob.name] = knob.read(value) if isinstance(value, str) else value
+        behaviour = Behaviour(**chosen)
+    except BehaviourError as error:
+        option = error.knob.replace("_", "-")
+        raise Failure(f"--{option}: {str(error).partition(': ')[2]}", command="heliograph simulator --help") from error
+    context.exit(smsc.run(host, port, behaviour, log=log, as_json=invocation.as_json))  # type: ignore[attr-defined]
