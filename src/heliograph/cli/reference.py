@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 import click
 
 from heliograph.config import Entry, entries, sections
+
+#: What the help of each command says and the page says once.
+_EVERYWHERE = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
 
 _SETTINGS_HEAD = """\
 # Settings
@@ -34,7 +38,7 @@ Accounts, connectors, routes and prices are no settings: they live in the store 
 _CLI_HEAD = """\
 # Command line
 
-`--data`, `--config` and `--json` are options of every command, before it and after it. With `--json`, standard
+`--data`, `--config`, `--json` and `--help` are options of every command, before it and after it. With `--json`, standard
 output is one JSON object and nothing else; amounts are exact decimal text. A command that fails exits with a code
 other than 0 and says on standard error what was wrong and what to do. Administration works on the store directly,
 while the gateway runs and while it does not; a running one heeds it within five seconds.
@@ -90,9 +94,9 @@ def cli_page() -> str:
 def _describe(command: click.Command, parent: click.Context | None, parts: list[str]) -> None:
     # a fixed width: the page must not depend on the terminal of who writes it
     context = click.Context(command, info_name=command.name, parent=parent, terminal_width=100, max_content_width=100)
-    # the width of a parent's formatter is not inherited by click
     level = "##" if parent is None or parent.parent is None else "###"
-    parts.append(f"\n{level} {context.command_path}\n\n```\n{command.get_help(context).rstrip()}\n```\n")
+    text = _EVERYWHERE.sub("", command.get_help(context)).rstrip()
+    parts.append(f"\n{level} {context.command_path}\n\n```\n{text}\n```\n")
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
