@@ -13,6 +13,7 @@ import socket
 import ssl
 import struct
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -101,16 +102,20 @@ class Sink:
 
     async def wait_for(self, count: int) -> list[Received]:
         """The requests, once there are so many."""
-        async with asyncio.timeout(PATIENCE_SECONDS), self._changed:
-            await self._changed.wait_for(lambda: len(self.requests) >= count)
+        await self.wait_until(lambda: len(self.requests) >= count)
         return self.requests
 
-    async def drop_connections(self) -> None:
-        """Closes all connections as a receiver does that restarts, and waits until they are gone."""
-        for writer in list(self._writers):
-            writer.close()
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Looks whenever a request or the end of a connection has come."""
         async with asyncio.timeout(PATIENCE_SECONDS), self._changed:
-            await self._changed.wait_for(lambda: self.open == 0)
+            await self._changed.wait_for(condition)
+
+    async def drop_connections(self) -> None:
+        """Closes the connections that are open now, and waits until they are gone."""
+        dropped = set(self._writers)
+        for writer in dropped:
+            writer.close()
+        await self.wait_until(lambda: not dropped & self._writers)
 
     async def start(self, port: int = 0) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, ssl=self._tls, backlog=1024)
@@ -154,10 +159,10 @@ class Sink:
             pass
         finally:
             self._tasks.discard(task)
-            self._writers.discard(writer)
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self._writers.discard(writer)
             self.open -= 1
             await self._notify()
 

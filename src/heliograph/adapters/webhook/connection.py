@@ -70,6 +70,7 @@ class Connection(asyncio.Protocol):
         self._interim = False
         self._complete = False
         self._surplus = False
+        """Whatever else comes on this connection cannot be trusted."""
         self._keep = False
         self._problem = ""
         self.deadline = 0.0
@@ -166,6 +167,7 @@ class Connection(asyncio.Protocol):
         if 200 <= code < 1000:
             self._owner.answered(job, code)
         else:
+            self._surplus = True
             self._owner.failed(job, f"HTTP {code} is no answer to a POST")
 
     def on_message_complete(self) -> None:

@@ -147,7 +147,7 @@ def plain_host(host: str) -> str | None:
     """
     name = unicodedata.normalize("NFKC", host).lower()
     if name.startswith("[") and name.endswith("]"):
-        return name[1:-1]
+        return name[1:-1] if ":" in name else None
     name = name.removesuffix(".")
     if not name.isascii():
         try:

@@ -210,9 +210,11 @@ class Origin:
 
     def released(self, connection: Connection) -> None:
         if not self._waiting:
-            self._idle.append(connection)
             if self._shared.starved:
-                self._shared.feed_starved()
+                # Somebody needs its place, now or in a moment.
+                connection.close("")
+            else:
+                self._idle.append(connection)
         elif self._shared.crowded and len(self._open) > max(1, self._shared.connection_share()):
             # Others have fewer: this one makes room.
             connection.close("")
@@ -272,7 +274,11 @@ class Origin:
     def sweep(self, now: float) -> None:
         """Cuts what is beyond its deadline; called a few times a second while anything is open or waits."""
         limits = self._shared.limits
-        early = limits.idle_seconds - limits.crowded_idle_seconds if self._shared.crowded else 0.0
+        early = 0.0
+        if self._shared.starved:
+            early = limits.idle_seconds
+        elif self._shared.crowded:
+            early = limits.idle_seconds - limits.crowded_idle_seconds
         for connection in [one for one in self._open if one.deadline <= now]:
             connection.expire()
         if early:

@@ -53,7 +53,7 @@ def parse(url: str) -> tuple[Address, str]:
     except ValueError:
         raise ValueError("the URL's host is not a valid address") from None
     path = parts.path or "/"
-    if parts.query:
+    if parts.query or url.partition("#")[0].endswith("?"):
         path += "?" + parts.query
     if not PLAIN_PATH.fullmatch(path):
         path = quote(path, safe=KEPT)

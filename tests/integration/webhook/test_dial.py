@@ -1,0 +1,126 @@
+"""Connections are opened only to checked addresses, and only to receivers that prove who they are."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+import pytest
+
+from heliograph.adapters.webhook.dial import Dialer, Refused
+from heliograph.adapters.webhook.guard import Address, AddressGuard
+from heliograph.adapters.webhook.local import LocalSender
+from heliograph.adapters.webhook.names import Names
+from heliograph.adapters.webhook.request import Address as Origin
+from heliograph.adapters.webhook.settings import Limits, Settings
+from tests.integration.webhook.conftest import CERTIFICATES
+from tests.support.callbacks import Results, make_job
+from tests.support.sink import Answer, Sink
+
+AUTHORITY = str(CERTIFICATES / "authority.pem")
+TRUSTING = Settings(("127.0.0.1/32",), AUTHORITY)
+DISTRUSTING = Settings(("127.0.0.1/32",))
+
+
+async def loopback(name: str) -> list[Address]:
+    return [ip_address("127.0.0.1")]
+
+
+@pytest.fixture
+async def sink() -> AsyncIterator[Sink]:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(CERTIFICATES / "receiver.pem")
+    async with Sink(tls=context) as sink:
+        yield sink
+
+
+@pytest.mark.parametrize("host", ["hooks.example.test", "127.0.0.1"])
+async def test_a_trusted_receiver(sink: Sink, host: str) -> None:
+    sender = LocalSender(TRUSTING, loopback)
+    results = Results(sender)
+    for key in range(5):
+        sender.post([make_job(key, sink.url(host=host))])
+        assert await results.code(key) == 200
+    assert sink.connections == 1
+    await sender.close()
+
+
+async def test_many_over_tls(sink: Sink) -> None:
+    sink.default = Answer(body=b"x" * 20_000)
+    sender = LocalSender(TRUSTING, loopback)
+    results = Results(sender)
+    sender.post([make_job(key, sink.url()) for key in range(200)])
+    assert {sent.code for sent in await results.of(*range(200))} == {200}
+    await sender.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "problem"),
+    [
+        (DISTRUSTING, "hooks.example.test", "certificate is not trusted"),
+        (TRUSTING, "other.example.test", "certificate is not trusted: Hostname mismatch"),
+    ],
+)
+async def test_an_untrusted_receiver(sink: Sink, settings: Settings, host: str, problem: str) -> None:
+    sender = LocalSender(settings, loopback)
+    results = Results(sender)
+    sender.post([make_job(1, sink.url(host=host))])
+    assert problem in await results.problem(1)
+    assert not sink.requests
+    await sender.close()
+
+
+async def test_a_receiver_that_does_not_speak_tls() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        sender = LocalSender(TRUSTING, loopback)
+        results = Results(sender)
+        sender.post([make_job(1, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")])
+        assert await results.problem(1) == "TLS failed"
+        await sender.close()
+
+
+async def test_a_receiver_that_never_answers_the_handshake() -> None:
+    async with Sink() as mute:
+        limits = Limits(connect_seconds=0.2)
+        sender = LocalSender(Settings(TRUSTING.allowed, AUTHORITY, limits), loopback)
+        results = Results(sender)
+        sender.post([make_job(1, mute.url().replace("http:", "https:"))])
+        assert await results.problem(1) == "no connection in time"
+        await mute.wait_until(lambda: mute.open == 0)
+        await sender.close()
+
+
+async def test_the_peer_is_checked_again_once_connected() -> None:
+    dialer = Dialer(DISTRUSTING, AddressGuard(DISTRUSTING.allowed), Names(Limits(), loopback))
+    dialer.confirm(("127.0.0.1", 80))
+    dialer.confirm(("2606:4700::1111", 80, 0, 0))
+    for inside in ("127.0.0.2", "10.0.0.1", "::1", "::ffff:10.0.0.1"):
+        with pytest.raises(Refused):
+            dialer.confirm((inside, 80))
+
+
+class Turncoat(AddressGuard):
+    """Lets an address pass once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = False
+
+    def refusal(self, address: Address) -> str | None:
+        seen, self._seen = self._seen, True
+        return "changed" if seen else None
+
+
+async def test_every_connection_is_checked_before_anything_is_sent() -> None:
+    async with Sink() as plain:
+        dialer = Dialer(DISTRUSTING, Turncoat(), Names(Limits(), loopback))
+        with pytest.raises(Refused, match="changed"):
+            await dialer.dial(Origin(False, "hooks.example.test", plain.port), asyncio.Protocol)
+        await plain.wait_until(lambda: plain.open == 0)
+        assert not plain.requests

@@ -1,0 +1,126 @@
+"""From a job to octets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heliograph.adapters.webhook.request import Address, parse, request, split_plain, standing_lines
+from heliograph.app.ports import Job
+from heliograph.domain.signature import sign
+
+
+def job(*secrets: bytes) -> Job:
+    return Job(1, "dlr_1", "http://example.com/", b"id=1", "application/x-www-form-urlencoded", secrets)
+
+
+def test_a_request_in_full() -> None:
+    octets = request(job(b"k" * 32), "/dlr?x=1", standing_lines(Address(False, "example.com", 80)), 1_700_000_000)
+    head, _, body = octets.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ") for line in lines)
+    agent = headers.pop("User-Agent")
+    assert first == "POST /dlr?x=1 HTTP/1.1"
+    assert agent.startswith("Heliograph/")
+    assert headers == {
+        "Host": "example.com",
+        "Accept": "*/*",
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Content-Length": "4",
+        "webhook-id": "dlr_1",
+        "webhook-timestamp": "1700000000",
+        "webhook-signature": sign(b"k" * 32, "dlr_1", 1_700_000_000, b"id=1"),
+    }
+    assert body == b"id=1"
+
+
+def test_each_secret_signs() -> None:
+    octets = request(job(b"a" * 32, b"b" * 32), "/", standing_lines(Address(False, "h", 80)), 5)
+    old, new = (sign(secret, "dlr_1", 5, b"id=1") for secret in (b"a" * 32, b"b" * 32))
+    assert f"webhook-signature: {old} {new}\r\n".encode() in octets
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        (Address(False, "example.com", 80), "example.com"),
+        (Address(False, "example.com", 443), "example.com:443"),
+        (Address(True, "example.com", 443), "example.com"),
+        (Address(True, "example.com", 8443), "example.com:8443"),
+        (Address(False, "2606:4700::1111", 80), "[2606:4700::1111]"),
+        (Address(False, "2606:4700::1111", 81), "[2606:4700::1111]:81"),
+    ],
+)
+def test_host_header(address: Address, host: str) -> None:
+    assert f"\r\nHost: {host}\r\n" in standing_lines(address)
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "path"),
+    [
+        ("http://example.com", Address(False, "example.com", 80), "/"),
+        ("https://example.com/", Address(True, "example.com", 443), "/"),
+        ("HTTP://EXAMPLE.com:8080/A?b=C", Address(False, "example.com", 8080), "/A?b=C"),
+        ("http://example.com?x=1", Address(False, "example.com", 80), "/?x=1"),
+        ("http://example.com/a?", Address(False, "example.com", 80), "/a?"),
+        ("http://example.com/a?#b", Address(False, "example.com", 80), "/a?"),
+        ("http://example.com/a#b?", Address(False, "example.com", 80), "/a"),
+        ("http://example.com./a", Address(False, "example.com", 80), "/a"),
+        ("http://bücher.example/", Address(False, "xn--bcher-kva.example", 80), "/"),
+        ("http://example.com/ü x?q=ä", Address(False, "example.com", 80), "/%C3%BC%20x?q=%C3%A4"),
+        ("http://example.com/%2f%zz", Address(False, "example.com", 80), "/%2f%zz"),
+        ("http://2130706433/x", Address(False, "127.0.0.1", 80), "/x"),
+        ("http://[::1]:81/x", Address(False, "::1", 81), "/x"),
+    ],
+)
+def test_parse(url: str, address: Address, path: str) -> None:
+    assert parse(url) == (address, path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/x",
+        "example.com/x",
+        "ftp://example.com/",
+        "http://",
+        "http:///x",
+        "http://:80/",
+        "http://user@example.com/",
+        "http://user:word@example.com/",
+        "http://example.com:0/",
+        "http://example.com:65536/",
+        "http://example.com:x/",
+        "http://[::1/",
+        "http://256.256.256.256/",
+        "http://a b/",
+        "http://a\\@b/",
+    ],
+)
+def test_no_usable_url(url: str) -> None:
+    with pytest.raises(ValueError, match="URL"):
+        parse(url)
+
+
+@given(st.text(max_size=60))
+def test_a_path_never_holds_what_could_end_the_line(rest: str) -> None:
+    url = f"http://example.com/{rest}"
+    try:
+        paths = [parse(url)[1], split_plain(url)[1]]
+    except ValueError:
+        return
+    for path in paths:
+        assert all("!" <= char <= "~" for char in path)
+
+
+@given(st.from_regex(r"https?://[a-z0-9.:]{1,20}/[!-~]{0,30}", fullmatch=True))
+def test_the_short_way_agrees_with_the_long_one(url: str) -> None:
+    prefix, path = split_plain(url)
+    if not path:
+        return
+    assert url == prefix + path
+    try:
+        _, long_path = parse(url)
+    except ValueError:
+        return
+    assert long_path == path
