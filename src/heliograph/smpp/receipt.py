@@ -64,6 +64,12 @@ _FIELD: Final = re.compile(
     \s{{0,4}}[:=]""",
     re.IGNORECASE | re.VERBOSE,
 )
+_APPENDIX_B: Final = re.compile(
+    r"id:(?P<id>[\w-]+) sub:(?P<sub>\d+) dlvrd:(?P<dlvrd>\d+) submit date:(?P<submit_date>\d+)"
+    r" done date:(?P<done_date>\d+) stat:(?P<stat>\w+) err:(?P<err>\w+) [tT]ext:(?P<text>[^\0]*)",
+    re.ASCII,
+)
+"""The form most message centres keep to, which is read several times faster than the rest."""
 _DATES: Final = frozenset({"submit_date", "done_date"})
 _WORD: Final = re.compile(r"""\s*(?:["']([^"']*)["']|([^\s,;]+))""")
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
@@ -123,10 +129,10 @@ def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
         pdu.esm_class & c.ESM_INTERMEDIATE != 0,
         pdu.source_addr,
         pdu.destination_addr,
-        fields.get("submit_date"),
-        fields.get("done_date"),
-        fields.get("sub"),
-        fields.get("dlvrd"),
+        fields.get("submit_date") or None,
+        fields.get("done_date") or None,
+        fields.get("sub") or None,
+        fields.get("dlvrd") or None,
         fields.get("text"),
     )
 
@@ -151,6 +157,8 @@ def format_receipt(
 
 def _fields_of(pdu: DeliverSm | DataSm) -> dict[str, str]:
     text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)
+    if (usual := _APPENDIX_B.fullmatch(text)) is not None:
+        return usual.groupdict()
     fields = _split(text)
     if not fields and _HEXADECIMAL.fullmatch(text.strip()):
         fields = _split(bytes.fromhex(text.strip()).decode("latin-1"))

@@ -197,7 +197,7 @@ class Session:
             if self.closing or self.state is State.CLOSED:
                 return False
             self._out.append(_DELIVER_SM_RESP.pack(17, c.DELIVER_SM_RESP, status, request.sequence, 0))
-            self.unanswered -= 1
+            self._settle()
             return True
         return self.respond(p.PDU_TYPES[request.command_id | c.RESPONSE_BIT](request.sequence, status))
 
@@ -215,8 +215,8 @@ class Session:
             if response.status == 0 and self.state is State.OPEN:
                 self._enter(BOUND_BY[response.command_id & ~c.RESPONSE_BIT])
             return True
-        self.unanswered -= 1
-        if self._unbind_sequence is not None and self.unanswered <= 0:
+        self._settle()
+        if self._unbind_sequence is not None and not self.unanswered:
             self._agree_to_unbind()
         return True
 
@@ -300,6 +300,11 @@ class Session:
         self._acceptable = REQUESTS[self.role.peer][state]
         if state in BOUND:
             self._init_deadline = None
+
+    def _settle(self) -> None:
+        # An owner that answers twice must not make up for one that is still due.
+        if self.unanswered:
+            self.unanswered -= 1
 
     def _check(self, command_id: int) -> None:
         if command_id not in self._sendable:
@@ -439,7 +444,7 @@ class Session:
         self._sendable = REQUESTS[self.role][State.UNBOUND]
         self._acceptable = REQUESTS[self.role.peer][State.UNBOUND]
         self._unbind_sequence = sequence
-        if self.unanswered <= 0:
+        if not self.unanswered:
             self._agree_to_unbind()
             events.append(e.Closing(e.CloseReason.UNBOUND))
         else:

@@ -45,9 +45,7 @@ class Octet:
         return frame[position], position + 1
 
     def write(self, value: int) -> bytes:
-        if not 0 <= value <= 0xFF:
-            raise FieldError(self.name, "not a number of one octet")
-        return bytes((value,))
+        return numbers(self.name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +116,8 @@ class Destinations:
                 parts.append(b"%c%b\0" % (c.DESTINATION_LIST, name))
             else:
                 number = text_octets("destination_addr", destination.number, c.ADDRESS_OCTETS)
-                head = bytes((c.DESTINATION_ADDRESS, destination.ton, destination.npi))
-                parts.append(b"%b%b\0" % (head, number))
+                head = numbers(self.name, c.DESTINATION_ADDRESS, destination.ton, destination.npi)
+                parts.append(head + number + b"\0")
         return b"".join(parts)
 
 
@@ -149,8 +147,19 @@ class FailedDestinations:
         parts = [bytes((len(value),))]
         for failed in value:
             number = text_octets("destination_addr", failed.number, c.ADDRESS_OCTETS)
-            parts.append(b"%c%c%b\0" % (failed.ton, failed.npi, number) + _FAILURE_STATUS.pack(failed.status))
+            if not 0 <= failed.status <= 0xFFFFFFFF:
+                raise FieldError(self.name, "a status does not fit 32 bits")
+            head = numbers(self.name, failed.ton, failed.npi)
+            parts.append(head + number + b"\0" + _FAILURE_STATUS.pack(failed.status))
         return b"".join(parts)
+
+
+def numbers(field: str, *values: int) -> bytes:
+    """Numbers of one octet each; FieldError where one does not fit."""
+    try:
+        return bytes(values)
+    except ValueError as error:
+        raise FieldError(field, "not a number of one octet") from error
 
 
 def text_octets(field: str, value: str, octets: int) -> bytes:

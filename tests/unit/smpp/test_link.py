@@ -1,0 +1,40 @@
+import pytest
+
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.link import Backoff
+
+
+@pytest.mark.parametrize("luck", [0.0, 0.5, 0.999])
+def test_pauses_begin_within_a_second_and_double_up_to_half_a_minute(luck: float) -> None:
+    backoff = Backoff()
+
+    pauses = [backoff.pause(luck) for _ in range(100)]
+
+    assert 0 < pauses[0] <= 1
+    assert pauses[1] == pytest.approx(2 * pauses[0])
+    assert pauses == sorted(pauses)
+    assert 15 <= pauses[-1] <= 30
+
+
+def test_luck_spreads_links_that_fell_together() -> None:
+    assert Backoff().pause(0.0) < Backoff().pause(0.5) < Backoff().pause(0.999)
+
+
+def test_a_bind_starts_the_pauses_again() -> None:
+    backoff = Backoff()
+    first = backoff.pause(0.5)
+    backoff.pause(0.5)
+
+    backoff.bound()
+
+    assert backoff.pause(0.5) == first
+
+
+@pytest.mark.parametrize("status", [CommandStatus.ESME_RINVPASWD, CommandStatus.ESME_RINVSYSID])
+def test_wrong_credentials_do_not_hammer(status: int) -> None:
+    assert Backoff().pause_after_refusal(status, 0.0) >= 300
+
+
+@pytest.mark.parametrize("status", [CommandStatus.ESME_RBINDFAIL, CommandStatus.ESME_RSYSERR, 0x0431])
+def test_a_passing_refusal_is_tried_again_soon(status: int) -> None:
+    assert Backoff().pause_after_refusal(status, 0.999) <= 1
