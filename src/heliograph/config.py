@@ -386,7 +386,7 @@ def load(
 def _read(path: Path, *, must_exist: bool) -> dict[str, Any] | None:
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if must_exist:
             raise SettingsError(f"there is no settings file {path}") from None
         return None

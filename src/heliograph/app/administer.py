@@ -53,7 +53,7 @@ class Credentials:
 class NewAccount:
     """An account with its secrets, which are known only now: the store keeps verifiers."""
 
-    account: Account
+    account: Account = field(repr=False)
     balance: int
     password: str = field(repr=False)
     api_key: str = field(repr=False)

@@ -1,0 +1,237 @@
+"""Commands in this process, on a store in a directory of its own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from heliograph.cli.command import Command, Group
+from heliograph.cli.main import heliograph
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command line on the test's data directory."""
+    monkeypatch.setenv("HELIOGRAPH_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: str, **options: Any) -> Result:
+        return CliRunner().invoke(heliograph, list(arguments), prog_name="heliograph", **options)
+
+    return invoke
+
+
+def answer(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def every_command(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
+    found = [(path, command)]
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            found += every_command(child, (*path, name))
+    return found
+
+
+@pytest.mark.parametrize(("path", "command"), every_command(heliograph))
+def test_every_command_takes_the_common_options_and_explains_itself(
+    path: tuple[str, ...], command: click.Command, run: Run
+) -> None:
+    assert isinstance(command, Command | Group)
+    result = run(*path, "--help")
+    assert result.exit_code == 0
+    for option in ("--data", "--config", "--json"):
+        assert option in result.stdout
+    assert command.help
+
+
+def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: Run) -> None:
+    other = str(tmp_path / "other")
+    answer(run("--json", "--data", other, "account", "create", "one", "--credit", "1"))
+    answer(run("account", "--json", "--data", other, "create", "two", "--credit", "1"))
+    answer(run("account", "create", "three", "--credit", "1", "--json", "--data", other))
+    names = [each["username"] for each in answer(run("--data", other, "account", "--json", "list"))["accounts"]]
+    assert names == ["one", "three", "two"]
+    assert answer(run("account", "list", "--json"))["accounts"] == []
+    nearest = run("--data", str(tmp_path / "far"), "account", "list", "--data", other, "--json")
+    assert len(answer(nearest)["accounts"]) == 3
+
+
+def test_an_account_from_opening_to_ledger(run: Run) -> None:
+    made = answer(run("account", "create", "acme", "--credit", "25.50", "--timezone", "Europe/Berlin", "--json"))
+    assert made["username"] == "acme"
+    assert made["balance"] == "25.5"
+    assert made["signing_secret"].startswith("whsec_")
+    assert len({made["password"], made["api_key"], made["signing_secret"]}) == 3
+    assert answer(run("account", "top-up", "acme", "-5.25", "--note", "back", "--json"))["balance"] == "20.25"
+    ledger = answer(run("account", "ledger", "acme", "--json"))["entries"]
+    assert [entry["amount"] for entry in ledger] == ["-5.25", "25.5"]
+    assert ledger[0]["note"] == "back"
+    older = answer(run("account", "ledger", "acme", "--before", str(ledger[0]["key"]), "--json"))["entries"]
+    assert older == ledger[1:]
+    assert answer(run("account", "suspend", "acme", "--json"))["suspended"] is True
+    assert answer(run("account", "show", "acme", "--json"))["suspended"] is True
+    assert answer(run("account", "resume", "acme", "--json"))["suspended"] is False
+    changed = answer(run("account", "set", "acme", "rate=5", "senders=ACME", "--json"))
+    assert (changed["rate"], changed["senders"]) == (5.0, ["ACME"])
+    shown = run("account", "show", "acme").stdout
+    assert "20.25" in shown
+    for secret in ("password", "api_key", "signing_secret"):
+        assert made[secret] not in shown
+    assert answer(run("audit", "--json")) == {"clean": True, "problems": []}
+
+
+def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
+    made = answer(run("account", "create", "acme", "--credit", "0", "--json"))
+    assert answer(run("account", "new-password", "acme", "--json"))["password"] != made["password"]
+    assert answer(run("account", "new-signing-secret", "acme", "--json"))["signing_secret"] != made["signing_secret"]
+    second = answer(run("key", "create", "acme", "--json"))
+    answer(run("key", "revoke", "acme", made["key_id"], "--json"))
+    keys = answer(run("key", "list", "acme", "--json"))["keys"]
+    assert {key["id"]: key["revoked"] is None for key in keys} == {made["key_id"]: False, second["key_id"]: True}
+
+
+def test_connectors_routes_and_prices(run: Run) -> None:
+    bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "longer than 8"]
+    added = run("connector", "add", "op1", *bind, "--window", "50", "--option", "system_type=SMPP", "--tls", "--json")
+    assert answer(added)["options"] == {"system_type": "SMPP"}
+    assert answer(added)["tls"] is True
+    assert "note: the password has 13 characters" in added.stderr
+    assert "longer than 8" not in added.output
+    changed = answer(run("connector", "set", "op1", "--rate", "10", "window=20", "--no-tls", "--json"))
+    assert (changed["rate"], changed["window"], changed["tls"]) == (10.0, 20, False)
+    route = answer(run("route", "add", "--prefix", "", "--connector", "op1", "--json"))
+    answer(run("route", "add", "--prefix", "44", "--connector", "op1", "--priority", "-3", "--json"))
+    assert [each["prefix"] for each in answer(run("route", "list", "--json"))["routes"]] == ["", "44"]
+    answer(run("route", "remove", str(route["id"]), "--json"))
+    answer(run("route", "remove", "--prefix", "44", "--json"))
+    assert answer(run("route", "list", "--json"))["routes"] == []
+    answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))
+    prices = [{"plan": "gold", "prefix": "49", "price": "0.065"}]
+    assert answer(run("price", "list", "--json"))["prices"] == prices
+    answer(run("price", "remove", "--prefix", "49", "--plan", "gold", "--json"))
+    shown = answer(run("connector", "show", "op1", "--json"))
+    assert "password" not in shown
+    assert shown["links"] == []
+    answer(run("connector", "remove", "op1", "--json"))
+    assert answer(run("connector", "list", "--json"))["connectors"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "advice"),
+    [
+        (["account", "show", "x"], "there is no account x", "heliograph account list"),
+        (["account", "create", "acme", "--credit", "1"], "the account acme exists already", "heliograph account list"),
+        (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
+        (["account", "create", "b c", "--credit", "1"], "name: 'b c' is no name", "Nothing was changed."),
+        (["account", "set", "acme", "colour=red"], "colour: there is no such field; there are timezone", "--help"),
+        (["account", "set", "acme", "rate"], "'rate' is not KEY=VALUE", ""),
+        (["account", "set", "acme", "rate=1", "rate=2"], "rate is given twice", ""),
+        (["account", "top-up", "acme", "0"], "changes nothing", ""),
+        (["account", "top-up", "acme", "-2"], "may not fall below 0", ""),
+        (["key", "revoke", "acme", "zz"], "zz", "heliograph key list"),
+        (["connector", "add", "op1", "--host", "h", "--port", "1"], "system_id: it is needed to bind", ""),
+        (["connector", "set", "op1"], "Nothing to change was named.", "heliograph connector set op1"),
+        (["connector", "test", "op1"], "there is no connector op1", "heliograph connector list"),
+        (["route", "add", "--prefix", "4", "--connector", "op1"], "there is no connector op1", "connector list"),
+        (["route", "remove"], "Name the route by its id or by --prefix.", "heliograph route list"),
+        (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
+        (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),
+        (["price", "remove", "--prefix", "4"], "there is no price for the prefix 4", "heliograph price list"),
+        (["callbacks", "replay"], "Say what to replay", ""),
+        (["callbacks", "replay", "--message", "1"], "is no id of a message", ""),
+        (["serve", "--listen", "here"], "http.listen in --listen must be text: 'here' is not HOST:PORT", "serve"),
+        (["serve", "--dev", "--listen", "0.0.0.0:0"], "beyond loopback", "--dev-anywhere"),
+        (["simulator", "--listen", "here"], "--listen: 'here' is not HOST:PORT", "heliograph simulator"),
+        (["simulator", "--latency-ms", "x"], "--latency-ms: 'x' is not", "heliograph simulator --help"),
+        (["send", "--to", "447700900123"], "The account's name and API key are missing.", "HELIOGRAPH_API_KEY"),
+        (["send", "--user", "u", "--key", "k"], "--to is missing.", "heliograph send --help"),
+        (["send", "--user", "u", "--key", "k", "--url", "gateway"], "is no http or https URL", ""),
+    ],
+)
+def test_failures_say_what_was_wrong_and_what_to_do(run: Run, arguments: list[str], message: str, advice: str) -> None:
+    answer(run("account", "create", "acme", "--credit", "1", "--json"))
+    result = run(*arguments, "--json")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert advice in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["acount"], ["account", "create", "x"], ["account", "list", "--jsn"], ["key"]])
+def test_command_lines_that_are_none_end_with_2(run: Run, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr
+
+
+def test_a_bad_setting_stops_a_command_before_it_does_anything(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[http]\nlisen = 1\n")
+    result = run("account", "list", "--config", "bad.toml", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "there is no setting http.lisen (bad.toml); did you mean http.listen?" in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_store_that_cannot_be_used_is_told_of(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the directory should be")
+    result = run("account", "list", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "the store in" in result.stderr
+    assert "heliograph doctor" in result.stderr
+
+
+def test_settings_in_force_and_their_example(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOGRAPH_MESSAGES_MAX_SEGMENTS", "3")
+    shown = answer(run("settings", "--json"))
+    assert shown["settings"]["messages.max_segments"] == 3
+    assert "HELIOGRAPH_MESSAGES_MAX_SEGMENTS" in run("settings").stdout
+    (tmp_path / "example.toml").write_text(run("settings", "--example").stdout)
+    assert answer(run("settings", "--config", "example.toml", "--json"))["settings"] == shown["settings"]
+
+
+def test_lists_are_tables_for_people(run: Run) -> None:
+    assert "heliograph account create" in run("account", "list").stdout
+    run("account", "create", "acme", "--credit", "0.000001")
+    lines = run("account", "list").stdout.splitlines()
+    assert lines[0].split() == ["NAME", "BALANCE", "PLAN", "TIME", "ZONE", "STATE"]
+    assert lines[2].split() == ["acme", "0.000001", "default", "UTC", "active"]
+
+
+def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
+    assert answer(run("doctor", "--json"))["healthy"] is True
+    run("account", "create", "acme", "--credit", "1")
+    report = answer(run("doctor", "--json"))
+    checks = {each["check"]: each["result"] for each in report["checks"]}
+    assert checks["store"] == checks["books"] == checks["clock"] == checks["listen"] == "ok"
+    assert checks["connectors"] == "note"
+
+
+def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
+    run("account", "create", "acme", "--credit", "1", "--callback-url", "http://127.0.0.1:9/dlr")
+    # nobody listens on a reserved port
+    bind = ["--host", "127.0.0.1", "--port", "1", "--system-id", "a", "--password", "b"]
+    run("connector", "add", "op1", *bind)
+    (tmp_path / "data").chmod(0o755)
+    result = run("doctor", "--no-binds", "--json")
+    assert result.exit_code == 1
+    checks = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
+    assert checks["data directory"]["advice"].startswith("chmod 700")
+    assert checks["connector op1"]["result"] in ("note", "fail")
+    assert checks["callbacks of acme"]["result"] == "fail"
+    assert "allowed_networks" in checks["callbacks of acme"]["advice"]
+    unwell = run("doctor", "--config", "missing.toml", "--json")
+    assert unwell.exit_code == 1
+    assert json.loads(unwell.stdout)["checks"][0]["result"] == "fail"

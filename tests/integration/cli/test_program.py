@@ -1,0 +1,64 @@
+"""The installed program, as a process."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("heliograph")
+
+
+def run(folder: Path, *arguments: str, program: tuple[str, ...] = (str(PROGRAM),)) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")}
+    command = [*program, *arguments]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_first_command_makes_a_private_store_where_it_is_expected(tmp_path: Path) -> None:
+    made = run(tmp_path, "account", "create", "acme", "--credit", "100", "--json")
+    assert made.returncode == 0, made.stderr
+    assert made.stderr == ""
+    assert made.stdout.count("\n") == 1
+    assert json.loads(made.stdout)["username"] == "acme"
+    data = tmp_path / "heliograph-data"
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    again = run(tmp_path, "--data", str(data), "account", "create", "acme", "--credit", "100", "--json")
+    assert again.returncode == 1
+    assert again.stdout == ""
+    assert "exists already" in again.stderr
+    listed = run(tmp_path, "account", "list", "--json", program=(sys.executable, "-m", "heliograph"))
+    assert [each["balance"] for each in json.loads(listed.stdout)["accounts"]] == ["100"]
+
+
+def test_output_off_a_terminal_has_no_colours(tmp_path: Path) -> None:
+    run(tmp_path, "account", "create", "acme", "--credit", "1")
+    for arguments in (["account", "list"], ["account", "show", "nobody"], ["doctor", "--no-binds"], ["settings"]):
+        result = run(tmp_path, *arguments)
+        assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_help_does_not_import_what_it_does_not_need(tmp_path: Path) -> None:
+    probe = (
+        "import sys; from heliograph.cli.main import heliograph\n"
+        "try: heliograph(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'rich', 'asyncio', 'sqlite3', 'msgspec', 'argon2', 'uvloop', 'ssl'} & set(sys.modules)))"
+    )
+    result = run(tmp_path, "-c", probe, program=(sys.executable,))
+    assert result.stdout.splitlines()[-1] == "[]", result.stderr
+
+
+@pytest.mark.slow
+def test_help_is_quick(tmp_path: Path) -> None:
+    times = []
+    for _ in range(5):
+        begun = time.monotonic()
+        assert run(tmp_path, "--help").returncode == 0
+        times.append(time.monotonic() - begun)
+    # 0.08 s on an idle machine; the best of five, since tests run side by side
+    assert min(times) < 0.5

@@ -1,0 +1,298 @@
+"""Administration against the store in memory: what is refused, and what it then says."""
+
+import pytest
+
+from heliograph.app.administer import Administration, AlreadyThere, Credentials, NoSuch, digest_key
+from heliograph.app.fields import Invalid
+from heliograph.domain.money import MICRO
+from heliograph.domain.signature import parse_secret
+from tests.support.memory_store import MemoryStore
+
+
+class CountingSecrets:
+    """Secrets that can be foretold."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def hash_password(self, password: str) -> str:
+        return f"hash of {password}"
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        return hashed == f"hash of {password}"
+
+    def token(self, octets: int) -> str:
+        return self.octets(octets).hex()
+
+    def octets(self, count: int) -> bytes:
+        self._count += 1
+        return bytes([self._count]) * count
+
+
+class StillClock:
+    def now(self) -> int:
+        return 1_800_000_000_000
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@pytest.fixture
+def admin() -> Administration:
+    return Administration(MemoryStore(), CountingSecrets(), StillClock())
+
+
+async def test_a_new_account_has_its_secrets_credit_and_key(admin: Administration) -> None:
+    made = await admin.create_account("acme", 100 * MICRO, {"timezone": "Europe/Berlin"})
+    view = await admin.account("acme")
+    assert view.balance == made.balance == 100 * MICRO
+    assert view.account.timezone == "Europe/Berlin"
+    assert view.account.password_hash == f"hash of {made.password}"
+    assert view.account.signing_secret == parse_secret(made.signing_secret)
+    assert [key.digest for key in view.keys] == [digest_key(made.api_key)]
+    assert [entry.amount for entry in await admin.ledger("acme", 10)] == [100 * MICRO]
+    assert made.password not in repr(made)
+    assert made.api_key not in repr(made)
+
+
+async def test_given_credentials_are_used(admin: Administration) -> None:
+    made = await admin.create_account("demo", 0, credentials=Credentials("pw", "key", bytes(32)))
+    assert (made.password, made.api_key) == ("pw", "key")
+
+
+async def test_a_price_of_its_own_is_a_plan_of_its_own(admin: Administration) -> None:
+    made = await admin.create_account("acme", 0, price=35_000)
+    assert made.account.plan == "acme"
+    assert [(price.plan, price.prefix, price.price) for price in await admin.prices()] == [("acme", "", 35_000)]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "ä", "x" * 65, "a:b", "a\n"])
+async def test_names_that_are_none(admin: Administration, name: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        await admin.create_account(name, 0)
+    assert caught.value.field == "name"
+    assert await admin.accounts() == []
+
+
+async def test_what_exists_is_not_created_again(admin: Administration) -> None:
+    await admin.create_account("acme", 5)
+    with pytest.raises(AlreadyThere, match="the account acme exists already"):
+        await admin.create_account("acme", 7)
+    assert [balance for _, balance in await admin.accounts()] == [5]
+
+
+async def test_refused_openings(admin: Administration) -> None:
+    for credit, settings, price, field in (
+        (-1, {}, None, "credit"),
+        (0, {}, -1, "price"),
+        (0, {"plan": "gold"}, 1, "price"),
+        (0, {"colour": "red"}, None, "colour"),
+        (0, {"timezone": "Mars/Base"}, None, "timezone"),
+    ):
+        with pytest.raises(Invalid) as caught:
+            await admin.create_account("acme", credit, settings, price)
+        assert caught.value.field == field
+    with pytest.raises(Invalid, match="everybody's"):
+        await admin.create_account("default", 0, price=1)
+    assert await admin.accounts() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("timezone", "UTC", "UTC"),
+        ("plan", "gold", "gold"),
+        ("credit_limit", "12.5", 12_500_000),
+        ("suspended", "yes", True),
+        ("list_interval", "0.5", 0.5),
+        ("list_interval", "default", None),
+        ("rate", "50", 50.0),
+        ("callback_url", "https://example.com/dlr?x=1", "https://example.com/dlr?x=1"),
+        ("callback_url", "", ""),
+        ("callback_format", "json", "json"),
+        ("content_decoding", "never", "never"),
+        ("networks", "192.0.2.0/24, 2001:db8::1", ("192.0.2.0/24", "2001:db8::1/128")),
+        ("networks", "", ()),
+        ("senders", "ACME,447700900123", ("ACME", "447700900123")),
+    ],
+)
+async def test_account_fields_that_are_right(admin: Administration, field: str, text: str, value: object) -> None:
+    await admin.create_account("acme", 0)
+    changed = await admin.set_account("acme", {field: text})
+    assert getattr(changed, field) == value
+    assert getattr((await admin.account("acme")).account, field) == value
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("timezone", "Berlin"),
+        ("plan", ""),
+        ("credit_limit", "-1"),
+        ("credit_limit", "1e3"),
+        ("suspended", "perhaps"),
+        ("list_interval", "-1"),
+        ("list_interval", "nan"),
+        ("list_interval", "86401"),
+        ("rate", "fast"),
+        ("callback_url", "example.com"),
+        ("callback_url", "ftp://example.com"),
+        ("callback_url", "https://"),
+        ("callback_url", "https://user@example.com"),
+        ("callback_url", "https://example.com/#top"),
+        ("callback_url", "https://example.com/a b"),
+        ("callback_url", "https://[::1"),
+        ("callback_url", "https://example.com:99999/"),
+        ("callback_url", "https://example.com/" + "x" * 2048),
+        ("callback_format", "xml"),
+        ("content_decoding", "Auto"),
+        ("networks", "192.0.2.1/24"),
+        ("senders", "AB"),
+        ("id", "7"),
+        ("password_hash", "x"),
+    ],
+)
+async def test_account_fields_that_are_wrong(admin: Administration, field: str, text: str) -> None:
+    await admin.create_account("acme", 0)
+    before = (await admin.account("acme")).account
+    with pytest.raises(Invalid) as caught:
+        await admin.set_account("acme", {"rate": "5", field: text})
+    assert caught.value.field == field
+    assert (await admin.account("acme")).account == before
+
+
+async def test_credit_is_added_and_taken_back_down_to_the_limit(admin: Administration) -> None:
+    await admin.create_account("acme", 10, {"credit_limit": "0.000005"})
+    assert await admin.top_up("acme", 5, "note") == 15
+    assert await admin.top_up("acme", -20) == -5
+    with pytest.raises(Invalid, match=r"may not fall below -0\.000005"):
+        await admin.top_up("acme", -1)
+    for amount, note in ((0, ""), (1, "two\nlines"), (1, "x" * 201)):
+        with pytest.raises(Invalid):
+            await admin.top_up("acme", amount, note)
+    assert [(entry.amount, entry.note) for entry in await admin.ledger("acme", 2)] == [(-20, ""), (5, "note")]
+
+
+async def test_secrets_are_replaced(admin: Administration) -> None:
+    made = await admin.create_account("acme", 0)
+    password, secret = await admin.new_password("acme"), await admin.new_signing_secret("acme")
+    account = (await admin.account("acme")).account
+    assert password != made.password
+    assert account.password_hash == f"hash of {password}"
+    assert account.signing_secret == parse_secret(secret) != parse_secret(made.signing_secret)
+
+
+async def test_keys_come_and_go(admin: Administration) -> None:
+    first = await admin.create_account("acme", 0)
+    second = await admin.create_key("acme")
+    await admin.revoke_key("acme", first.key_id)
+    assert {key.id: key.revoked is None for key in await admin.keys("acme")} == {
+        first.key_id: False,
+        second.key_id: True,
+    }
+    for key_id in (first.key_id, "nothing"):
+        with pytest.raises(NoSuch):
+            await admin.revoke_key("acme", key_id)
+
+
+async def test_nobody_is_nobody(admin: Administration) -> None:
+    for call in (
+        admin.account("x"), admin.top_up("x", 1), admin.suspend("x", True), admin.set_account("x", {}),
+        admin.new_password("x"), admin.new_signing_secret("x"), admin.ledger("x", 1), admin.create_key("x"),
+        admin.keys("x"), admin.revoke_key("x", "y"),
+    ):  # fmt: skip
+        with pytest.raises(NoSuch, match="there is no account x"):
+            await call
+
+
+BIND = {"host": "smsc.example.net", "port": "2775", "system_id": "acme", "password": "secret"}
+
+
+async def test_a_connector_is_added_changed_and_removed(admin: Administration) -> None:
+    added = await admin.add_connector("op1", {**BIND, "window": "50", "tls": "true"}, {"system_type": "SMPP"})
+    assert added.warnings == []
+    assert added.connector.window == 50
+    assert added.connector.options == {"system_type": "SMPP"}
+    assert "secret" not in repr(added)
+    changed = await admin.set_connector(
+        "op1", {"rate": "99.5"}, {"system_type": "", "source_ton": "5", "strict": "true"}
+    )
+    assert changed.connector.rate == 99.5
+    assert (await admin.connector("op1")).options == {"source_ton": 5, "strict": True}
+    with pytest.raises(AlreadyThere):
+        await admin.add_connector("op1", BIND)
+    await admin.remove_connector("op1")
+    for call in (admin.connector("op1"), admin.set_connector("op1", {}), admin.remove_connector("op1")):
+        with pytest.raises(NoSuch, match="there is no connector op1"):
+            await call
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("host", ""), ("host", "a b"), ("host", "-x"), ("host", "a..b"), ("host", "x" * 254), ("port", "0"),
+        ("port", "65536"), ("port", "2775.0"), ("port", "smpp"), ("system_id", "x" * 16), ("system_id", "ä"),
+        ("password", "a\0b"), ("bind", "receiver"), ("binds", "0"), ("window", "0"), ("window", "1001"),
+        ("rate", "-1"), ("tls", "maybe"), ("colour", "red"),
+    ],
+)  # fmt: skip
+async def test_connectors_that_cannot_be(admin: Administration, field: str, text: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        await admin.add_connector("op1", {**BIND, field: text})
+    assert caught.value.field == field
+    assert await admin.connectors() == []
+
+
+@pytest.mark.parametrize("field", sorted(BIND))
+async def test_a_connector_needs_all_to_bind_with(admin: Administration, field: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        await admin.add_connector("op1", {name: text for name, text in BIND.items() if name != field})
+    assert caught.value.field == field
+
+
+async def test_a_long_password_is_only_doubted(admin: Administration) -> None:
+    change = await admin.add_connector("op1", {**BIND, "password": "ninechars"})
+    assert "9 characters" in change.warnings[0]
+    assert "ninechars" not in change.warnings[0]
+
+
+async def test_routes(admin: Administration) -> None:
+    await admin.add_connector("op1", BIND)
+    await admin.add_connector("op2", BIND)
+    low = await admin.add_route("", "op1")
+    await admin.add_route("44", "op1", -5)
+    high = await admin.add_route("44", "op2", 5)
+    found = [(route.prefix, route.connector, route.priority) for route in await admin.routes()]
+    assert found == [("", "op1", 0), ("44", "op2", 5), ("44", "op1", -5)]
+    with pytest.raises(AlreadyThere):
+        await admin.add_route("44", "op2", 5)
+    with pytest.raises(NoSuch, match="there is no connector op3"):
+        await admin.add_route("44", "op3")
+    for prefix in ("+44", "044", "4 4", "1" * 16, "٤"):
+        with pytest.raises(Invalid):
+            await admin.add_route(prefix, "op1")
+    await admin.remove_route(high.id)
+    with pytest.raises(NoSuch):
+        await admin.remove_route(high.id)
+    await admin.remove_connector("op1")
+    assert low.id not in [route.id for route in await admin.routes()]
+
+
+async def test_prices(admin: Administration) -> None:
+    await admin.set_price("49", 65_000)
+    await admin.set_price("49", 70_000)
+    await admin.set_price("", 1, "gold")
+    assert [(price.plan, price.prefix, price.price) for price in await admin.prices()] == [
+        ("default", "49", 70_000),
+        ("gold", "", 1),
+    ]
+    assert [price.plan for price in await admin.prices("gold")] == ["gold"]
+    await admin.remove_price("49")
+    with pytest.raises(NoSuch):
+        await admin.remove_price("49")
+    with pytest.raises(Invalid):
+        await admin.set_price("49", -1)
+    with pytest.raises(Invalid):
+        await admin.set_price("+49", 1)
+    with pytest.raises(Invalid):
+        await admin.set_price("49", 1, "no such name!")
