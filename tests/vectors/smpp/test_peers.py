@@ -1,4 +1,6 @@
-"""What foreign peers send is understood, cut anywhere, and (where they follow the rules) written back the same."""
+"""What foreign peers send is understood, cut anywhere, and (where they follow the rules) written back the
+same.
+"""
 
 import json
 from pathlib import Path
