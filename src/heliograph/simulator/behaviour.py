@@ -1,0 +1,319 @@
+"""How the simulated operator behaves: every knob with its unit, its limits and its meaning.
+
+One table serves the checks, the command line and the documentation: `KNOBS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, get_type_hints
+
+from heliograph.smpp.constants import CommandStatus
+
+_LONGEST_MS: Final = 86_400_000.0
+_MOST: Final = 1_000_000_000
+
+
+class BehaviourError(ValueError):
+    """A knob has a value that means nothing; `knob` names it."""
+
+    def __init__(self, knob: str, reason: str) -> None:
+        super().__init__(f"{knob}: {reason}")
+        self.knob = knob
+
+
+class ReceiptForm(StrEnum):
+    """Where a receipt says what it has to say."""
+
+    BOTH = "both"
+    TEXT = "text"
+    TLV = "tlv"
+
+
+class Dialect(StrEnum):
+    """How the text of a receipt is worded."""
+
+    STANDARD = "standard"
+    """SMPP v3.4, Appendix B."""
+    LOWER = "lower"
+    """Names and state in small letters."""
+    REORDERED = "reordered"
+    """Other order of the fields."""
+    SHORT = "short"
+    """Only id, stat and done date."""
+    NO_ERR = "no_err"
+    LONG_DATES = "long_dates"
+    """Dates with seconds, of twelve digits."""
+    QUOTED = "quoted"
+    """The id in quotation marks."""
+    FAILED = "failed"
+    """The states by words of its own: FAILED, DELIVERED, CANCELLED, TIMEOUT."""
+    UCS2 = "ucs2"
+    """In UCS-2, with data_coding 8."""
+    MIXED = "mixed"
+    """Each receipt in one of the others, by chance."""
+
+
+class Notation(StrEnum):
+    """How a message id is written."""
+
+    DECIMAL = "decimal"
+    HEX = "hex"
+    UPPER_HEX = "upper_hex"
+    ZERO_DECIMAL = "zero_decimal"
+    """Of 20 digits, with leading zeros."""
+    ZERO_HEX = "zero_hex"
+    """Of 16 digits, with leading zeros."""
+
+    def write(self, number: int) -> str:
+        return _WRITERS[self](number)
+
+    def read(self, text: str) -> int | None:
+        """The number of an id written so; None where it is none."""
+        try:
+            return int(text, 10 if self in _DECIMALS else 16)
+        except ValueError:
+            return None
+
+
+class Alphabet(StrEnum):
+    """What data_coding 0 means."""
+
+    GSM = "gsm"
+    """GSM 03.38, a septet an octet."""
+    LATIN_1 = "latin-1"
+    ASCII = "ascii"
+
+
+_DECIMALS: Final = frozenset({Notation.DECIMAL, Notation.ZERO_DECIMAL})
+_WRITERS: Final[dict[Notation, Callable[[int], str]]] = {
+    Notation.DECIMAL: str,
+    Notation.HEX: "{:x}".format,
+    Notation.UPPER_HEX: "{:X}".format,
+    Notation.ZERO_DECIMAL: "{:020d}".format,
+    Notation.ZERO_HEX: "{:016x}".format,
+}
+
+
+class Refusal(NamedTuple):
+    """Destinations that start so are refused with this command_status."""
+
+    prefix: str
+    status: int
+
+
+def parse_status(text: str) -> int:
+    """A command_status by name (`ESME_RTHROTTLED`, `RTHROTTLED`), or as a number (`88`, `0x58`)."""
+    word = text.strip()
+    upper = word.upper()
+    for name in (upper, f"ESME_{upper}"):
+        if name in CommandStatus.__members__:
+            return int(CommandStatus[name])
+    try:
+        status = int(word, 0)
+    except ValueError:
+        raise ValueError(f"{text!r} is no command status") from None
+    if not 0 <= status <= 0xFFFFFFFF:
+        raise ValueError(f"{text!r} does not fit 32 bits")
+    return status
+
+
+def parse_refusals(text: str) -> tuple[Refusal, ...]:
+    """`PREFIX` or `PREFIX=STATUS`, with commas between; ESME_RINVDSTADR where no status is given."""
+    found = []
+    for entry in filter(None, (entry.strip() for entry in text.split(","))):
+        prefix, equals, status = entry.partition("=")
+        found.append(Refusal(prefix.strip(), parse_status(status) if equals else int(CommandStatus.ESME_RINVDSTADR)))
+    return tuple(found)
+
+
+def _about(group: str, what: str, unit: str = "", low: float = 0, high: float = _MOST) -> dict[str, Any]:
+    return {"group": group, "what": what, "unit": unit, "low": low, "high": high}
+
+
+def _knob(group: str, default: Any, what: str, unit: str = "", low: float = 0, high: float = _MOST) -> Any:
+    return field(default=default, metadata=_about(group, what, unit, low, high))
+
+
+def _share(group: str, what: str) -> Any:
+    return _knob(group, 0.0, what, "0 to 1", 0, 1)
+
+
+def _ms(group: str, default: float, what: str) -> Any:
+    return _knob(group, default, what, "ms", 0, _LONGEST_MS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """All knobs; what is not set is well-behaved. Raises `BehaviourError`. A share is a chance from 0 to 1."""
+
+    latency_ms: float = _ms("answers", 0.0, "answer each submit after this time")
+    latency_jitter_ms: float = _ms("answers", 0.0, "and up to so much later, by chance")
+    withhold_share: float = _share("answers", "share of messages that are taken but never answered")
+    bodyless_share: float = _share("answers", "share of messages that are taken with an answer of a header alone")
+    wrong_sequence_share: float = _share("answers", "share of answers with the sequence number of no request")
+    report_congestion: bool = _knob(
+        "answers", False, "answers carry congestion_state: how near the throttle is, 0 to 99 percent"
+    )
+    first_message_id: int = _knob(
+        "answers", 0, "number of the first message; 0: microseconds since 1970, so that no run repeats an id"
+    )
+    answer_id: Notation = field(
+        default=Notation.DECIMAL, metadata=_about("answers", "notation of the message id in answers")
+    )
+
+    throttle_per_s: float = _knob(
+        "refusals", 0.0, "over so many submits a second of one system_id: ESME_RTHROTTLED; 0: no limit", "1/s"
+    )
+    throttle_burst: int = _knob(
+        "refusals", 0, "submits taken at once after a pause; 0: those of 0.2 s, at least 1", "messages"
+    )
+    queue_full_share: float = _share("refusals", "share of submits answered with ESME_RMSGQFUL")
+    queue_limit: int = _knob(
+        "refusals", 0, "with so many messages not yet final: ESME_RMSGQFUL; 0: no limit", "messages"
+    )
+    refuse: tuple[Refusal, ...] = _knob(
+        "refusals", (), "destinations refused by prefix: PREFIX or PREFIX=STATUS, with commas between"
+    )
+    refuse_share: float = _share("refusals", "share of submits refused with refuse_status")
+    refuse_status: int = _knob(
+        "refusals", int(CommandStatus.ESME_RSUBMITFAIL), "its command_status", "name or number", 1, 0xFFFFFFFF
+    )
+    magic: bool = _knob("refusals", True, "destinations that end in a magic number choose their own fate")
+
+    system_id: str = _knob("binds", "", "the only system_id that may bind; empty: any")
+    password: str = _knob("binds", "", "its password; empty: any")
+    max_binds: int = _knob("binds", 0, "binds at once, over all system_ids: ESME_RALYBND beyond; 0: no limit", "binds")
+    bind_status: int = _knob("binds", 0, "refuse every bind with it; 0: none", "name or number", 0, 0xFFFFFFFF)
+
+    undelivered_share: float = _share("receipts", "share of messages that end UNDELIV with err 001")
+    receipt_delay_ms: float = _ms("receipts", 500.0, "a message is final so long after its answer")
+    receipt_jitter_ms: float = _ms("receipts", 0.0, "and up to so much later, by chance")
+    receipt_early_share: float = _share("receipts", "share of receipts that come before the answer")
+    receipt_early_ms: float = _ms("receipts", 50.0, "and how long before it")
+    receipt_late_share: float = _share("receipts", "share of receipts that are late")
+    receipt_late_ms: float = _ms("receipts", 30_000.0, "and by how much")
+    receipt_missing_share: float = _share("receipts", "share of receipts that never come")
+    receipt_double_share: float = _share("receipts", "share of receipts that come twice")
+    receipt_reorder_share: float = _share("receipts", "share of receipts that the next one overtakes")
+    receipt_other_bind_share: float = _share(
+        "receipts", "share of receipts that come on another bind of the same system_id, where there is one"
+    )
+    receipt_form: ReceiptForm = field(
+        default=ReceiptForm.BOTH, metadata=_about("receipts", "where receipts say what they say")
+    )
+    receipt_text: Dialect = field(
+        default=Dialect.STANDARD, metadata=_about("receipts", "how the text of receipts is worded")
+    )
+    receipt_id: Notation = field(
+        default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in the text of receipts")
+    )
+    receipt_tlv_id: Notation = field(
+        default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in their TLV")
+    )
+    deliver_window: int = _knob("receipts", 200, "deliver_sm without an answer on one bind", "messages", 1, 100_000)
+    deliver_timeout_ms: float = _knob(
+        "receipts", 30_000.0, "a deliver_sm not answered by then is sent again", "ms", 1, _LONGEST_MS
+    )
+
+    cut_after: int = _knob("links", 0, "cut each link instead of answering its nth submit; 0: never", "messages")
+    cut_share: float = _share("links", "share of submits at which the link is cut instead")
+    half_open_after: int = _knob(
+        "links", 0, "each link falls silent at its nth submit, and stays open; 0: never", "messages"
+    )
+    bytes_per_s: int = _knob("links", 0, "octets a second that a link carries, each way; 0: no limit", "octets/s")
+    split_octets: int = _knob("links", 0, "write in pieces of at most so many octets; 0: whole", "octets")
+    merge_ms: float = _ms("links", 0.0, "gather what is to be written for so long, and write it at once")
+    enquire_interval_ms: float = _ms("links", 30_000.0, "send enquire_link after so much silence; 0: never")
+
+    alphabet: Alphabet = field(default=Alphabet.GSM, metadata=_about("messages", "the alphabet of data_coding 0"))
+    remember: int = _knob("messages", 10_000, "messages kept for query_sm and for looking at", "messages", 1)
+    seed: int | None = _knob("messages", None, "makes all chances repeatable; none: other ones each time", low=-_MOST)
+
+    def __post_init__(self) -> None:
+        for knob in KNOBS:
+            knob.check(getattr(self, knob.name))
+        for refusal in self.refuse:
+            if not refusal.status:
+                raise BehaviourError("refuse", "a refusal needs a status other than ESME_ROK")
+
+    @property
+    def burst(self) -> float:
+        """What the throttle's bucket holds, in messages."""
+        return float(self.throttle_burst or max(1.0, 0.2 * self.throttle_per_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One field of `Behaviour`, for the command line and the documentation."""
+
+    name: str
+    kind: type
+    """int, float, bool, str, tuple (refusals), or one of the enumerations."""
+    default: Any
+    group: str
+    """answers, refusals, binds, receipts, links or messages."""
+    what: str
+    unit: str
+    low: float
+    high: float
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words it takes, where it takes words."""
+        return tuple(member.value for member in self.kind) if issubclass(self.kind, StrEnum) else ()
+
+    @property
+    def is_status(self) -> bool:
+        """Whether it is a command_status, which people write by name."""
+        return self.name.endswith("_status")
+
+    def read(self, text: str) -> Any:
+        """Its value from text. Raises `BehaviourError`; the limits are checked by `Behaviour`."""
+        try:
+            if self.kind is tuple:
+                return parse_refusals(text)
+            if self.is_status:
+                return parse_status(text)
+            if self.kind is bool:
+                return _BOOLEANS[text.strip().lower()]
+            return self.kind(text)
+        except (ValueError, KeyError) as error:
+            takes = f"one of {', '.join(self.choices)}" if self.choices else self.unit or f"a {self.kind.__name__}"
+            raise BehaviourError(self.name, f"{text!r} is not {takes}") from error
+
+    def check(self, value: object) -> None:
+        """Raises `BehaviourError` where `value` is of another kind, or out of bounds."""
+        if value is None and self.default is None:
+            return
+        wanted = (int, float) if self.kind is float else self.kind
+        if not isinstance(value, wanted) or (isinstance(value, bool) and self.kind is not bool):
+            raise BehaviourError(self.name, f"{value!r} is not a {self.kind.__name__}")
+        if isinstance(value, int | float) and not self.low <= value <= self.high:
+            raise BehaviourError(self.name, f"{value} is not between {self.low:g} and {self.high:g}")
+
+
+_BOOLEANS: Final = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+
+
+def _knobs() -> tuple[Knob, ...]:
+    hints = get_type_hints(Behaviour)
+    found = []
+    for entry in fields(Behaviour):
+        hint = hints[entry.name]
+        kind = int if entry.name == "seed" else tuple if entry.name == "refuse" else hint
+        found.append(Knob(entry.name, kind, entry.default, **entry.metadata))
+    return tuple(found)
+
+
+KNOBS: Final = _knobs()
+"""Every knob, in the order in which people read of them."""

@@ -1,0 +1,44 @@
+"""What the simulated operator counts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counters:
+    """Since the start, but for those that say how many there are now."""
+
+    links: int = 0
+    """Connections now."""
+    bound: int = 0
+    """Binds now."""
+    binds: int = 0
+    binds_refused: int = 0
+    submits: int = 0
+    """submit_sm, data_sm, and each destination of submit_multi."""
+    accepted: int = 0
+    throttled: int = 0
+    queue_full: int = 0
+    refused: int = 0
+    """With any other status."""
+    withheld: int = 0
+    """Taken without an answer."""
+    cut: int = 0
+    """Links cut on purpose."""
+    silenced: int = 0
+    """Links left half open."""
+    receipts: int = 0
+    """Receipts owed."""
+    receipts_sent: int = 0
+    """deliver_sm written, repeats of unanswered ones included."""
+    receipts_answered: int = 0
+    """Taken by the peer."""
+    receipts_repeated: int = 0
+    """Sent again, since the link was lost, no answer came, or the peer asked for it."""
+    receipts_refused: int = 0
+    """Refused by the peer for good."""
+    receipts_waiting: int = 0
+    """Due, and waiting for a bind or for room in its window, now."""
+    receipts_dropped: int = 0
+    """Given up: too many were waiting."""
+    protocol_errors: int = 0
+    """What peers sent that broke the rules."""

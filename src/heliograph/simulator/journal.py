@@ -1,0 +1,68 @@
+"""What the simulated operator saw and did, as JSON lines."""
+
+import asyncio
+import dataclasses
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+import msgspec
+
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import CommandStatus, command_name
+from heliograph.smpp.pdu import Pdu
+
+FLUSH_S: Final = 0.2
+"""Lines are written so long after they were noted, at the latest."""
+
+GATHERED_LINES: Final = 1_000
+"""Lines gathered for one write."""
+
+_UNSHOWN: Final = frozenset({"sequence", "status", "tlvs", "password", "short_message"})
+
+
+class Journal:
+    """Gathers lines and writes them to `stream` a few times a second. Numbers and texts are in it in full: it is for
+    developers, who send it their own.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stream: BinaryIO) -> None:
+        self._loop = loop
+        self._stream = stream
+        self._lines: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._encode = msgspec.json.Encoder().encode
+
+    def note(self, event: str, link: int, **details: object) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._lines.append(self._encode({"at": at, "event": event, "link": link, **details}) + b"\n")
+        if len(self._lines) >= GATHERED_LINES:
+            self.flush()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_S, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._stream.write(b"".join(self._lines))
+        self._stream.flush()
+        self._lines.clear()
+
+
+def described(pdu: Pdu) -> dict[str, object]:
+    """A PDU with the names of the specification; octets as hexadecimal, passwords left out."""
+    shown: dict[str, object] = {
+        "command": command_name(pdu.command_id),
+        "sequence": pdu.sequence,
+        "status": CommandStatus.name_of(pdu.status),
+    }
+    for entry in dataclasses.fields(pdu):
+        if entry.name not in _UNSHOWN:
+            shown[entry.name] = getattr(pdu, entry.name)
+    content = getattr(pdu, "short_message", None)
+    if content is not None:
+        shown["short_message"] = content.hex()
+    if pdu.tlvs:
+        values = tlv.described(pdu.tlvs)
+        shown["tlvs"] = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
+    return shown

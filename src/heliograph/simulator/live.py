@@ -1,0 +1,63 @@
+"""The live table: what the simulated operator does, for people at a terminal."""
+
+import asyncio
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Final
+
+from heliograph.simulator.receipt import NAMES
+from heliograph.simulator.smsc import Simulator
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+REFRESH_S: Final = 0.25
+SHOWN_MESSAGES: Final = 12
+_SHOWN_CHARACTERS: Final = 48
+_RATED: Final = ("submits", "accepted", "throttled", "receipts_sent", "receipts_answered")
+
+
+async def show(simulator: Simulator, title: str) -> None:
+    """Draws the table until it is cancelled."""
+    from rich.live import Live
+
+    before = dataclasses.asdict(simulator.counters)
+    at = time.monotonic()
+    with Live(picture(simulator, title, {}), refresh_per_second=1 / REFRESH_S, screen=False) as live:
+        while True:
+            await asyncio.sleep(REFRESH_S * 4)
+            now = time.monotonic()
+            counters = dataclasses.asdict(simulator.counters)
+            rates = {name: (counters[name] - before[name]) / (now - at) for name in _RATED}
+            before, at = counters, now
+            live.update(picture(simulator, title, rates))
+
+
+def picture(simulator: Simulator, title: str, rates: dict[str, float]) -> "RenderableType":
+    """The counters, how fast they grow (per second), and the latest messages."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    counts = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    counts.add_column("count")
+    counts.add_column("total", justify="right")
+    counts.add_column("a second", justify="right")
+    for name, value in dataclasses.asdict(simulator.counters).items():
+        rate = f"{rates[name]:,.0f}" if name in rates else ""
+        if value or name in ("bound", *_RATED):
+            counts.add_row(name.replace("_", " "), f"{value:,}", rate)
+    messages = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("time", "from", "to", "state", "parts", "text"):
+        messages.add_column(column)
+    for message in simulator.recent(SHOWN_MESSAGES):
+        messages.add_row(
+            time.strftime("%H:%M:%S", time.localtime(message.at_s)),
+            Text(message.source_addr),
+            Text(message.destination_addr),
+            NAMES[message.state],
+            f"{message.parts}/{message.total}",
+            Text(message.text[:_SHOWN_CHARACTERS].replace("\n", " ")),
+        )
+    return Group(counts, messages)

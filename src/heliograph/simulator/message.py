@@ -1,0 +1,167 @@
+"""What the simulated operator knows of messages: a bounded memory of the latest."""
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from heliograph.simulator.behaviour import Alphabet
+from heliograph.simulator.text import Place, decode, split_header
+from heliograph.smpp import tlv
+from heliograph.smpp.constants import MessageState
+
+UNFINISHED_LIMIT: Final = 10_000
+"""Longer messages of which parts are missing, at once; of more the oldest waits for its parts no more."""
+
+_SEVERITY: Final = (
+    MessageState.DELIVERED,
+    MessageState.UNKNOWN,
+    MessageState.DELETED,
+    MessageState.EXPIRED,
+    MessageState.UNDELIVERABLE,
+    MessageState.REJECTED,
+    MessageState.ACCEPTED,
+    MessageState.ENROUTE,
+)
+
+
+@dataclass(slots=True)
+class Submission:
+    """One message (or part of a longer one) that was taken, to one destination."""
+
+    number: int
+    system_id: str
+    at_s: float
+    """When it was taken, in seconds since 1970."""
+    source_addr_ton: int
+    source_addr_npi: int
+    source_addr: str
+    dest_addr_ton: int
+    dest_addr_npi: int
+    destination_addr: str
+    esm_class: int
+    registered_delivery: int
+    data_coding: int
+    content: bytes
+    tlvs: tlv.Tlvs
+    final_state: MessageState
+    final_err: int
+    final_at: float
+    """When it reaches its final state, by the clock of the sessions."""
+    final_at_s: float
+    """The same in seconds since 1970."""
+    cancelled: bool = False
+
+    def state(self, now: float) -> MessageState:
+        return self.final_state if now >= self.final_at else MessageState.ENROUTE
+
+
+@dataclass(slots=True)
+class Message:
+    """One message as its recipient reads it: one submission, or several parts."""
+
+    total: int = 1
+    parts: dict[int, Submission] = field(default_factory=dict)
+    """By their numbers, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message for people to look at."""
+
+    at_s: float
+    """When its first part was taken, in seconds since 1970."""
+    system_id: str
+    source_addr: str
+    destination_addr: str
+    text: str
+    """Of the parts that have come, in their order."""
+    data_coding: int
+    parts: int
+    total: int
+    state: MessageState
+    """The worst of its parts'; of an unfinished one that it is under way."""
+    err: int
+    numbers: tuple[int, ...]
+    """The message ids of its parts, as numbers."""
+
+
+class Messages:
+    """The latest messages. `limit` bounds both the submissions that query_sm finds and the messages to look at."""
+
+    def __init__(self, limit: int, alphabet: Alphabet) -> None:
+        self._limit = limit
+        self._alphabet = alphabet
+        self._by_number: dict[int, Submission] = {}
+        self._latest: deque[Message] = deque(maxlen=limit)
+        self._unfinished: OrderedDict[tuple[str, str, str, Place], Message] = OrderedDict()
+
+    def add(self, submission: Submission) -> None:
+        if len(self._by_number) >= self._limit:
+            del self._by_number[next(iter(self._by_number))]
+        self._by_number.setdefault(submission.number, submission)
+        place = None
+        if submission.esm_class & 0x40 or submission.tlvs:
+            place, _ = split_header(submission.content, submission.esm_class, submission.tlvs)
+        if place is None or place.total == 1:
+            self._latest.append(Message(1, {1: submission}))
+        else:
+            self._add_part(submission, place)
+
+    def find(self, number: int, system_id: str, source_addr: str) -> Submission | None:
+        """By its id, whose message it is, and the sender, which must agree (SMPP v3.4, 4.8.1)."""
+        submission = self._by_number.get(number)
+        if submission is None or (submission.system_id, submission.source_addr) != (system_id, source_addr):
+            return None
+        return submission
+
+    def under_way(self, system_id: str, source_addr: str, destination_addr: str, now: float) -> list[Submission]:
+        """Those between two addresses that are not final yet."""
+        return [
+            submission
+            for submission in self._by_number.values()
+            if submission.destination_addr == destination_addr
+            and submission.source_addr == source_addr
+            and submission.system_id == system_id
+            and now < submission.final_at
+        ]
+
+    def recent(self, limit: int, now: float) -> list[Received]:
+        """The latest, newest first."""
+        latest = self._latest
+        return [self._received(latest[-1 - back], now) for back in range(min(limit, len(latest)))]
+
+    def _add_part(self, submission: Submission, place: Place) -> None:
+        key = (submission.system_id, submission.source_addr, submission.destination_addr, place._replace(number=0))
+        message = self._unfinished.get(key)
+        if message is None:
+            message = self._unfinished[key] = Message(place.total)
+            self._latest.append(message)
+            if len(self._unfinished) > UNFINISHED_LIMIT:
+                self._unfinished.popitem(last=False)
+        message.parts[place.number] = submission
+        if len(message.parts) == message.total:
+            del self._unfinished[key]
+
+    def _received(self, message: Message, now: float) -> Received:
+        parts = [message.parts[number] for number in sorted(message.parts)]
+        first = parts[0]
+        worst = max(parts, key=lambda part: _SEVERITY.index(part.state(now)))
+        state = worst.state(now) if len(parts) == message.total else MessageState.ENROUTE
+        return Received(
+            min(part.at_s for part in parts),
+            first.system_id,
+            first.source_addr,
+            first.destination_addr,
+            self._text(parts),
+            first.data_coding,
+            len(parts),
+            message.total,
+            state,
+            0 if state is MessageState.ENROUTE else worst.final_err,
+            tuple(part.number for part in parts),
+        )
+
+    def _text(self, parts: list[Submission]) -> str:
+        # joined before it is decoded, since senders do cut surrogate and escape pairs
+        octets = b"".join([split_header(part.content, part.esm_class, part.tlvs)[1] for part in parts])
+        return decode(octets, parts[0].data_coding, self._alphabet)

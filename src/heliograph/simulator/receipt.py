@@ -1,0 +1,105 @@
+"""The wording of receipts: SMPP v3.4, Appendix B, and what operators make of it."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+from heliograph.simulator.behaviour import Dialect, ReceiptForm
+from heliograph.simulator.message import Submission
+from heliograph.simulator.plan import Report
+from heliograph.smpp import codec, tlv
+from heliograph.smpp import constants as c
+from heliograph.smpp.constants import DataCoding, MessageState
+from heliograph.smpp.pdu import DeliverSm
+
+NAMES: Final = {
+    MessageState.ENROUTE: "ENROUTE",
+    MessageState.DELIVERED: "DELIVRD",
+    MessageState.EXPIRED: "EXPIRED",
+    MessageState.DELETED: "DELETED",
+    MessageState.UNDELIVERABLE: "UNDELIV",
+    MessageState.ACCEPTED: "ACCEPTD",
+    MessageState.UNKNOWN: "UNKNOWN",
+    MessageState.REJECTED: "REJECTD",
+}
+_OWN_WORDS: Final = NAMES | {
+    MessageState.DELIVERED: "DELIVERED",
+    MessageState.UNDELIVERABLE: "FAILED",
+    MessageState.DELETED: "CANCELLED",
+    MessageState.EXPIRED: "TIMEOUT",
+}
+_GSM_NETWORK: Final = 3
+_QUOTED_OCTETS: Final = 20
+
+
+def receipt_body(submission: Submission, report: Report, form: ReceiptForm, done_s: float) -> bytes:
+    """The body of the deliver_sm, addresses swapped. `done_s` is when it became final, in seconds since 1970."""
+    tlvs: tlv.Tlvs = ()
+    if form is not ReceiptForm.TEXT:
+        tlvs = (
+            (tlv.RECEIPTED_MESSAGE_ID, report.tlv_notation.write(submission.number).encode() + b"\0"),
+            (tlv.MESSAGE_STATE, bytes((report.state,))),
+        )
+        if form is ReceiptForm.TLV and report.err:
+            tlvs += ((tlv.NETWORK_ERROR_CODE, bytes((_GSM_NETWORK, *report.err.to_bytes(2, "big")))),)
+    content = b"" if form is ReceiptForm.TLV else receipt_text(submission, report, done_s)
+    return codec.encode_body(
+        DeliverSm(
+            tlvs=tlvs,
+            source_addr_ton=submission.dest_addr_ton,
+            source_addr_npi=submission.dest_addr_npi,
+            source_addr=submission.destination_addr[: c.ADDRESS_OCTETS - 1],
+            dest_addr_ton=submission.source_addr_ton,
+            dest_addr_npi=submission.source_addr_npi,
+            destination_addr=submission.source_addr[: c.ADDRESS_OCTETS - 1],
+            esm_class=c.ESM_RECEIPT,
+            data_coding=DataCoding.UCS2 if report.dialect is Dialect.UCS2 else DataCoding.DEFAULT,
+            short_message=content,
+        )
+    )
+
+
+def receipt_text(submission: Submission, report: Report, done_s: float) -> bytes:
+    """Appendix B in the dialect of the report."""
+    dialect = report.dialect
+    states = _OWN_WORDS if dialect is Dialect.FAILED else NAMES
+    seconds = dialect is Dialect.LONG_DATES
+    name = report.notation.write(submission.number)
+    state = states[report.state]
+    submitted, done = _date(int(submission.at_s), seconds), _date(int(done_s), seconds)
+    delivered = 1 if report.state is MessageState.DELIVERED else 0
+    quoted = submission.content[:_QUOTED_OCTETS] if _is_readable(submission) else b""
+    match dialect:
+        case Dialect.SHORT:
+            return f"id:{name} stat:{state} done date:{done}".encode()
+        case Dialect.NO_ERR:
+            head = f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done} stat:{state} text:"
+        case Dialect.REORDERED:
+            head = (
+                f"stat:{state} err:{report.err:03d} id:{name} done date:{done} submit date:{submitted}"
+                f" sub:001 dlvrd:00{delivered} text:"
+            )
+        case _:
+            if dialect is Dialect.QUOTED:
+                name = f'"{name}"'
+            head = (
+                f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done}"
+                f" stat:{state} err:{report.err:03d} text:"
+            )
+    if dialect is Dialect.LOWER:
+        head = head.lower()
+    if dialect is Dialect.UCS2:
+        # 254 octets are 127 characters, which Appendix B fills but for the text
+        return head.removesuffix(" text:").encode("utf-16-be")
+    return head.encode() + quoted
+
+
+def _is_readable(submission: Submission) -> bool:
+    """Whether the text can be quoted octet by octet: no header, no other alphabet."""
+    return not submission.esm_class & c.ESM_UDHI and submission.data_coding in (DataCoding.DEFAULT, DataCoding.FLASH)
+
+
+@lru_cache(maxsize=256)
+def _date(at_s: int, seconds: bool) -> str:
+    """YYMMDDhhmm[ss] in UTC."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%y%m%d%H%M%S" if seconds else "%y%m%d%H%M")
