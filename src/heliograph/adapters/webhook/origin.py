@@ -123,9 +123,14 @@ class Origin:
             self.pump()
 
     def pump(self) -> None:
-        """Opens as many connections as there are jobs in line, if there is room for them."""
+        """Opens as many connections as there are jobs in line, if there is room for them.
+
+        The first one alone: a dead receiver then holds up no more than that.
+        """
         shared = self._shared
         while len(self._waiting) + len(self._again) > self._connecting:
+            if self._connecting and not self._open:
+                return
             if self._open and self._held_until and self._held_until > asyncio.get_running_loop().time():
                 return
             if len(self._open) + self._connecting >= shared.connection_share():
@@ -150,23 +155,24 @@ class Origin:
             self._connecting -= 1
             shared.connections -= 1
         if problem is not None:
-            self._not_connected(problem)
+            self._not_connected(problem, started)
         self.pump()
         shared.feed_starved()
 
-    def _not_connected(self, error: Exception) -> None:
+    def _not_connected(self, error: Exception, started: float) -> None:
         if is_own_fault(error):
             self._give_back_line("the gateway has no connection left")
-            return
-        problem = explain(error)
-        if isinstance(error, Refused | NameUnknown):
-            # The same answer for everybody in line; nobody else was asked, so that asking again is cheap.
-            while self._again or self._waiting:
-                self.failed(self._next_in_line()[0], problem)
-        elif self._open and not self._again:
+        elif self._open:
+            # It takes no more than these; they will do.
             self._held_until = asyncio.get_running_loop().time() + RETRY_CONNECT_SECONDS
-        elif self._again or self._waiting:
-            self.failed(self._next_in_line()[0], problem)
+        else:
+            # None of those in line since before would have fared better.
+            line: list[Job] = []
+            while self._again or (self._waiting and self._waiting[0][2] <= started):
+                line.append(self._next_in_line()[0])
+            problem = explain(error)
+            for job in line:
+                self.failed(job, problem)
 
     def _next_in_line(self) -> tuple[Job, str, float]:
         if self._again:
