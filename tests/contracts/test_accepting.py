@@ -1,0 +1,300 @@
+"""`record` of requests: judged in order, charged and stored together or not at all."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from heliograph.app.accounts import Account, Entry
+from heliograph.app.facts import Accept, Facts, Submission, Verdict
+from heliograph.app.ports import ListQuery, Store
+from heliograph.domain.message import Kind, State
+from tests.support.store import CREDIT, HOUR, START, Given, Opener
+
+
+async def test_an_accepted_message_is_stored_as_it_was_given(store: Store, given: Given, account: Account) -> None:
+    message = given.message(
+        account.id,
+        kind=Kind.FLASH,
+        content="€ 😀 \x00 '--",
+        segments=3,
+        price=123_456,
+        wants_receipt=True,
+        callback_url="https://customer.example/r",
+        reference="order-1",
+    )
+    await given.recorded(given.accept(message))
+    assert await store.message(account.id, message.key, message.tail) == message
+
+
+async def test_it_is_charged_with_one_entry_of_its_own_key(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id, price=35_000)
+    assert await store.balance(account.id) == 100 * CREDIT - 35_000
+    entry = (await store.ledger(account.id, 10))[0]
+    assert (entry.key, entry.kind, entry.amount, entry.message, entry.at) == (
+        message.key,
+        Entry.CHARGE,
+        -35_000,
+        message.key,
+        START,
+    )
+    assert await store.audit() == []
+
+
+async def test_a_batch_is_charged_with_one_entry(store: Store, given: Given, account: Account) -> None:
+    accept = given.batch(account.id, 1_000, price=2_000)
+    await given.recorded(accept)
+    assert await store.balance(account.id) == 98 * CREDIT
+    entries = await store.ledger(account.id, 10)
+    assert [(entry.key, entry.amount) for entry in entries if entry.kind is Entry.CHARGE] == [(accept.key, -2 * CREDIT)]
+    assert await store.audit() == []
+
+
+async def test_a_message_that_costs_nothing_needs_no_entry(store: Store, given: Given, account: Account) -> None:
+    await given.sent(account.id, price=0)
+    assert [entry.kind for entry in await store.ledger(account.id, 10)] == [Entry.TOP_UP]
+    assert await store.audit() == []
+
+
+async def test_the_last_credit_goes_to_the_first(store: Store, given: Given) -> None:
+    account = await given.account("poor", credit=3 * CREDIT)
+    accepts = [given.accept(given.message(account.id, price=price * CREDIT)) for price in (2, 2, 1, 1)]
+    await store.record(Facts(accepts=accepts))
+    assert [accept.verdict for accept in accepts] == [
+        Verdict.ACCEPTED,
+        Verdict.TOO_LITTLE_CREDIT,
+        Verdict.ACCEPTED,
+        Verdict.TOO_LITTLE_CREDIT,
+    ]
+    assert await store.balance(account.id) == 0
+    assert len(await store.messages(account.id, ListQuery())) == 2
+    assert await store.audit() == []
+
+
+async def test_a_batch_is_all_or_nothing(store: Store, given: Given) -> None:
+    account = await given.account("poor", credit=2 * CREDIT)
+    accept = given.batch(account.id, 3)
+    await store.record(Facts(accepts=[accept]))
+    assert accept.verdict is Verdict.TOO_LITTLE_CREDIT
+    assert await store.balance(account.id) == 2 * CREDIT
+    assert await store.messages(account.id, ListQuery()) == []
+    assert await store.batch(account.id, accept.key, accept.tail, 0, 10) is None
+
+
+async def test_the_credit_limit_is_how_far_below_zero(store: Store, given: Given) -> None:
+    account = await given.account("postpaid", credit=0, credit_limit=CREDIT)
+    await given.sent(account.id)
+    late = given.accept(given.message(account.id, price=1))
+    await store.record(Facts(accepts=[late]))
+    assert late.verdict is Verdict.TOO_LITTLE_CREDIT
+    assert await store.balance(account.id) == -CREDIT
+
+
+async def test_accounts_do_not_share_credit(store: Store, given: Given, account: Account) -> None:
+    poor = await given.account("poor", credit=0)
+    accepts = [given.accept(given.message(who)) for who in (poor.id, account.id, poor.id)]
+    await store.record(Facts(accepts=accepts))
+    assert [accept.verdict for accept in accepts] == [
+        Verdict.TOO_LITTLE_CREDIT,
+        Verdict.ACCEPTED,
+        Verdict.TOO_LITTLE_CREDIT,
+    ]
+
+
+async def test_a_suspended_account_sends_nothing_until_it_is_resumed(
+    store: Store, given: Given, account: Account
+) -> None:
+    await store.update_account(account.id, {"suspended": True})
+    accept = given.accept(given.message(account.id))
+    await store.record(Facts(accepts=[accept]))
+    assert accept.verdict is Verdict.SUSPENDED
+    assert await store.balance(account.id) == 100 * CREDIT
+    await store.update_account(account.id, {"suspended": False})
+    await given.sent(account.id)
+
+
+async def test_an_account_that_does_not_exist_sends_nothing(store: Store, given: Given) -> None:
+    accept = given.accept(given.message(4_711))
+    await store.record(Facts(accepts=[accept]))
+    assert accept.verdict is Verdict.SUSPENDED
+    assert await store.audit() == []
+
+
+# --- references
+
+
+async def test_a_reference_used_again_for_the_same_gives_the_first_result(
+    store: Store, given: Given, account: Account
+) -> None:
+    first = given.accept(given.message(account.id, reference="r"), fingerprint=b"same")
+    await given.recorded(first)
+    again = given.accept(given.message(account.id, reference="r", price=5), fingerprint=b"same")
+    await store.record(Facts(accepts=[again]))
+    assert again == replace(first, verdict=Verdict.REPLAYED)
+    assert await store.balance(account.id) == 99 * CREDIT
+    assert len(await store.messages(account.id, ListQuery())) == 1
+
+
+async def test_a_batch_is_replayed_in_its_order(store: Store, given: Given, account: Account) -> None:
+    first = given.batch(account.id, 300, reference="r", price=7)
+    first.fingerprint = b"same"
+    others = [given.accept(given.message(account.id)) for _ in range(3)]
+    await given.recorded(others[0], first, others[1])
+    again = given.batch(account.id, 300, reference="r", price=7)
+    again.fingerprint = b"same"
+    await given.recorded(others[2])
+    await store.record(Facts(accepts=[again]))
+    assert again == replace(first, verdict=Verdict.REPLAYED)
+
+
+async def test_a_replay_shows_what_was_answered_though_it_was_cancelled_since(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.scheduled(account.id, reference="r")
+    await store.cancel(account.id, message.key, message.tail, given.now)
+    again = given.accept(given.message(account.id, reference="r"), total=0)
+    await store.record(Facts(accepts=[again]))
+    assert again.verdict is Verdict.REPLAYED
+    assert again.scheduled
+    assert (again.key, again.tail, again.total) == (message.key, message.tail, message.price)
+    assert again.messages == [message]
+    assert again.messages[0].state == State.SCHEDULED
+
+
+async def test_a_replay_needs_no_credit(store: Store, given: Given) -> None:
+    account = await given.account("poor", credit=CREDIT)
+    await given.sent(account.id, reference="r")
+    again = given.accept(given.message(account.id, reference="r"))
+    await store.record(Facts(accepts=[again]))
+    assert again.verdict is Verdict.REPLAYED
+
+
+async def test_a_reference_used_for_something_else_is_a_conflict(store: Store, given: Given, account: Account) -> None:
+    await given.recorded(given.accept(given.message(account.id, reference="r"), fingerprint=b"one"))
+    other = given.accept(given.message(account.id, reference="r"), fingerprint=b"other")
+    await store.record(Facts(accepts=[other]))
+    assert other.verdict is Verdict.REFERENCE_CONFLICT
+    assert await store.balance(account.id) == 99 * CREDIT
+
+
+async def test_of_two_with_one_reference_in_one_transaction_one_is_sent(
+    store: Store, given: Given, account: Account
+) -> None:
+    first, same, other = (
+        given.accept(given.message(account.id, reference="r"), fingerprint=fingerprint)
+        for fingerprint in (b"same", b"same", b"other")
+    )
+    await store.record(Facts(accepts=[first, same, other]))
+    assert [each.verdict for each in (first, same, other)] == [
+        Verdict.ACCEPTED,
+        Verdict.REPLAYED,
+        Verdict.REFERENCE_CONFLICT,
+    ]
+    assert (same.key, same.tail, same.messages) == (first.key, first.tail, first.messages)
+    assert await store.balance(account.id) == 99 * CREDIT
+
+
+async def test_a_refused_request_uses_up_no_reference(store: Store, given: Given) -> None:
+    account = await given.account("poor", credit=0)
+    refused = given.accept(given.message(account.id, reference="r"), fingerprint=b"one")
+    await store.record(Facts(accepts=[refused]))
+    assert refused.verdict is Verdict.TOO_LITTLE_CREDIT
+    await store.add_credit(account.id, CREDIT, "", given.now)
+    await given.recorded(given.accept(given.message(account.id, reference="r"), fingerprint=b"other"))
+
+
+async def test_references_are_each_accounts_own(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    await given.sent(account.id, reference="r")
+    await given.sent(other.id, reference="r")
+    assert await store.replayed(other.id, "q") is None
+
+
+async def test_the_first_use_of_a_reference_can_be_looked_up(store: Store, given: Given, account: Account) -> None:
+    first = given.batch(account.id, 3, reference="r", state=State.SCHEDULED, time=START + HOUR)
+    first.fingerprint = b"print"
+    await given.recorded(first)
+    found = await store.replayed(account.id, "r")
+    assert found == (b"print", replace(first, verdict=Verdict.REPLAYED))
+
+
+# --- faults
+
+
+@pytest.mark.parametrize("place", [0, 1, 30, 63])
+async def test_one_row_that_cannot_be_written_does_not_fail_the_others(
+    store: Store, given: Given, account: Account, place: int
+) -> None:
+    taken = await given.sent(account.id)
+    accepts = [given.accept(given.message(account.id, price=1)) for _ in range(64)]
+    accepts[place] = given.accept(given.message(account.id, price=1, key=taken.key))
+    submission = Submission(taken.key, 0, 1, "id", 0, given.now)
+    await store.record(Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5}))
+    assert [accept.verdict for accept in accepts] == [
+        Verdict.UNAVAILABLE if number == place else Verdict.ACCEPTED for number in range(64)
+    ]
+    assert await store.balance(account.id) == 99 * CREDIT - 63
+    assert (await store.recover(0, 1)).marks["dispatch"] == 5
+    assert await store.audit() == []
+
+
+async def test_a_value_that_no_column_takes_fails_its_request_alone(
+    store: Store, given: Given, account: Account
+) -> None:
+    good = given.accept(given.message(account.id))
+    lone_surrogate = given.accept(given.message(account.id, content="\ud800"))
+    too_large = given.accept(given.message(account.id, expires=1 << 64))
+    await store.record(Facts(accepts=[lone_surrogate, good, too_large]))
+    assert [accept.verdict for accept in (lone_surrogate, good, too_large)] == [
+        Verdict.UNAVAILABLE,
+        Verdict.ACCEPTED,
+        Verdict.UNAVAILABLE,
+    ]
+    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.audit() == []
+
+
+async def test_a_fault_among_the_other_facts_is_raised_and_nothing_is_written(
+    store: Store, given: Given, account: Account
+) -> None:
+    accept = given.accept(given.message(account.id))
+    fault = Submission(1, 0, 1, "\ud800", 0, given.now)
+    with pytest.raises(Exception, match="surrogates"):
+        await store.record(Facts(accepts=[accept], submissions=[fault], marks={"dispatch": 5}))
+    assert accept.verdict is Verdict.UNAVAILABLE
+    assert await store.balance(account.id) == 100 * CREDIT
+    assert (await store.recover(0, 1)).marks == {}
+    await given.sent(account.id)
+
+
+# --- durability
+
+
+async def test_what_was_accepted_is_there_after_a_restart(opener: Opener) -> None:
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    message = await given.sent(account.id, reference="r")
+    batch = given.batch(account.id, 20)
+    await given.recorded(batch)
+    await store.close()
+    store = await opener()
+    try:
+        assert await store.balance(account.id) == 79 * CREDIT
+        assert await store.message(account.id, message.key, message.tail) == message
+        found = await store.batch(account.id, batch.key, batch.tail, 0, 100)
+        assert found is not None
+        assert found.messages == batch.messages
+        assert await store.replayed(account.id, "r") is not None
+        assert await store.audit() == []
+    finally:
+        await store.close()
+
+
+async def test_many_transactions_at_once_spend_each_credit_once(store: Store, given: Given) -> None:
+    account = await given.account("poor", credit=10 * CREDIT)
+    accepts: list[Accept] = [given.accept(given.message(account.id)) for _ in range(40)]
+    await asyncio.gather(*(store.record(Facts(accepts=[accept])) for accept in accepts))
+    assert sum(accept.verdict is Verdict.ACCEPTED for accept in accepts) == 10
+    assert await store.balance(account.id) == 0
+    assert await store.audit() == []

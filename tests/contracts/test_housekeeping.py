@@ -1,0 +1,141 @@
+"""Counts, the audit, and the end."""
+
+import pytest
+
+from heliograph.app.accounts import Account
+from heliograph.app.facts import (
+    Awaiting,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Queueing,
+    Submission,
+)
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.ports import Store, Unavailable
+from heliograph.domain.ids import to_hex
+from heliograph.domain.receipt import Delivery
+from tests.support.store import START, Given, Opener
+
+
+async def test_probing(store: Store) -> None:
+    await store.probe()
+    await store.probe()
+
+
+async def test_counts(store: Store, given: Given, account: Account) -> None:
+    assert await store.backlog() == {
+        "scheduled": 0, "queued": 0, "callbacks": 0, "callbacks_failed": 0, "orphans": 0, "awaiting": 0,
+    }  # fmt: skip
+    for _ in range(3):
+        await given.scheduled(account.id)
+    for _ in range(2):
+        await given.sent(account.id, queued=True)
+    ended = [await given.sent(account.id) for _ in range(9)]
+    await store.record(
+        Facts(
+            finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended],
+            early=[EarlyReceipt(1, str(n), "", Delivery.DELIVRD, "000", START) for n in range(5)],
+            awaiting=[Awaiting(1, str(n), ended[0].key, n) for n in range(6)],
+            callbacks=[
+                CallbackDone(ended[0].key, CallbackEnd.GONE, 410, 1, START),
+                CallbackDone(ended[1].key, CallbackEnd.GIVEN_UP, 0, 9, START),
+                CallbackDone(ended[2].key, CallbackEnd.DELIVERED, 200, 1, START),
+            ],
+            callback_retries=[CallbackRetry(message.key, START, 1, b"", "", START) for message in ended[5:]],
+        )
+    )
+    assert await store.backlog() == {
+        "scheduled": 3, "queued": 2, "callbacks": 4, "callbacks_failed": 2, "orphans": 5, "awaiting": 6,
+    }  # fmt: skip
+
+
+# --- the audit finds what is wrong; that it finds nothing otherwise is said by nearly every other test
+
+
+async def test_the_audit_finds_a_refund_that_is_not_the_price(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    refund = message.price + 1
+    await store.record(
+        Facts(finals=[Final(message.key, Delivery.REJECTD, "001", START, False, True, account.id, refund)])
+    )
+    assert any(str(message.key) in sentence for sentence in await store.audit())
+
+
+async def test_the_audit_finds_a_failed_message_without_refund(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    await store.record(Facts(finals=[Final(message.key, Delivery.REJECTD, "001", START, False, True, account.id, 0)]))
+    (sentence,) = await store.audit()
+    assert to_hex(message.key, message.tail) in sentence
+
+
+async def test_the_audit_finds_a_total_that_is_not_the_sum(store: Store, given: Given, account: Account) -> None:
+    batch = given.batch(account.id, 3)
+    batch.total += 1
+    message = given.message(account.id)
+    await given.recorded(batch, given.accept(message, total=5))
+    first, second = await store.audit()
+    assert to_hex(message.key, message.tail) in first
+    assert to_hex(batch.key, batch.tail) in second
+
+
+async def test_the_audit_finds_a_message_that_nothing_will_send(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    await store.record(Facts(marks={DISPATCH: message.key - 1}))
+    assert await store.audit() == []
+    await store.record(Facts(marks={DISPATCH: message.key}))
+    (sentence,) = await store.audit()
+    assert to_hex(message.key, message.tail) in sentence
+    await store.record(Facts(queueings=[Queueing(message.key, 1, START, START, attempted=False, held=False)]))
+    assert await store.audit() == []
+
+
+async def test_the_audit_finds_a_receipt_that_would_not_be_recognised(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.sent(account.id, wants_receipt=True)
+    taken = Submission(message.key, 0, 1, "a", 0, START)
+    await store.record(Facts(submissions=[taken], marks={AWAITING: message.key - 1}))
+    assert await store.audit() == []
+    await store.record(Facts(marks={AWAITING: message.key}))
+    (sentence,) = await store.audit()
+    assert to_hex(message.key, message.tail) in sentence
+    await store.record(Facts(awaiting=[Awaiting(1, "a", message.key, 0)]))
+    assert await store.audit() == []
+
+
+async def test_the_audit_finds_a_callback_that_nothing_will_make(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    final = Final(message.key, Delivery.DELIVRD, "000", START, owed=True)
+    await store.record(Facts(finals=[final], marks={CALLBACK: message.key - 1}))
+    assert await store.audit() == []
+    await store.record(Facts(marks={CALLBACK: message.key}))
+    (sentence,) = await store.audit()
+    assert to_hex(message.key, message.tail) in sentence
+    await store.record(Facts(callback_retries=[CallbackRetry(message.key, START, 0, b"", "", START)]))
+    assert await store.audit() == []
+
+
+async def test_the_audit_finds_an_answered_message_in_the_queue(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id, queued=True)
+    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "a", 0, START)]))
+    (sentence,) = await store.audit()
+    assert to_hex(message.key, message.tail) in sentence
+
+
+# --- the end
+
+
+async def test_a_closed_store_is_unavailable(opener: Opener) -> None:
+    store = await opener()
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable):
+        await store.balance(1)
+    with pytest.raises(Unavailable):
+        await store.record(Facts(marks={"a": 1}))
+    with pytest.raises(Unavailable):
+        await store.probe()

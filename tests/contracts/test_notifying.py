@@ -1,0 +1,156 @@
+"""Callbacks: owed, claimed, ended, replayed."""
+
+import pytest
+
+from heliograph.app.accounts import Account
+from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message
+from heliograph.app.ports import Store
+from heliograph.domain.receipt import Delivery
+from tests.support.store import NODE, START, Given, Opener
+
+OTHER_NODE = 8
+
+
+async def ended(given: Given, account: Account) -> Message:
+    """A delivered message whose customer is to be told."""
+    message = await given.sent(account.id, wants_receipt=True, callback_url="https://customer.example/r")
+    final = Final(message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
+    await given.store.record(Facts(finals=[final]))
+    return message
+
+
+def retry(message: Message, due: int = START + 10, **fields: object) -> Facts:
+    values = {"attempts": 1, "body": b"id=1", "problem": "timed out", "first": START + 1}
+    return Facts(callback_retries=[CallbackRetry(message.key, due, **(values | fields))])  # type: ignore[arg-type]
+
+
+def done(message: Message, end: CallbackEnd, attempts: int = 3) -> Facts:
+    return Facts(callbacks=[CallbackDone(message.key, end, 200, attempts, START + 20)])
+
+
+async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    await store.record(retry(message))
+    assert await store.next_callback_due() == START + 10
+    assert await store.claim_callbacks(10, START + 9, NODE) == []
+    (owed,) = await store.claim_callbacks(10, START + 10, NODE)
+    assert owed.message == message
+    assert (owed.state, owed.err, owed.at) == (Delivery.DELIVRD, "000", START + 1)
+    assert (owed.attempts, owed.body, owed.first_tried) == (1, b"id=1", START + 1)
+
+
+async def test_nobody_else_gets_a_claimed_callback(store: Store, given: Given, account: Account) -> None:
+    await store.record(retry(await ended(given, account)))
+    await store.claim_callbacks(10, START + 10, NODE)
+    assert await store.claim_callbacks(10, START + 99, OTHER_NODE) == []
+    assert await store.next_callback_due() is None
+    assert await store.release(NODE) == 1
+    assert len(await store.claim_callbacks(10, START + 10, OTHER_NODE)) == 1
+
+
+async def test_the_oldest_due_come_first(store: Store, given: Given, account: Account) -> None:
+    messages = [await ended(given, account) for _ in range(3)]
+    for message, due in zip(messages, (30, 10, 20), strict=True):
+        await store.record(retry(message, START + due))
+    claimed = await store.claim_callbacks(2, START + 99, NODE)
+    assert [owed.message.key for owed in claimed] == [messages[1].key, messages[2].key]
+
+
+async def test_a_failed_try_moves_the_callback(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    await store.record(retry(message, body=b"", attempts=0))
+    await store.claim_callbacks(10, START + 10, NODE)
+    await store.record(retry(message, START + 50, attempts=2, body=b"id=2"))
+    assert await store.next_callback_due() == START + 50
+    (owed,) = await store.claim_callbacks(10, START + 50, OTHER_NODE)
+    assert (owed.attempts, owed.body) == (2, b"id=2")
+
+
+async def test_a_callback_in_the_air_is_held(store: Store, given: Given, account: Account) -> None:
+    await store.recover(0, NODE)
+    await store.record(retry(await ended(given, account), held=True))
+    assert await store.claim_callbacks(10, START + 99, OTHER_NODE) == []
+    assert await store.next_callback_due() is None
+    assert await store.release(NODE) == 1
+    assert len(await store.claim_callbacks(10, START + 99, OTHER_NODE)) == 1
+
+
+@pytest.mark.parametrize("end", list(CallbackEnd))
+async def test_a_callback_that_is_over_is_owed_no_more(
+    store: Store, given: Given, account: Account, end: CallbackEnd
+) -> None:
+    message = await ended(given, account)
+    await store.record(retry(message))
+    await store.claim_callbacks(10, START + 10, NODE)
+    await store.record(done(message, end))
+    assert await store.next_callback_due() is None
+    assert await store.claim_callbacks(10, START + 99, NODE) == []
+    assert await store.release(NODE) == 0
+    backlog = await store.backlog()
+    assert backlog["callbacks"] == 0
+    assert backlog["callbacks_failed"] == (end is not CallbackEnd.DELIVERED)
+    assert (await store.recover(0, NODE)).owed == []
+
+
+async def test_the_first_end_stays(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    await store.record(retry(message))
+    await store.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.record(done(message, CallbackEnd.DELIVERED))
+    assert (await store.backlog())["callbacks_failed"] == 1
+    assert await store.replay(None, None, START + 30) == 1
+    (owed,) = await store.claim_callbacks(10, START + 30, NODE)
+    assert owed.body == b"id=1"
+
+
+async def test_a_replay_sends_the_same_octets_with_all_its_time_again(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await ended(given, account)
+    await store.record(retry(message, attempts=9))
+    await store.record(done(message, CallbackEnd.GIVEN_UP))
+    assert await store.replay(None, message.key, START + 100) == 1
+    assert await store.next_callback_due() == START + 100
+    (owed,) = await store.claim_callbacks(10, START + 100, NODE)
+    assert (owed.body, owed.attempts, owed.first_tried) == (b"id=1", 0, START + 100)
+    await store.record(done(message, CallbackEnd.DELIVERED))
+    assert (await store.backlog())["callbacks_failed"] == 0
+    assert await store.replay(None, None, START + 200) == 0
+
+
+async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    await store.record(done(message, CallbackEnd.GONE))
+    assert await store.replay(account.id, None, START + 100) == 1
+    (owed,) = await store.claim_callbacks(10, START + 100, NODE)
+    assert (owed.message, owed.body) == (message, b"")
+
+
+async def test_what_is_replayed(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    mine = [await ended(given, account) for _ in range(3)]
+    theirs = await ended(given, other)
+    for message in (*mine[:2], theirs):
+        await store.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.record(done(mine[2], CallbackEnd.DELIVERED))
+    assert await store.replay(other.id, mine[0].key, START) == 0
+    assert await store.replay(account.id, mine[0].key, START) == 1
+    assert await store.replay(account.id, None, START) == 1
+    assert await store.replay(None, None, START) == 1
+    assert await store.replay(None, mine[2].key, START) == 0
+    claimed = {owed.message.key for owed in await store.claim_callbacks(10, START, NODE)}
+    assert claimed == {mine[0].key, mine[1].key, theirs.key}
+
+
+async def test_callbacks_survive_a_restart(opener: Opener) -> None:
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    await store.record(retry(await ended(given, account), body=b"\x00\xff"))
+    await store.close()
+    store = await opener()
+    try:
+        (owed,) = await store.claim_callbacks(10, START + 10, NODE)
+        assert owed.body == b"\x00\xff"
+    finally:
+        await store.close()

@@ -1,0 +1,172 @@
+"""Receipts: those awaited, those too early, those that match nothing."""
+
+import pytest
+
+from heliograph.app.accounts import Account
+from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
+from heliograph.app.ports import Store
+from heliograph.domain.receipt import Delivery
+from tests.support.store import HOUR, START, Given, Opener
+
+
+async def awaited(given: Given, account: Account, *operator_ids: str, **fields: int) -> Message:
+    """A message that the operator took, a part each for `operator_ids`, and whose receipts are awaited by rows."""
+    message = await given.sent(account.id, segments=len(operator_ids), wants_receipt=True, **fields)
+    parts = list(enumerate(operator_ids))
+    await given.store.record(
+        Facts(
+            submissions=[Submission(message.key, segment, 1, name, 0, given.now) for segment, name in parts],
+            awaiting=[Awaiting(1, name, message.key, segment) for segment, name in parts],
+        )
+    )
+    return message
+
+
+def early(operator_id: str, at: int = START, connector: int = 1) -> EarlyReceipt:
+    return EarlyReceipt(connector, operator_id, "4917012345678", Delivery.DELIVRD, "000", at)
+
+
+async def test_a_message_is_found_by_the_operators_id(store: Store, given: Given, account: Account) -> None:
+    message = await awaited(given, account, "a")
+    await awaited(given, account, "b")
+    (found,) = await store.find_outstanding(1, ["a", "unknown"])
+    assert found.message == message
+    assert found.operator_ids == {(1, "a"): 0}
+    assert found.states == {}
+
+
+async def test_ids_are_each_connectors_own(store: Store, given: Given, account: Account) -> None:
+    await awaited(given, account, "a")
+    assert await store.find_outstanding(2, ["a"]) == []
+
+
+async def test_only_what_was_recorded_as_awaited_is_found(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id, wants_receipt=True)
+    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "a", 0, START)]))
+    assert await store.find_outstanding(1, ["a"]) == []
+
+
+async def test_a_message_of_several_parts_is_found_once_with_all_that_is_known(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await awaited(given, account, "a", "b", "c")
+    await store.record(
+        Facts(
+            parts=[PartReceipt(message.key, 1, Delivery.UNDELIV, "034", START)],
+            awaiting_matched=[(1, "b")],
+        )
+    )
+    (found,) = await store.find_outstanding(1, ["a", "c"])
+    assert found.operator_ids == {(1, "a"): 0, (1, "c"): 2}
+    assert found.states == {1: (Delivery.UNDELIV, "034")}
+    assert await store.find_outstanding(1, ["b"]) == []
+
+
+async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id, segments=2, wants_receipt=True)
+    answers = [Submission(message.key, 0, 1, "a", 0, START), Submission(message.key, 1, 1, "", 69, START)]
+    await store.record(Facts(submissions=answers))
+    found = await store.outstanding(message.key)
+    assert found is not None
+    assert found.operator_ids == {(1, "a"): 0}
+
+
+async def test_the_first_receipt_of_a_part_stays(store: Store, given: Given, account: Account) -> None:
+    message = await awaited(given, account, "a", "b")
+    for state in (Delivery.DELIVRD, Delivery.UNDELIV):
+        await store.record(Facts(parts=[PartReceipt(message.key, 0, state, "000", START)]))
+    found = await store.outstanding(message.key)
+    assert found is not None
+    assert found.states == {0: (Delivery.DELIVRD, "000")}
+
+
+async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Given, account: Account) -> None:
+    message = await awaited(given, account, "a")
+    assert await store.outstanding(message.key) is not None
+    await store.record(Facts(finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=False)]))
+    assert await store.find_outstanding(1, ["a"]) == []
+    assert await store.outstanding(message.key) is None
+    assert await store.overdue(START + 9 * HOUR, 10) == []
+
+
+async def test_a_message_that_does_not_exist_awaits_nothing(store: Store) -> None:
+    assert await store.outstanding(4_711) is None
+
+
+async def test_an_id_that_the_operator_gave_twice_finds_both(store: Store, given: Given, account: Account) -> None:
+    messages = [await awaited(given, account, "a") for _ in range(2)]
+    found = await store.find_outstanding(1, ["a"])
+    assert [each.message.key for each in found] == [message.key for message in messages]
+
+
+async def test_receipts_that_never_came(store: Store, given: Given, account: Account) -> None:
+    first = await awaited(given, account, "a")
+    given.now += HOUR
+    second = await awaited(given, account, "b", "c")
+    given.now += HOUR
+    await awaited(given, account, "d")
+    assert await store.overdue(START, 10) == []
+    before = START + 2 * HOUR
+    assert [each.message.key for each in await store.overdue(before, 10)] == [first.key, second.key]
+    assert [each.message.key for each in await store.overdue(before, 1)] == [first.key]
+
+
+async def test_a_scheduled_message_is_not_overdue_before_its_time(store: Store, given: Given, account: Account) -> None:
+    await awaited(given, account, "a", time=START + 30 * HOUR)
+    assert await store.overdue(START + 2 * HOUR, 10) == []
+    assert len(await store.overdue(START + 31 * HOUR, 10)) == 1
+
+
+async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> None:
+    receipts = [early("a"), early("b", START + 1), early("a", START + 2, connector=2)]
+    await store.record(Facts(early=receipts))
+    assert await store.orphans(10) == receipts[::-1]
+    assert await store.orphans(1) == receipts[2:]
+    await store.record(Facts(early_matched=[(1, "a"), (1, "unknown")]))
+    assert await store.orphans(10) == [receipts[2], receipts[1]]
+    assert (await store.backlog())["orphans"] == 2
+
+
+async def test_old_receipts_without_a_message_are_forgotten(store: Store) -> None:
+    receipts = [early(str(number), START + number) for number in range(5)]
+    await store.record(Facts(early=receipts))
+    assert await store.forget(START + 3, 2) == 2
+    assert await store.forget(START + 3, 10) == 1
+    assert await store.forget(START + 3, 10) == 0
+    assert await store.orphans(10) == [receipts[4], receipts[3]]
+
+
+async def test_an_early_receipt_matched_in_the_same_transaction_is_gone(store: Store) -> None:
+    await store.record(Facts(early=[early("a")], early_matched=[(1, "a")]))
+    assert await store.orphans(10) == []
+
+
+@pytest.mark.parametrize("state", [Delivery.ENROUTE, Delivery.ACCEPTD])
+async def test_progress_is_history_and_no_end(store: Store, given: Given, account: Account, state: Delivery) -> None:
+    message = await awaited(given, account, "a")
+    progress = PartReceipt(message.key, 0, state, "000", START + 1)
+    await store.record(Facts(progress=[progress]))
+    await store.record(Facts(progress=[progress]))
+    found = await store.outstanding(message.key)
+    assert found is not None
+    assert found.states == {}
+    events = await store.history(account.id, message.key, message.tail)
+    assert events is not None
+    assert [(event.at, event.segment) for event in events if state.name in event.detail] == [(START + 1, 1)]
+
+
+async def test_what_is_awaited_survives_a_restart(opener: Opener) -> None:
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    message = await awaited(given, account, "a", "b")
+    await store.record(Facts(early=[early("x")]))
+    await store.close()
+    store = await opener()
+    try:
+        (found,) = await store.find_outstanding(1, ["b"])
+        assert found.message == message
+        assert (await store.backlog())["awaiting"] == 2
+        assert await store.orphans(10) == [early("x")]
+    finally:
+        await store.close()

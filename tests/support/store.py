@@ -1,0 +1,125 @@
+"""Stores to test against, and what tests of stores start from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.accounts import Account, ApiKey, Price
+from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.ports import Store
+from heliograph.domain.ids import IdSequence
+from heliograph.domain.message import State
+
+START = 1_700_000_000_000
+"""When tests begin: a whole second, in ms."""
+
+SECOND = 1_000
+HOUR = 3_600_000
+CREDIT = 1_000_000
+NODE = 7
+
+
+class Opener(Protocol):
+    """One place where data is kept: opened again, a store finds what was written before."""
+
+    async def __call__(self) -> Store: ...
+
+
+class SqliteOpener:
+    """A file, not waited for long."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "store.db"
+
+    async def __call__(self) -> SqliteStore:
+        return await SqliteStore.open(self.path, busy_ms=2_000)
+
+
+class Given:
+    """Brings a store to where a test begins. `now` is the test's clock."""
+
+    def __init__(self, store: Store, now: int = START) -> None:
+        self.store = store
+        self.now = now
+        self._sequence = IdSequence(0)
+
+    def key(self) -> int:
+        return self._sequence.next(self.now)
+
+    async def account(
+        self, name: str = "demo", credit: int = 100 * CREDIT, prices: Sequence[Price] = (), **fields: Any
+    ) -> Account:
+        account = Account(0, name, "hash", bytes(32), created=self.now - SECOND, **fields)
+        return await self.store.create_account(
+            account, ApiKey(f"key-{name}", 0, bytes(32), account.created), credit, prices
+        )
+
+    def message(self, account: int, **fields: Any) -> Message:
+        """A message for at once, with its key."""
+        values: dict[str, Any] = {
+            "account": account,
+            "destination": "4917012345678",
+            "sender": "Heliograph",
+            "kind": 0,
+            "content": "Guten Tag",
+            "segments": 1,
+            "price": CREDIT,
+            "time": self.now,
+            "expires": self.now + 24 * HOUR,
+            "state": State.SENT,
+            "connector": 1,
+        }
+        message = Message(**(values | fields))
+        message.key = message.key or self.key()
+        message.tail = message.tail or (message.key * 0x9E3779B97F4A7C15) & (1 << 62) - 1
+        return message
+
+    def accept(self, *messages: Message, **fields: Any) -> Accept:
+        """A request with one message."""
+        (message,) = messages
+        values: dict[str, Any] = {
+            "account": message.account,
+            "messages": [message],
+            "total": message.price,
+            "at": self.now,
+            "scheduled": message.state == State.SCHEDULED,
+            "key": message.key,
+            "tail": message.tail,
+            "reference": message.reference,
+        }
+        return Accept(**(values | fields))
+
+    def batch(self, account: int, count: int, *, reference: str | None = None, **fields: Any) -> Accept:
+        """A request with several messages, keys and all."""
+        key = self.key()
+        messages = [self.message(account, reference=reference, batch=key, **fields) for _ in range(count)]
+        return Accept(
+            account=account,
+            messages=messages,
+            total=sum(message.price for message in messages),
+            at=self.now,
+            scheduled=messages[0].state == State.SCHEDULED,
+            batch=True,
+            reference=reference,
+            key=key,
+            tail=key ^ 0x5A5A,
+        )
+
+    async def recorded(self, *accepts: Accept) -> None:
+        """All of them are accepted."""
+        await self.store.record(Facts(accepts=list(accepts)))
+        assert [accept.verdict for accept in accepts] == [Verdict.ACCEPTED] * len(accepts)
+
+    async def sent(self, account: int, **fields: Any) -> Message:
+        """A message that was accepted for at once."""
+        message = self.message(account, **fields)
+        await self.recorded(self.accept(message))
+        return message
+
+    async def scheduled(self, account: int, after: int = HOUR, **fields: Any) -> Message:
+        """A message that was accepted for `after` ms later."""
+        time = self.now + after
+        message = self.message(account, **({"time": time, "expires": time + HOUR, "state": State.SCHEDULED} | fields))
+        await self.recorded(self.accept(message))
+        return message
