@@ -5,7 +5,7 @@ at all. A running gateway notices it by the store's revision.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,9 +103,17 @@ def digest_key(api_key: str) -> bytes:
 class Administration:
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable."""
 
-    __slots__ = ("_clock", "_secrets", "_store")
+    __slots__ = ("_clock", "_option_problems", "_secrets", "_store")
 
-    def __init__(self, store: Store, secrets: Secrets, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        option_problems: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _options: (),
+    ) -> None:
+        """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows."""
+        self._option_problems = option_problems
         self._store = store
         self._secrets = secrets
         self._clock = clock
@@ -245,7 +253,7 @@ class Administration:
                 raise Invalid(needed, "it is needed to bind")
         values = fields.parse_changes(fields.CONNECTOR, texts)
         connector = Connector(id=0, name=name, created=self._clock.now(), **values)
-        connector.options = _merged({}, options or {})
+        connector.options = self._options({}, options or {})
         try:
             added = await self._store.add_connector(connector)
         except Exists:
@@ -268,7 +276,7 @@ class Administration:
         """Changes fields and options, all or none; an empty option goes back to its default."""
         values = fields.parse_changes(fields.CONNECTOR, texts)
         connector = await self.connector(name)
-        changed = replace(connector, **values, options=_merged(connector.options, options or {}))
+        changed = replace(connector, **values, options=self._options(connector.options, options or {}))
         try:
             await self._store.update_connector(changed)
         except Missing:
@@ -337,6 +345,13 @@ class Administration:
         if found is None:
             raise NoSuch("account", name)
         return found
+
+    def _options(self, before: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+        merged = _merged(before, texts)
+        problems = self._option_problems(merged)
+        if problems:
+            raise Invalid("options", "; ".join(problems))
+        return merged
 
     def _own_plan(self, name: str, changes: Mapping[str, Any]) -> str:
         if "plan" in changes:

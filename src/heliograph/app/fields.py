@@ -23,6 +23,7 @@ MAX_LIST_INTERVAL_S = 86_400.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 _INTEGER = re.compile(r"-?[0-9]{1,18}").fullmatch
+_LEADING_ZERO = re.compile(r"-?0[0-9]").match
 _DECIMAL = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?").fullmatch
 _HOST = re.compile(
     r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?"
@@ -98,13 +99,18 @@ def parse_changes(fields: Mapping[str, Field], texts: Mapping[str, str]) -> dict
 
 
 def parse_option(name: str, text: str) -> bool | int | float | str | None:
-    """The value of a connector's option: true, false, a number, or else text; None (remove it) if empty."""
+    """The value of a connector's option: true, false, a number, or else text; None (remove it) if empty.
+
+    Digits that begin with 0 are text, such as the address range `0044`. Raises Invalid.
+    """
     if _OPTION(name) is None:
         raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")
     if not text:
         return None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if _LEADING_ZERO(text):
+        return text
     if _INTEGER(text):
         return int(text)
     return float(text) if _DECIMAL(text) else text

@@ -1,5 +1,6 @@
 """`heliograph simulator`: an operator's SMSC to develop and test against, with its knobs to misbehave."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,17 +44,21 @@ def _option(knob: "Knob") -> click.Option:
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="Where it listens.")
-@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Write what it sees here, as JSON lines.")
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Write what it sees here, as JSON lines; - is standard output, as with --json.",
+)
 @click.pass_context
 def simulator(context: click.Context, /, listen: str, log: Path | None, **given: Any) -> None:
     """Runs a pretend operator.
 
-    It takes binds and messages and sends receipts, until Ctrl-C. With no options it behaves well; every option
-    but --listen and --log makes it behave otherwise.
+    It takes binds and messages and sends receipts, until Ctrl-C; on a terminal it shows a live table. With no options
+    it behaves well; every option but --listen and --log makes it behave otherwise.
     """
-    from heliograph import simulator as smsc
     from heliograph.config import parse_address
     from heliograph.simulator.behaviour import KNOBS, Behaviour, BehaviourError
+    from heliograph.simulator.run import run
 
     invocation = context.find_object(Invocation) or Invocation()
     try:
@@ -70,4 +75,13 @@ def simulator(context: click.Context, /, listen: str, log: Path | None, **given:
     except BehaviourError as error:
         option = error.knob.replace("_", "-")
         raise Failure(f"--{option}: {str(error).partition(': ')[2]}", command="heliograph simulator --help") from error
-    context.exit(smsc.run(host, port, behaviour, log=log, as_json=invocation.as_json))  # type: ignore[attr-defined]
+    if invocation.as_json and log is None:
+        log = Path("-")
+    live = sys.stdout.isatty() and log != Path("-")
+    try:
+        code = run(host, port, behaviour, log=log, live=live)
+    except OSError as error:
+        raise Failure(
+            f"the simulator could not start: {error}", command="heliograph simulator --listen HOST:0"
+        ) from error
+    context.exit(code)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -62,3 +63,14 @@ def test_help_is_quick(tmp_path: Path) -> None:
         times.append(time.monotonic() - begun)
     # 0.08 s on an idle machine; the best of five, since tests run side by side
     assert min(times) < 0.5
+
+
+def test_the_simulator_listens_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    command = [str(PROGRAM), "simulator", "--listen", "127.0.0.1:0", "--latency-ms", "5", "--no-magic"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        title = process.stdout.readline()
+        port = int(title.rpartition(":")[2])
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+        process.terminate()
+        assert process.wait(timeout=30) == 0, process.stderr and process.stderr.read()

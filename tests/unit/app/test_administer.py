@@ -1,5 +1,8 @@
 """Administration against the store in memory: what is refused, and what it then says."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from heliograph.app.administer import Administration, AlreadyThere, Credentials, NoSuch, digest_key
@@ -241,6 +244,18 @@ async def test_connectors_that_cannot_be(admin: Administration, field: str, text
         await admin.add_connector("op1", {**BIND, field: text})
     assert caught.value.field == field
     assert await admin.connectors() == []
+
+
+async def test_options_are_judged_by_who_knows_them() -> None:
+    def judge(options: Mapping[str, Any]) -> list[str]:
+        return [f"option {name}: there is no such option" for name in options if name != "known"]
+
+    admin = Administration(MemoryStore(), CountingSecrets(), StillClock(), judge)
+    await admin.add_connector("op1", BIND, {"known": "0044"})
+    for change in (admin.add_connector("op2", BIND, {"new": "1"}), admin.set_connector("op1", {}, {"new": "1"})):
+        with pytest.raises(Invalid, match="options: option new: there is no such option"):
+            await change
+    assert [(each.name, each.options) for each in await admin.connectors()] == [("op1", {"known": "0044"})]
 
 
 @pytest.mark.parametrize("field", sorted(BIND))
