@@ -15,16 +15,22 @@ from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener
 OTHER_NODE = 8
 
 
-def queueing(message: Message, **fields: int) -> Queueing:
-    values = {
-        "key": message.key,
-        "connector": message.connector,
-        "due": message.time,
-        "expires": message.expires,
-        "attempted": False,
-        "held": False,
-    }
-    return Queueing(**(values | fields))
+def queueing(
+    message: Message,
+    *,
+    due: int | None = None,
+    connector: int | None = None,
+    attempted: bool = False,
+    held: bool = False,
+) -> Queueing:
+    return Queueing(
+        message.key,
+        message.connector if connector is None else connector,
+        message.time if due is None else due,
+        message.expires,
+        attempted,
+        held,
+    )
 
 
 def failed(message: Message, at: int = START, *, owed: bool = False) -> Final:
