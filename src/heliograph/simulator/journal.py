@@ -32,9 +32,9 @@ class Journal:
         self._timer: asyncio.TimerHandle | None = None
         self._encode = msgspec.json.Encoder().encode
 
-    def note(self, event: str, link: int, **details: object) -> None:
+    def note(self, event: str, **details: object) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._lines.append(self._encode({"at": at, "event": event, "link": link, **details}) + b"\n")
+        self._lines.append(self._encode({"at": at, "event": event, **details}) + b"\n")
         if len(self._lines) >= GATHERED_LINES:
             self.flush()
         elif self._timer is None:

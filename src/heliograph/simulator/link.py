@@ -101,29 +101,30 @@ class Link(asyncio.Protocol):
         self.session.unanswered -= 1
 
     def cut(self) -> None:
-        """End the connection without a word."""
+        """End the connection without a word, after what was said before."""
+        self.session.closing = True
+        self.flush()
+
+    def abort(self) -> None:
+        """End the connection at once, whatever is under way."""
+        self.session.closing = self._finished = True
         if self._transport is not None:
-            if self._outlet is not None:
-                self._outlet.abandon()
-            self.session.closing = True
             self._transport.abort()
 
     def fall_silent(self) -> None:
         """Half open from now on: what comes is thrown away, and nothing is said; the connection stays."""
+        self.flush()
         self.silent = True
-        if self._outlet is not None:
-            self._outlet.abandon()
 
     def unbind(self) -> None:
         """Ask the peer to end the session; a link that is not bound is closed."""
-        now = self._loop.time()
-        if self.silent or not self.alive:
-            self.cut()
+        if self.silent:
+            self.abort()
         elif self.session.may_send(c.UNBIND):
-            self.session.unbind(now)
-        else:
-            self.session.closing = True
-        self.flush()
+            self.session.unbind(self._loop.time())
+            self.flush()
+        elif self.session.state is not State.UNBOUND:
+            self.cut()
 
     def flush(self) -> None:
         """Write what the session has to say, and close the connection where it wants that."""
@@ -175,7 +176,9 @@ class Link(asyncio.Protocol):
             self._outlet.abandon()
         if self._taking_in is not None:
             self._taking_in.cancel()
-        self._tell(self.session.connection_lost(), self._loop.time(), even_closing=True)
+        now = self._loop.time()
+        for event in self.session.connection_lost():
+            self._centre.happened(self, event, now)
         self._centre.closed(self)
         self._centre.settled()
 
@@ -197,9 +200,10 @@ class Link(asyncio.Protocol):
         self.flush()
         self._centre.settled()
 
-    def _tell(self, events: list[e.Event], now: float, *, even_closing: bool = False) -> None:
+    def _tell(self, events: list[e.Event], now: float) -> None:
         for event in events:
-            if self.silent or (self._transport is None and not even_closing):
+            # an event may have cut the link or silenced it
+            if self.silent or self._finished:
                 return
             self._centre.happened(self, event, now)
 

@@ -91,13 +91,13 @@ class Messages:
     def __init__(self, limit: int, alphabet: Alphabet) -> None:
         self._limit = limit
         self._alphabet = alphabet
-        self._by_number: dict[int, Submission] = {}
+        self._by_number: OrderedDict[int, Submission] = OrderedDict()
         self._latest: deque[Message] = deque(maxlen=limit)
         self._unfinished: OrderedDict[tuple[str, str, str, Place], Message] = OrderedDict()
 
     def add(self, submission: Submission) -> None:
         if len(self._by_number) >= self._limit:
-            del self._by_number[next(iter(self._by_number))]
+            self._by_number.popitem(last=False)
         self._by_number.setdefault(submission.number, submission)
         place = None
         if submission.esm_class & 0x40 or submission.tlvs:

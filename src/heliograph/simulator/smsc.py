@@ -66,6 +66,9 @@ class Simulator:
         self._journal = Journal(self._loop, self._log) if self._log is not None else None
         self._server = await self._loop.create_server(self._new_link, host, port, ssl=tls)
         bound: int = self._server.sockets[0].getsockname()[1]
+        if self._journal is not None:
+            self._journal.note("listening", host=host, port=bound)
+            self._journal.flush()
         return bound
 
     async def stop(self, grace_s: float = 1.0) -> None:
@@ -77,7 +80,8 @@ class Simulator:
             link.unbind()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace_s)
-        self.cut_links()
+        for link in list(self._links.values()):
+            link.abort()
         await self._empty.wait()
         self._server = None
         self._agenda.close()
@@ -102,9 +106,9 @@ class Simulator:
         return self._messages.recent(limit, self._loop.time())
 
     def cut_links(self) -> None:
-        """Cuts every connection without a word."""
+        """Ends every connection at once and without a word."""
         for link in list(self._links.values()):
-            link.cut()
+            link.abort()
 
     def silence_links(self) -> None:
         """Leaves every connection half open."""
@@ -426,4 +430,4 @@ class Simulator:
 
     def _note(self, event: str, link: Link, **details: object) -> None:
         if self._journal is not None:
-            self._journal.note(event, link.number, system_id=link.system_id, **details)
+            self._journal.note(event, link=link.number, system_id=link.system_id, **details)
