@@ -194,9 +194,11 @@ class Gateway:
             probe=store.probe,
             request_prefix=secrets.token_hex(4),
             max_body=settings.http.max_body,
-            mounts={development.BOARD_PATH: development.ReceiptBoard()} if self._dev else {},
         )
-        self._http = await serve_http(build_app(services), host, port)
+        app = build_app(services)
+        if self._dev:
+            app.mount(development.BOARD_PATH, development.ReceiptBoard())
+        self._http = await serve_http(app, host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"
         journal.say("info", "ready", url=self.url)
@@ -273,7 +275,8 @@ class Gateway:
             self._journal.say("warning", "demo_account.name_taken")
 
     async def _start_simulator(self) -> None:
-        from heliograph.simulator import Behaviour, Simulator
+        from heliograph.simulator.behaviour import Behaviour
+        from heliograph.simulator.smsc import Simulator
 
         self._simulator = Simulator(Behaviour(receipt_delay_ms=300))
         self._simulator_port = await self._simulator.start("127.0.0.1", 0)
