@@ -8,8 +8,8 @@ The hot operation, a send, is also there without ASGI: see `Api.submit_request`.
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -53,8 +53,6 @@ class Services:
     request_prefix: str
     """What the request ids of this process begin with: random, in `[A-Za-z0-9_-]`."""
     max_body: int = limits.MAX_BODY_OCTETS
-    mounts: Mapping[str, Asgi] = field(default_factory=dict)
-    """Further applications by the path they are at and below; they answer everything there."""
 
 
 class ClientGone(Exception):
@@ -123,7 +121,7 @@ class Api:
         self._request_prefix = services.request_prefix
         self._requests = count(1)
         self._ready_until = 0.0
-        self._mounts = tuple(services.mounts.items())
+        self._mounts: list[tuple[str, Asgi]] = []
         live = _readable(Operation(0, False, self._live))
         ready = _readable(Operation(0, False, self._ready))
         self._paths: dict[str, Operations] = {
@@ -144,6 +142,10 @@ class Api:
             "DELETE": Operation(1, False, self._cancel),
         }
         self._events: Operations = _readable(Operation(1, False, self._history))
+
+    def mount(self, path: str, application: Asgi) -> None:
+        """Leaves everything at and below a path to another application."""
+        self._mounts.append((path, application))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -306,7 +308,7 @@ class Api:
         assert call.request_id is not None
         self._services.journal.say(
             "error",
-            "request_failed",
+            "request failed",
             request_id=call.request_id.decode(),
             method=call.scope["method"],
             problem=type(error).__name__,

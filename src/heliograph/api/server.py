@@ -46,6 +46,8 @@ DRAIN_STEP_S = 0.02
 TICK_S = 1.0
 """Seconds between two looks at the connections; the timeouts are late by up to this."""
 
+_FRAMING = (b"content-length", b"transfer-encoding")
+
 _IDLE, _HEAD, _BODY, _ANSWER = range(4)
 
 
@@ -57,6 +59,7 @@ class Connection(HttpToolsProtocol):
         self.phase = _IDLE
         self.since = self.loop.time()
         self._head_octets = 0
+        self._repeated_head = False
         self._name_request = app.next_request_id
         self._max_connections = max_connections
 
@@ -71,10 +74,9 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # An offer of HTTP/2 or a web socket, which nobody has to take: it is served as HTTP/1.1.
-            rest = data[upgrade.args[0] :]
-            if rest:
-                self.data_received(rest)
+            self._decline_upgrade()
+            if upgrade.args[0] < len(data):
+                self.data_received(data[upgrade.args[0] :])
             return
         except httptools.HttpParserError:
             self.send_400_response("The HTTP request cannot be read.")
@@ -84,21 +86,43 @@ class Connection(HttpToolsProtocol):
             if self._head_octets > MAX_HEAD_OCTETS:
                 self.send_400_response("The headers are too large.")
 
+    def _decline_upgrade(self) -> None:
+        """Goes on with HTTP/1.1 where a client offers HTTP/2 (as some do with every first request) or a web socket.
+
+        The parser takes an offer for the end of the request and its body for another protocol. So the body is left
+        to a new parser, which is told the framing once more.
+        """
+        framing = b"".join(b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING)
+        self.parser = httptools.HttpRequestParser(self)
+        self._repeated_head = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
+
     def on_message_begin(self) -> None:
+        if self._repeated_head:
+            return
         super().on_message_begin()
         self.phase = _HEAD
         self.since = self.loop.time()
         self._head_octets = 0
+
+    def on_url(self, url: bytes) -> None:
+        if not self._repeated_head:
+            super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.phase == _HEAD:  # else it comes after the body, where nothing of ours is expected
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if self._repeated_head:
+            self._repeated_head = False
+            return
         self.phase = _BODY
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # its body is still to come
         super().on_message_complete()
         # The answer may be out already: to a request that was refused by its headers alone.
         self.phase = _IDLE if self.cycle.response_complete else _ANSWER

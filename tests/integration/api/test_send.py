@@ -1,0 +1,418 @@
+"""Sending: every row of the requests' table, in both body formats and both versions."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.submit import SubmitRules
+from heliograph.domain.message import Kind
+from tests.support.gateway import START, Gateway, open_gateway, set_price
+
+GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
+
+V2 = "/api/v2/messages"
+
+
+def but(**changes: Any) -> dict[str, Any]:
+    """A good request with some fields changed; `from_` is `from`, `dlr_url` is `dlr-url`; ... leaves one out."""
+    names = {"from_": "from", "dlr_url": "dlr-url"}
+    fields: dict[str, Any] = GOOD | {names.get(name, name): value for name, value in changes.items()}
+    return {name: value for name, value in fields.items() if value is not ...}
+
+
+async def test_a_sent_message_is_answered_with_exactly_the_five_fields(gateway: Gateway) -> None:
+    reply = await gateway.send(GOOD)
+    assert reply.status == 200
+    identifier = reply.json.pop("Id")
+    assert reply.body == (
+        b'{"Status":"00","Id":"%b","Rate":1,"Reference":null,"MessageStatus":"Sent"}' % identifier.encode()
+    )
+    assert len(identifier) == 32
+    assert identifier == identifier.lower()
+    assert await gateway.balance() == "999"
+
+
+async def test_what_is_stored_is_what_was_asked_for(gateway: Gateway) -> None:
+    await gateway.send(but(dlr="yes", dlr_url="https://example.com/x?a=1", type="flash", reference="r-1"))
+    (accept,) = gateway.intake.accepted
+    (message,) = accept.messages
+    assert (message.destination, message.sender, message.content) == ("447700900123", "Helio", "Hello")
+    assert (message.kind, message.segments, message.price) == (Kind.FLASH, 1, 1_000_000)
+    assert (message.time, message.expires, message.connector) == (START, START + 48 * 3_600_000, 1)
+    assert (message.wants_receipt, message.callback_url) == (True, "https://example.com/x?a=1")
+    assert (message.reference, accept.reference, accept.total) == ("r-1", "r-1", 1_000_000)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/messages", V2, "/api/v1/messages/", "/api/v2/messages/"])
+async def test_both_formats_and_versions_send(gateway: Gateway, path: str) -> None:
+    assert (await gateway.send(GOOD, path)).json["MessageStatus"] == "Sent"
+    assert (await gateway.send_form(GOOD, path)).json["MessageStatus"] == "Sent"
+
+
+GOOD_REQUESTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (but(to=447700900123), {"destination": "447700900123"}),
+    (but(to=["447700900123"]), {"destination": "447700900123"}),
+    (but(to="1234567"), {"destination": "1234567"}),
+    (but(to="123456789012345"), {"destination": "123456789012345"}),
+    (but(from_="abc"), {"sender": "abc"}),
+    (but(from_="ABCdef12345"), {"sender": "ABCdef12345"}),
+    (but(from_="447700900999"), {"sender": "447700900999"}),
+    (but(from_="123456789012345"), {"sender": "123456789012345"}),
+    (but(type="sms"), {"kind": Kind.TEXT}),
+    (but(type="LongSMS"), {"kind": Kind.TEXT}),
+    (but(type=0), {"kind": Kind.TEXT}),
+    (but(type=1), {"kind": Kind.FLASH}),
+    (but(type="2"), {"kind": Kind.UNICODE}),
+    (but(type=None), {"kind": Kind.TEXT}),
+    (but(type="binary", content="0a0B"), {"kind": Kind.BINARY, "content": "0a0B"}),
+    (but(content="Hello%20World"), {"content": "Hello World"}),
+    (but(content="Hello+World"), {"content": "Hello World"}),
+    (but(content="1 + 1"), {"content": "1 + 1"}),
+    (but(content="50% off"), {"content": "50% off"}),
+    (but(content=" "), {"content": " "}),
+    (but(content="\U0001f600"), {"content": "\U0001f600", "segments": 1}),
+    (but(content="a" * 161), {"segments": 2, "price": 2_000_000}),
+    (but(dlr=None), {"wants_receipt": False}),
+    (but(dlr=""), {"wants_receipt": False}),
+    (but(dlr=False), {"wants_receipt": False}),
+    (but(dlr="OFF"), {"wants_receipt": False}),
+    (but(dlr=True), {"wants_receipt": True, "callback_url": ""}),
+    (but(dlr=1), {"wants_receipt": True}),
+    (but(dlr="3"), {"wants_receipt": True}),
+    (but(dlr_url="http://example.com"), {"wants_receipt": True, "callback_url": "http://example.com"}),
+    (but(dlr="no", dlr_url="http://example.com"), {"wants_receipt": False, "callback_url": ""}),
+    (but(dlr_url="https://[2001:db8::1]:8443/a?b=c"), {"callback_url": "https://[2001:db8::1]:8443/a?b=c"}),
+    (but(reference=42), {"reference": "42"}),
+    (but(reference="r" * 64), {"reference": "r" * 64}),
+    (but(unheard="of", nested={"a": [1, {"b": None}]}), {"content": "Hello"}),
+    (but(time=None), {"time": START}),
+    (but(time="2027-01-15 08:00:01"), {"time": START + 1000}),
+    (but(time="2027-01-15T08:00:01.5"), {"time": START + 1500}),
+    (but(time="2027-01-15T09:00:01+01:00"), {"time": START + 1000}),
+    (but(time=START // 1000 + 60), {"time": START + 60_000}),
+    (but(time=str(START // 1000 + 60) + ".25"), {"time": START + 60_250}),
+]
+
+
+@pytest.mark.parametrize(("fields", "stored"), GOOD_REQUESTS)
+async def test_a_good_request(gateway: Gateway, fields: dict[str, Any], stored: dict[str, Any]) -> None:
+    reply = await gateway.send(fields)
+    assert reply.status == 200, reply.body
+    (message,) = gateway.intake.accepted[0].messages
+    assert {name: getattr(message, name) for name in stored} == stored
+
+
+BAD_REQUESTS: list[tuple[dict[str, Any], str, str]] = [
+    (but(to=...), "02", "to"),
+    (but(to=None), "02", "to"),
+    (but(to=""), "03", "to"),
+    (but(to=[]), "03", "to"),
+    (but(to=[None]), "03", "to"),
+    (but(to={}), "03", "to"),
+    (but(to=True), "03", "to"),
+    (but(to="+447700900123"), "03", "to"),
+    (but(to=" 447700900123"), "03", "to"),
+    (but(to="4477-00900123"), "03", "to"),
+    (but(to="0447700900123"), "03", "to"),
+    (but(to="123456"), "03", "to"),
+    (but(to="1234567890123456"), "03", "to"),
+    (but(to="44770090012³"), "03", "to"),
+    (but(to="447700900123\n"), "03", "to"),
+    (but(to="447700900123,"), "03", "to"),
+    (but(to=4477009.5), "03", "to"),
+    (but(to=-447700900123), "03", "to"),
+    (but(from_=...), "02", "from"),
+    (but(from_=""), "03", "from"),
+    (but(from_="ab"), "03", "from"),
+    (but(from_="abcdefghijkl"), "03", "from"),
+    (but(from_="a b c"), "03", "from"),
+    (but(from_="+447700900"), "03", "from"),
+    (but(from_="1234567890123456"), "03", "from"),
+    (but(from_=12345), "03", "from"),
+    (but(from_="Hélio"), "03", "from"),
+    (but(content=...), "02", "content"),
+    (but(content=""), "03", "content"),
+    (but(content=5), "03", "content"),
+    (but(content="a\x00b"), "03", "content"),
+    (but(content="a" * 1531), "03", "content"),
+    (but(content="zz", type="binary"), "03", "content"),
+    (but(content="abc", type="binary"), "03", "content"),
+    (but(time=""), "03", "time"),
+    (but(time="tomorrow"), "03", "time"),
+    (but(time=True), "03", "time"),
+    (but(time="2027-02-30 08:00:00"), "03", "time"),
+    (but(time="2027-01-15 08:00:00"), "03", "time"),
+    (but(time="2026-01-15 08:00:00"), "03", "time"),
+    (but(time="2029-01-15 08:00:00"), "03", "time"),
+    (but(time=0), "03", "time"),
+    (but(time=10**30), "03", "time"),
+    (but(time="9" * 100), "03", "time"),
+    (but(type=""), "03", "type"),
+    (but(type="voice"), "03", "type"),
+    (but(type=[1]), "03", "type"),
+    (but(type=True), "03", "type"),
+    (but(dlr="maybe"), "03", "dlr"),
+    (but(dlr=4), "03", "dlr"),
+    (but(dlr=[True]), "03", "dlr"),
+    (but(dlr_url=""), "03", "dlr-url"),
+    (but(dlr_url=7), "03", "dlr-url"),
+    (but(dlr_url="example.com/x"), "03", "dlr-url"),
+    (but(dlr_url="ftp://example.com/"), "03", "dlr-url"),
+    (but(dlr_url="http://user:secret@example.com/"), "03", "dlr-url"),
+    (but(dlr_url="http://example.com/#part"), "03", "dlr-url"),
+    (but(dlr_url="http://example.com/a b"), "03", "dlr-url"),
+    (but(dlr_url="http://exämple.com/"), "03", "dlr-url"),
+    (but(dlr_url="http:///path"), "03", "dlr-url"),
+    (but(dlr_url="http://example.com:99999/"), "03", "dlr-url"),
+    (but(dlr_url="http://example.com:0/"), "03", "dlr-url"),
+    (but(dlr_url="http://[::1"), "03", "dlr-url"),
+    (but(dlr_url="http://example.com/" + "a" * 2048), "03", "dlr-url"),
+    (but(dlr_url="http://127.0.0.1:8000/"), "03", "dlr-url"),
+    (but(dlr_url="http://[::1]/"), "03", "dlr-url"),
+    (but(reference=""), "03", "reference"),
+    (but(reference="r" * 65), "03", "reference"),
+    (but(reference="a\tb"), "03", "reference"),
+    (but(reference=True), "03", "reference"),
+    (but(reference=["r"]), "03", "reference"),
+]
+
+
+@pytest.mark.parametrize(("fields", "status", "field"), BAD_REQUESTS)
+async def test_a_bad_request(gateway: Gateway, fields: dict[str, Any], status: str, field: str) -> None:
+    assert (await gateway.send(fields)).fault == (400, status, field)
+    assert gateway.intake.accepted == []
+    assert await gateway.balance() == "1000"
+
+
+@pytest.mark.parametrize("field", ["time", "type", "reference", "dlr-url", "dlr"])
+async def test_an_empty_optional_field_of_a_form_is_absent(gateway: Gateway, field: str) -> None:
+    reply = await gateway.send_form(GOOD | {field: ""})
+    assert (reply.status, reply.json["MessageStatus"], reply.json["Reference"]) == (200, "Sent", None)
+
+
+async def test_fields_are_checked_in_their_order(gateway: Gateway) -> None:
+    bad = {
+        "to": "x", "from": "", "content": "", "time": "x", "type": "x", "dlr": "x", "dlr-url": "x", "reference": "\t",
+    }  # fmt: skip
+    good = GOOD | {
+        "time": "2027-01-16 00:00:00", "type": "text", "dlr": "yes", "dlr-url": "http://example.com", "reference": "r",
+    }  # fmt: skip
+    seen = []
+    for field in bad:
+        seen.append((await gateway.send(bad)).fault[2])
+        bad[field] = good[field]
+    assert seen == list(bad)
+
+
+async def test_the_message_says_what_is_wrong(gateway: Gateway) -> None:
+    assert "+" in (await gateway.send(but(to="+447700900123"))).json["Message"]
+    assert "11 segments" in (await gateway.send(but(content="a" * 1531))).json["Message"]
+    listed = (await gateway.send(but(type="voice"))).json["Message"]
+    assert all(word in listed for word in ("text", "unicode", "flash", "binary", "longsms"))
+    assert "loopback" in (await gateway.send(but(dlr_url="http://127.0.0.1/"))).json["Message"]
+
+
+# --- several destinations
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        ["447700900123", "33612345678"],
+        [447700900123, "33612345678", "447700900123"],
+        "447700900123,33612345678",
+        "447700900123 , 33612345678,447700900123",
+    ],
+)
+async def test_several_destinations(gateway: Gateway, to: Any) -> None:
+    await set_price(gateway, "33", "0.035")
+    reply = await gateway.send(but(to=to, content="a" * 161))
+    assert b'"Rate":2.07,' in reply.body
+    first, second = reply.json["Messages"]
+    assert first == {
+        "Status": "00", "Id": first["Id"], "To": "447700900123", "Rate": 2, "MessageStatus": "Sent",
+    }  # fmt: skip
+    assert (second["To"], second["Rate"]) == ("33612345678", "0.07")
+    assert reply.json["Id"] < first["Id"] < second["Id"]
+    assert await gateway.balance() == "997.93"
+
+
+async def test_a_form_repeats_to(gateway: Gateway) -> None:
+    reply = await gateway.send_form(but(to=["447700900123", "33612345678, 33612345679"]))
+    assert [each["To"] for each in reply.json["Messages"]] == ["447700900123", "33612345678", "33612345679"]
+
+
+async def test_a_batch_is_all_or_nothing_and_names_the_bad_ones(gateway: Gateway) -> None:
+    reply = await gateway.send(but(to=["447700900123", "+1", "abc"]))
+    assert reply.fault == (400, "03", "to")
+    assert "'+1'" in reply.json["Message"]
+    assert "'abc'" in reply.json["Message"]
+    assert "447700900123'" not in reply.json["Message"]
+
+
+async def test_a_request_may_name_so_many_destinations() -> None:
+    gateway = await open_gateway(rules=SubmitRules(max_destinations=3))
+    numbers = [str(447700900000 + n) for n in range(4)]
+    assert (await gateway.send(but(to=numbers))).fault == (400, "03", "to")
+    assert (await gateway.send(but(to=numbers[:3] * 2))).status == 200
+
+
+async def test_a_thousand_destinations(gateway: Gateway) -> None:
+    numbers = [str(447700900000 + n) for n in range(1000)]
+    assert len((await gateway.send(but(to=numbers))).json["Messages"]) == 1000
+    assert await gateway.balance() == "0"
+    assert (await gateway.send(GOOD)).fault == (402, "05", None)
+
+
+# --- routes and prices
+
+
+async def test_a_destination_without_a_route_is_named() -> None:
+    gateway = await open_gateway(routes=("44",))
+    reply = await gateway.send(but(to="447700900123,33612345678"))
+    assert reply.fault == (400, "03", "to")
+    assert "33612345678" in reply.json["Message"]
+
+
+async def test_an_own_plan_goes_first_and_the_default_plan_after_it(gateway: Gateway) -> None:
+    await set_price(gateway, "44", "0.5", plan="bulk")
+    await set_price(gateway, "33", "0.25")
+    await gateway.change_account(plan="bulk")
+    assert (await gateway.send(but(to="447700900123"))).json["Rate"] == "0.5"
+    assert (await gateway.send(but(to="33612345678"))).json["Rate"] == "0.25"
+    assert (await gateway.send(but(to="49301234567"))).fault == (400, "03", "to")
+    await gateway.change_account(plan="default")
+    assert (await gateway.send(but(to="49301234567"))).json["Rate"] == 1
+
+
+# --- the account
+
+
+async def test_a_sender_that_is_not_allowed(gateway: Gateway) -> None:
+    await gateway.change_account(senders=("Other",))
+    assert (await gateway.send(GOOD)).fault == (403, "06", "from")
+    assert (await gateway.send(but(from_="Other"))).status == 200
+
+
+async def test_the_account_decides_how_content_is_decoded(gateway: Gateway) -> None:
+    await gateway.change_account(content_decoding="never")
+    await gateway.send(but(content="a%20b"))
+    await gateway.change_account(content_decoding="always")
+    await gateway.send(but(content="a%20b c"))
+    assert [accept.messages[0].content for accept in gateway.intake.accepted] == ["a%20b", "a b c"]
+    assert (await gateway.send(but(content="%ff"))).fault == (400, "03", "content")
+
+
+async def test_a_form_is_decoded_once_whatever_the_account_says(gateway: Gateway) -> None:
+    await gateway.change_account(content_decoding="always")
+    await gateway.send_form(but(content="100%25 + 1"))
+    assert gateway.intake.accepted[0].messages[0].content == "100%25 + 1"
+
+
+async def test_a_receipt_goes_to_the_accounts_own_url_on_v1(gateway: Gateway) -> None:
+    await gateway.change_account(callback_url="https://acme.example/dlr")
+    await gateway.send(but(dlr="yes"))
+    await gateway.send(but(dlr="no"))
+    urls = [accept.messages[0].callback_url for accept in gateway.intake.accepted]
+    assert urls == ["https://acme.example/dlr", ""]
+
+
+async def test_time_is_in_the_accounts_zone(gateway: Gateway) -> None:
+    await gateway.change_account(timezone="Europe/Berlin")
+    reply = await gateway.send(but(time="2027-01-15 09:30:00"))
+    assert reply.json["MessageStatus"] == "Scheduled"
+    assert gateway.intake.accepted[0].messages[0].time == START + 1_800_000
+    assert (await gateway.send(but(time="2027-03-28 02:30:00"))).fault == (400, "03", "time")
+
+
+async def test_an_account_is_held_to_its_rate(gateway: Gateway) -> None:
+    await gateway.change_account(rate=2.0)
+    assert [(await gateway.send(GOOD)).status for _ in range(3)] == [200, 200, 429]
+    reply = await gateway.send(GOOD)
+    assert reply.fault == (429, "12", None)
+    assert int(reply.headers["retry-after"]) == 1
+    gateway.clock.forward(1)
+    assert (await gateway.send(but(to="4477009001,4477009002,4477009003,4477009004"))).status == 200
+    gateway.clock.forward(0.9)
+    assert (await gateway.send(GOOD)).status == 429
+    gateway.clock.forward(1.1)
+    assert (await gateway.send(GOOD)).status == 200
+
+
+async def test_a_suspended_account(gateway: Gateway) -> None:
+    await gateway.send(GOOD)
+    await gateway.change_account(suspended=True)
+    assert (await gateway.send(GOOD)).fault == (403, "06", None)
+    await gateway.change_account(suspended=False)
+    assert (await gateway.send(GOOD)).status == 200
+
+
+async def test_credit_is_checked_last(gateway: Gateway) -> None:
+    await gateway.change_account(credit_limit=-1_000_000_000)
+    assert (await gateway.send(GOOD)).fault == (402, "05", None)
+    assert (await gateway.send(but(reference="\t"))).fault == (400, "03", "reference")
+    assert await gateway.balance() == "1000"
+
+
+# --- v2
+
+
+async def test_v2_does_not_schedule(gateway: Gateway) -> None:
+    assert (await gateway.send(but(time="2027-01-16 00:00:00"), V2)).fault == (400, "03", "time")
+    assert (await gateway.send_form(but(time=""), V2)).status == 200
+
+
+async def test_v2_wants_a_url_for_a_receipt(gateway: Gateway) -> None:
+    await gateway.change_account(callback_url="https://acme.example/dlr")
+    assert (await gateway.send(but(dlr="yes"), V2)).fault == (400, "02", "dlr-url")
+    assert (await gateway.send(but(dlr="no"), V2)).status == 200
+    assert (await gateway.send(but(dlr="yes", dlr_url="http://example.com"), V2)).status == 200
+
+
+async def test_v2_takes_no_number_as_a_sender(gateway: Gateway) -> None:
+    assert (await gateway.send(but(from_="447700900999"), V2)).fault == (400, "03", "from")
+    assert (await gateway.send(but(from_="44770090099"), V2)).status == 200
+
+
+# --- the store
+
+
+async def test_a_store_that_cannot_write(gateway: Gateway) -> None:
+    await gateway.send(GOOD)
+    gateway.store.broken = True
+    reply = await gateway.send(GOOD)
+    assert reply.fault == (503, "13", None)
+    assert int(reply.headers["retry-after"]) >= 1
+    gateway.store.broken = False
+    assert await gateway.balance() == "999"
+
+
+async def test_a_full_intake(gateway: Gateway) -> None:
+    gateway.intake.full = True
+    reply = await gateway.send(GOOD)
+    assert reply.fault == (503, "13", None)
+    assert reply.headers["retry-after"] == "1"
+
+
+# --- quotes
+
+
+async def test_a_quote_costs_nothing_and_sends_nothing(gateway: Gateway) -> None:
+    await set_price(gateway, "44", "0.7")
+    reply = await gateway.send(but(content="a" * 161), "/api/v1/messages/quote")
+    assert reply.body == (
+        b'{"Status":"00","Rate":1.4,"Encoding":"GSM-7","Segments":2,'
+        b'"Messages":[{"To":"447700900123","Rate":1.4,"Segments":2}]}'
+    )
+    assert (await gateway.balance(), gateway.intake.accepted) == ("1000", [])
+    unicode = await gateway.send_form(but(content="ж"), "/api/v1/messages/quote")
+    assert unicode.json["Encoding"] == "UCS-2"
+    binary = await gateway.send(but(content="00", type="binary"), "/api/v1/messages/quote")
+    assert binary.json["Encoding"] == "binary"
+
+
+@pytest.mark.parametrize(("fields", "status", "field"), BAD_REQUESTS[::7])
+async def test_a_quote_is_validated_as_a_send(
+    gateway: Gateway, fields: dict[str, Any], status: str, field: str
+) -> None:
+    assert (await gateway.send(fields, "/api/v1/messages/quote")).fault == (400, status, field)

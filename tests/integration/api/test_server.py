@@ -1,0 +1,338 @@
+"""The server on a socket: what raw clients may and may not do."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from heliograph.api import server as server_module
+from heliograph.api.server import MAX_HEAD_OCTETS, Server, serve
+from tests.support.gateway import API_KEY, Gateway, basic
+
+BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
+AUTH = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
+JSON = b"Content-Type: application/json\r\n"
+SEND = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + AUTH + JSON
+WHOLE = SEND + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+DEADLINE_S = 10.0
+
+
+@pytest.fixture
+async def server(gateway: Gateway) -> AsyncIterator[Server]:
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    yield running
+    await running.stop(1.0)
+
+
+class Client:
+    """A raw connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def read(self, *, head: bool = False) -> tuple[int, dict[str, str], bytes]:
+        """One response."""
+        async with asyncio.timeout(DEADLINE_S):
+            start, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").strip().split("\r\n")
+            headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+            body = b"" if head else await self._reader.readexactly(int(headers.get("content-length", 0)))
+        assert start.startswith("HTTP/1.1 ")
+        assert headers["x-request-id"]
+        assert headers["content-type"] == "application/json"
+        if body:
+            json.loads(body)
+        return int(start.split(" ")[1]), headers, body
+
+    async def closed(self) -> bool:
+        """Whether the server hangs up, with nothing more to say."""
+        async with asyncio.timeout(DEADLINE_S):
+            try:
+                return await self._reader.read(1) == b""
+            except ConnectionResetError:
+                return True
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@contextlib.asynccontextmanager
+async def client(server: Server) -> AsyncIterator[Client]:
+    one = Client(*await asyncio.open_connection("127.0.0.1", server.port))
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def test_a_library_keeps_its_connection(server: Server) -> None:
+    def talk() -> list[int]:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_S)
+        headers = {"Authorization": basic("acme", API_KEY).decode(), "Content-Type": "application/json"}
+        statuses: list[int] = []
+        sockets = set()
+        for method, path in (("POST", "/api/v1/messages"), ("GET", "/nowhere"), ("POST", "/api/v1/account/balance")):
+            connection.request(method, path, BODY if path.endswith("messages") else None, headers)
+            sockets.add(connection.sock)
+            response = connection.getresponse()
+            response.read()
+            assert response.getheader("date")
+            assert response.getheader("server") is None
+            statuses.append(response.status)
+        connection.close()
+        assert len(sockets) == 1
+        return statuses
+
+    assert await asyncio.to_thread(talk) == [200, 404, 200]
+
+
+async def test_http_1_0_is_answered_and_closed(server: Server) -> None:
+    async with client(server) as one:
+        await one.write(WHOLE.replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: x\r\n", b""))
+        status, headers, _ = await one.read()
+        assert (status, headers["connection"]) == (200, "close")
+        assert await one.closed()
+
+
+async def test_requests_may_be_sent_ahead(server: Server) -> None:
+    async with client(server) as one:
+        await one.write(WHOLE + b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n" + WHOLE)
+        assert [(await one.read())[0] for _ in range(3)] == [200, 404, 200]
+
+
+async def test_a_request_may_come_octet_by_octet(server: Server) -> None:
+    async with client(server) as one:
+        for octet in WHOLE:
+            await one.write(bytes([octet]))
+        assert (await one.read())[0] == 200
+
+
+async def test_a_body_may_come_in_chunks(server: Server) -> None:
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (BODY[:7], BODY[7:20], BODY[20:]))
+    async with client(server) as one:
+        await one.write(SEND + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX-Trailer: y\r\n\r\n" + WHOLE)
+        assert [(await one.read())[0] for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_that_is_too_large_is_refused_and_the_connection_stays(server: Server, chunked: bool) -> None:
+    size = (1 << 20) + 1
+    async with client(server) as one:
+        if chunked:
+            await one.write(SEND + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % size + b"x" * size + b"\r\n0\r\n\r\n")
+        else:
+            await one.write(SEND + b"Content-Length: %d\r\n\r\n" % size + b"x" * size)
+        status, _, body = await one.read()
+        assert (status, json.loads(body)["Status"]) == (413, "10")
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+
+
+async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> None:
+    expect = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nExpect: 100-continue\r\n").removesuffix(BODY)
+    async with client(server) as one:
+        await one.write(expect)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await one._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await one.write(BODY)
+        assert (await one.read())[0] == 200
+    async with client(server) as one:
+        await one.write(expect.replace(AUTH, b""))
+        status, headers, _ = await one.read()
+        assert (status, headers["connection"]) == (401, "close")
+        assert await one.closed()
+
+
+@pytest.mark.parametrize("offer", [b"h2c", b"websocket"])
+async def test_an_offer_of_another_protocol_is_passed_over(server: Server, offer: bytes) -> None:
+    upgrade = b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: " + offer + b"\r\nHTTP2-Settings: AAA\r\n"
+    offered = WHOLE.replace(b"Host: x\r\n", upgrade)
+    async with client(server) as one:
+        await one.write(offered + WHOLE)
+        assert [(await one.read())[0] for _ in range(2)] == [200, 200]
+        for octet in offered:
+            await one.write(bytes([octet]))
+        assert (await one.read())[0] == 200
+        chunked = SEND.replace(b"Host: x\r\n", upgrade) + b"Transfer-Encoding: chunked\r\n\r\n"
+        await one.write(chunked + b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY))
+        assert (await one.read())[0] == 200
+        await one.write(b"GET /health/live HTTP/1.1\r\n" + upgrade + b"\r\n" + WHOLE)
+        assert [(await one.read())[0] for _ in range(2)] == [200, 200]
+
+
+async def test_head_has_no_body(server: Server) -> None:
+    async with client(server) as one:
+        await one.write(b"HEAD /health/live HTTP/1.1\r\nHost: x\r\n\r\n" + WHOLE)
+        status, headers, _ = await one.read(head=True)
+        assert (status, int(headers["content-length"]) > 0) == (200, True)
+        assert (await one.read())[0] == 200
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"CONNECT example.com:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA : b\r\n\r\n", b"GET / HTTP/1.1\r\nA\x00: b\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_OCTETS + b"\r\n", b"GET /" + b"a" * (MAX_HEAD_OCTETS + 1),
+    ],
+)  # fmt: skip
+async def test_what_is_no_http_is_answered_in_json(server: Server, request_head: bytes) -> None:
+    async with client(server) as one:
+        await one.write(request_head)
+        status, headers, body = await one.read()
+        if status == 404:  # refused by its head, and then by its body
+            status, headers, body = await one.read()
+        assert (status, json.loads(body)["Status"], headers["connection"]) == (400, "01", "close")
+        assert await one.closed()
+
+
+async def test_strange_paths_are_just_unknown(server: Server) -> None:
+    async with client(server) as one:
+        for path in (b"/%ff%fe", b"/%00", b"/api/v1/messages/%2e%2e", b"http://x/nowhere", b"/a?%ff=%"):
+            await one.write(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + AUTH + b"\r\n")
+            assert (await one.read())[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("limit", "start"),
+    [
+        ("IDLE_TIMEOUT_S", b""),
+        ("HEAD_TIMEOUT_S", WHOLE[:30]),
+        ("BODY_TIMEOUT_S", WHOLE[:-1]),
+        ("BODY_TIMEOUT_S", WHOLE[:-1].replace(AUTH, b"")),
+    ],
+)
+async def test_a_slow_client_is_hung_up_on(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, limit: str, start: bytes
+) -> None:
+    monkeypatch.setattr(server_module, limit, 0.05)
+    monkeypatch.setattr(server_module, "TICK_S", 0.02)
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    async with client(running) as one:
+        await one.write(start)
+        if limit == "BODY_TIMEOUT_S" and AUTH not in start:
+            assert (await one.read())[0] == 401
+        assert await one.closed()
+    await running.stop(1.0)
+
+
+async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
+        monkeypatch.setattr(server_module, timeout, 0.05)
+    monkeypatch.setattr(server_module, "TICK_S", 0.01)
+    record = gateway.store.record
+
+    async def slow(facts: object) -> None:
+        await asyncio.sleep(0.3)
+        await record(facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gateway.store, "record", slow)
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    async with client(running) as one:
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+    await running.stop(1.0)
+
+
+async def test_there_is_a_limit_to_connections(gateway: Gateway) -> None:
+    running = await serve(gateway.app, "127.0.0.1", 0, max_connections=2)
+    async with client(running) as first, client(running) as second:
+        await first.write(WHOLE)
+        await second.write(WHOLE)
+        assert ((await first.read())[0], (await second.read())[0]) == (200, 200)
+        async with client(running) as third:
+            status, headers, body = await third.read()
+            assert (status, headers["retry-after"], json.loads(body)["Status"]) == (503, "1", "13")
+            assert await third.closed()
+        first.close()
+        await eventually(lambda: running.connections == 1)
+        async with client(running) as third:
+            await third.write(WHOLE)
+            assert (await third.read())[0] == 200
+    await running.stop(1.0)
+
+
+async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived, go = asyncio.Event(), asyncio.Event()
+    record = gateway.store.record
+
+    async def held(facts: object) -> None:
+        arrived.set()
+        await go.wait()
+        await record(facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gateway.store, "record", held)
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    port = running.port
+    async with client(running) as busy, client(running) as idle:
+        await idle.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+        await idle.read()
+        await busy.write(WHOLE)
+        await arrived.wait()
+        stopping = asyncio.create_task(running.stop(DEADLINE_S))
+        assert await idle.closed()
+        with pytest.raises(OSError, match=r".*"):
+            await asyncio.open_connection("127.0.0.1", port)
+        go.set()
+        status, headers, _ = await busy.read()
+        assert (status, headers["connection"]) == (200, "close")
+        await stopping
+
+
+async def test_a_stop_does_not_wait_for_ever(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stuck(facts: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(gateway.store, "record", stuck)
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    async with client(running) as one:
+        await one.write(WHOLE)
+        await eventually(lambda: running.connections == 1)
+        started = time.monotonic()
+        await running.stop(0.1)
+        assert time.monotonic() - started < 5
+        assert await one.closed()
+    for task in gateway.intake.tasks:
+        task.cancel()
+
+
+async def test_the_address_behind_a_trusted_proxy(gateway: Gateway) -> None:
+    await gateway.change_account(networks=("198.51.100.0/24",))
+    forwarded = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nX-Forwarded-For: 198.51.100.5\r\n")
+    for trusted, expected in (((), 403), (("127.0.0.1",), 200)):
+        running = await serve(gateway.app, "127.0.0.1", 0, trusted_proxies=trusted)
+        async with client(running) as one:
+            await one.write(forwarded)
+            assert (await one.read())[0] == expected
+        await running.stop(1.0)
+
+
+async def test_a_port_that_is_taken(gateway: Gateway) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="in use"):
+            await serve(gateway.app, "127.0.0.1", taken.getsockname()[1])

@@ -1,0 +1,275 @@
+"""The HTTP API on fakes: a store in memory, a clock that is set by hand, an intake that commits at once."""
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+from heliograph.api.app import Api, Services, build_app
+from heliograph.app.accounts import Account, ApiKey, Connector, Price, Route
+from heliograph.app.authenticate import Gate
+from heliograph.app.browse import Browse
+from heliograph.app.directory import Directory
+from heliograph.app.facts import Accept, Facts
+from heliograph.app.plan import Plan
+from heliograph.app.ports import Unavailable
+from heliograph.app.submit import Submit, SubmitRules
+from heliograph.domain.ids import IdSequence
+from heliograph.domain.money import parse_credits
+from tests.support.memory_store import MemoryStore
+
+START = 1_800_000_000_000
+"""2027-01-15 08:00:00 UTC, in milliseconds."""
+
+PASSWORD = "correct horse"
+API_KEY = "key-0123456789abcdef"
+
+Form = Mapping[str, str | list[str]]
+
+
+class HandClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.ms = START
+
+    def now(self) -> int:
+        return self.ms
+
+    def monotonic(self) -> float:
+        return self.ms / 1000
+
+    def forward(self, seconds: float) -> None:
+        self.ms += round(seconds * 1000)
+
+
+class PlainSecrets:
+    """Verifiers that are quick and prove nothing."""
+
+    def __init__(self) -> None:
+        self.verified = 0
+
+    def hash_password(self, password: str) -> str:
+        return f"hash of {password}"
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        self.verified += 1
+        return hashed == self.hash_password(password)
+
+    def token(self, octets: int) -> str:
+        return "t" * octets
+
+    def octets(self, count: int) -> bytes:
+        return bytes(range(count))
+
+
+class MemoryJournal:
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        """Counters are not looked at here."""
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Nor are durations."""
+
+    def say(self, level: str, event: str, **fields: Any) -> None:
+        self.lines.append((level, event, fields))
+
+
+class PromptIntake:
+    """Commits each turn of the loop what came in it."""
+
+    def __init__(self, store: MemoryStore, clock: HandClock) -> None:
+        self.full = False
+        self.accepted: list[Accept] = []
+        self._store = store
+        self._clock = clock
+        self._ids = IdSequence(0)
+        self._tails = 0
+        self._waiting: list[tuple[Accept, Callable[[Accept], None]]] = []
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
+        if self.full:
+            return False
+        self._waiting.append((accept, then))
+        task = asyncio.get_running_loop().create_task(self._commit())
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return True
+
+    async def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for accept, _ in waiting:
+            self._name(accept)
+        with contextlib.suppress(Unavailable):
+            await self._store.record(Facts(accepts=[accept for accept, _ in waiting]))
+        for accept, then in waiting:
+            self.accepted.append(accept)
+            then(accept)
+
+    def _name(self, accept: Accept) -> None:
+        now = self._clock.now()
+        if accept.batch:
+            accept.key, accept.tail = self._ids.next(now), self._tail()
+        for message in accept.messages:
+            message.key, message.tail = self._ids.next(now), self._tail()
+        if not accept.batch:
+            accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
+
+    def _tail(self) -> int:
+        self._tails += 1
+        return int.from_bytes(hashlib.sha256(b"%d" % self._tails).digest()[:8]) >> 2
+
+
+@dataclass(slots=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body, parse_float=str)
+
+    @property
+    def fault(self) -> tuple[int, str, str | None]:
+        """HTTP status, Status and Field of an error, which must be complete and in its shape."""
+        document = self.json
+        assert document.keys() <= {"Status", "Message", "Field"}
+        assert len(document["Message"]) > 10
+        return self.status, document["Status"], document.get("Field")
+
+
+@dataclass(slots=True)
+class Gateway:
+    store: MemoryStore
+    clock: HandClock
+    secrets: PlainSecrets
+    journal: MemoryJournal
+    intake: PromptIntake
+    directory: Directory
+    submit: Submit
+    gate: Gate
+    app: Api
+    addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
+
+    async def change_account(self, name: str = "acme", **changes: Any) -> None:
+        found = await self.store.account(name)
+        assert found is not None
+        await self.store.update_account(found[0].id, changes)
+        await self.directory.refresh()
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | list[bytes] = b"",
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: str | bytes | None = "acme",
+        query: str = "",
+    ) -> Reply:
+        """A request to the application; `auth` names the account whose right secret is sent."""
+        sent = {"content-length": str(len(body))} if isinstance(body, bytes) and body else {}
+        sent |= {name.lower(): value for name, value in (headers or {}).items()}
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in sent.items()]
+        if isinstance(auth, str):
+            secret = PASSWORD if path.startswith("/api/v2") else API_KEY
+            raw.append((b"authorization", basic(auth, secret)))
+        elif auth is not None:
+            raw.append((b"authorization", auth))
+        scope = {
+            "type": "http", "method": method, "path": path, "query_string": query.encode("latin-1"), "headers": raw,
+            "client": (self.addresses[0], 50000), "http_version": "1.1",
+        }  # fmt: skip
+        return await run_asgi(self.app, scope, [body] if isinstance(body, bytes) else body)
+
+    async def send(self, fields: Mapping[str, Any], path: str = "/api/v1/messages", **kwargs: Any) -> Reply:
+        return await self.call(
+            "POST", path, json.dumps(fields).encode(), headers={"Content-Type": "application/json"}, **kwargs
+        )
+
+    async def send_form(self, fields: Form, path: str = "/api/v1/messages", **kwargs: Any) -> Reply:
+        body = urlencode(fields, doseq=True, quote_via=quote_plus).encode()
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return await self.call("POST", path, body, headers=kind, **kwargs)
+
+    async def balance(self) -> str:
+        reply = await self.call("POST", "/api/v1/account/balance")
+        return str(reply.json["Message"])
+
+
+async def run_asgi(app: Callable[..., Awaitable[None]], scope: MutableMapping[str, Any], pieces: list[bytes]) -> Reply:
+    """One request, its body in pieces; the answer must be complete, and its length what it says."""
+    left = list(pieces)
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not left:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    start, *rest = sent
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
+    body = b"".join(message.get("body", b"") for message in rest)
+    assert headers["content-type"] == "application/json"
+    assert headers["x-request-id"]
+    if scope["method"] != "HEAD":
+        assert int(headers["content-length"]) == len(body)
+        json.loads(body)
+    return Reply(start["status"], headers, body)
+
+
+def basic(user: str, secret: str) -> bytes:
+    return b"Basic " + base64.b64encode(f"{user}:{secret}".encode())
+
+
+async def open_gateway(
+    *,
+    rules: SubmitRules | None = None,
+    forbidden: Callable[[str], str | None] = lambda host: "loopback" if host in ("127.0.0.1", "::1") else None,
+    max_body: int = 1 << 20,
+    credit: str = "1000",
+    routes: tuple[str, ...] = ("",),
+) -> Gateway:
+    """With the accounts `acme` and `other`, a connector, and routes to it."""
+    store, clock, secrets, journal = MemoryStore(), HandClock(), PlainSecrets(), MemoryJournal()
+    for name in ("acme", "other"):
+        account = Account(0, name, secrets.hash_password(PASSWORD), bytes(32), created=START)
+        key = ApiKey(f"k-{name}", 0, hashlib.sha256(API_KEY.encode()).digest(), START)
+        await store.create_account(account, key, parse_credits(credit), [])
+    connector = await store.add_connector(Connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
+    for prefix in routes:
+        await store.add_route(Route(0, prefix, connector.id))
+    directory = Directory(store)
+    await directory.refresh()
+
+    async def verify(hashed: str, password: str) -> bool:
+        await asyncio.sleep(0)
+        return secrets.verify_password(hashed, password)
+
+    gate = Gate(directory, secrets, verify)
+    submit = Submit(directory, store, forbidden, rules or SubmitRules())
+    intake = PromptIntake(store, clock)
+    app = build_app(
+        Services(
+            gate, submit, Plan(store, submit), Browse(store), intake, clock, journal, store.probe, "test", max_body
+        )
+    )
+    return Gateway(store, clock, secrets, journal, intake, directory, submit, gate, app)
+
+
+async def set_price(gateway: Gateway, prefix: str, price: str, plan: str = "default") -> None:
+    await gateway.store.set_price(Price(plan, prefix, parse_credits(price)))
+    await gateway.directory.refresh()

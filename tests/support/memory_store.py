@@ -1,0 +1,463 @@
+"""An in-memory `Store` that keeps the promises of the port; it goes through the same contracts as the real ones."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from heliograph.app.accounts import (
+    Entry,
+    Missing,
+)
+from heliograph.app.facts import (
+    Accept,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Message,
+    Outstanding,
+    Owed,
+    Queued,
+    Recovery,
+    Verdict,
+)
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled
+from heliograph.domain.ids import time_of
+from heliograph.domain.message import State
+from heliograph.domain.money import format_credits
+from heliograph.domain.receipt import Delivery
+from tests.support.memory_rows import Batch, End, MemoryAdministration, QueueRow, Reference, RetryRow, Rows
+
+
+def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
+    return [*rows.queue.values(), *rows.retries.values()]
+
+
+class MemoryStore(MemoryAdministration):
+    """`app.ports.Store`. While `broken` is set every call raises Unavailable and changes nothing."""
+
+    # --- the hot path
+
+    async def record(self, facts: Facts) -> None:
+        for accept in facts.accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        rows = self._open()
+        for accept in facts.accepts:
+            self._accept(rows, accept)
+        self._dispatch_facts(rows, facts)
+        for part in facts.parts:
+            rows.parts.setdefault((part.key, part.segment), part)
+        rows.progress += [each for each in facts.progress if each not in rows.progress]
+        for final in facts.finals:
+            self._end(rows, final)
+        rows.early += facts.early
+        rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
+        rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
+        rows.awaiting = {row for row in rows.awaiting if row[:2] not in facts.awaiting_matched}
+        for done in facts.callbacks:
+            self._called_back(rows, done)
+        for retry in facts.callback_retries:
+            self._retry(rows, retry)
+        rows.marks.update(facts.marks)
+
+    def _accept(self, rows: Rows, accept: Accept) -> None:
+        account = rows.accounts.get(accept.account)
+        if account is None or account.suspended:
+            accept.verdict = Verdict.SUSPENDED
+            return
+        if accept.reference is not None:
+            used = rows.references.get((accept.account, accept.reference))
+            if used is not None and used.fingerprint != accept.fingerprint:
+                accept.verdict = Verdict.REFERENCE_CONFLICT
+                return
+            if used is not None:
+                first = self._first(rows, accept.account, accept.reference, used)
+                accept.key, accept.tail, accept.total = first.key, first.tail, first.total
+                accept.scheduled, accept.messages = first.scheduled, first.messages
+                accept.verdict = Verdict.REPLAYED
+                return
+        if accept.total > rows.balances[account.id] + account.credit_limit:
+            accept.verdict = Verdict.TOO_LITTLE_CREDIT
+            return
+        keys = [message.key for message in accept.messages]
+        if any(key in rows.messages for key in keys):
+            return  # a fault of ours in one row: it stays UNAVAILABLE
+        if accept.batch:
+            rows.batches[accept.key] = Batch(accept.key, accept.tail, account.id, accept.reference, accept.total, keys)
+        for message in accept.messages:
+            message.batch = accept.key if accept.batch else 0
+            rows.messages[message.key] = replace(message, queued=False)
+            if message.queued or message.state == State.SCHEDULED:
+                rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
+        if accept.reference is not None:
+            rows.references[account.id, accept.reference] = Reference(
+                accept.fingerprint, accept.key, accept.batch, accept.scheduled
+            )
+        self._enter(rows, account.id, Entry.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
+        accept.verdict = Verdict.ACCEPTED
+
+    def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
+        batch = rows.batches.get(used.key)
+        keys = [used.key] if batch is None else batch.keys
+        state = State.SCHEDULED if used.scheduled else State.SENT
+        messages = [replace(rows.messages[key], state=state) for key in keys]
+        return Accept(
+            account=account,
+            messages=messages,
+            total=messages[0].price if batch is None else batch.total,
+            at=time_of(used.key),
+            scheduled=used.scheduled,
+            batch=used.batch,
+            reference=reference,
+            fingerprint=used.fingerprint,
+            key=used.key,
+            tail=messages[0].tail if batch is None else batch.tail,
+            verdict=Verdict.REPLAYED,
+        )
+
+    def _dispatch_facts(self, rows: Rows, facts: Facts) -> None:
+        for each in facts.queueings:
+            node = self._node if each.held else None
+            rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node)
+        for key in facts.sending:
+            if key in rows.queue:
+                rows.queue[key].attempted = True
+        rows.attempts += [each for each in facts.attempts if each not in rows.attempts]
+        for submission in facts.submissions:
+            rows.sent.setdefault((submission.key, submission.segment), submission)
+        for key in facts.dequeued:
+            rows.queue.pop(key, None)
+
+    def _end(self, rows: Rows, final: Final) -> None:
+        if final.key in rows.finals:
+            return
+        if final.failed:
+            message = rows.messages.get(final.key)
+            if message is None or message.state != State.SENT:
+                return
+            message.state = State.FAILED
+            rows.queue.pop(final.key, None)
+            self._enter(rows, final.account, Entry.REFUND, final.refund, final.key, final.at, "failed")
+        rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
+
+    def _called_back(self, rows: Rows, done: CallbackDone) -> None:
+        done = rows.callbacks.setdefault(done.key, done)
+        retry = rows.retries.get(done.key)
+        if done.end is CallbackEnd.DELIVERED:
+            rows.retries.pop(done.key, None)
+        elif retry is not None:
+            retry.due, retry.node, retry.attempts = None, None, done.attempts
+
+    def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
+        node = self._node if retry.held else None
+        rows.retries[retry.key] = RetryRow(retry.due, retry.attempts, retry.body, retry.problem, retry.first, node)
+
+    # --- the queue
+
+    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+        rows = self._open()
+        due = [
+            (row.due, key)
+            for key, row in rows.queue.items()
+            if row.node is None and row.connector == connector and row.due <= now
+        ]
+        return self._claim(rows, (key for _, key in sorted(due)[:limit]), node)
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        rows = self._open()
+        over = [(row.expires, key) for key, row in rows.queue.items() if row.node is None and row.expires <= now]
+        return self._claim(rows, (key for _, key in sorted(over)[:limit]), node)
+
+    def _claim(self, rows: Rows, keys: Iterable[int], node: int) -> list[Queued]:
+        claimed = []
+        for key in sorted(keys):
+            rows.queue[key].node = node
+            message = rows.messages[key]
+            if message.state == State.SCHEDULED:
+                message.state = State.SENT
+            claimed.append(self._queued(rows, key, rows.queue[key].attempted, queued=True))
+        return claimed
+
+    def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
+        answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
+        taken = frozenset(segment for segment, status in answers.items() if status == 0)
+        return Queued(replace(rows.messages[key], queued=queued), attempted, frozenset(answers), taken)
+
+    async def next_due(self) -> dict[int, int]:
+        earliest: dict[int, int] = {}
+        for row in self._open().queue.values():
+            if row.node is None:
+                earliest[row.connector] = min(row.due, earliest.get(row.connector, row.due))
+        return earliest
+
+    async def release(self, node: int) -> int:
+        rows = self._open()
+        held = [row for row in _claimable(rows) if row.node == node]
+        for row in held:
+            row.node = None
+        return len(held)
+
+    # --- receipts
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        rows = self._open()
+        keys = {key for of, name, key, _ in rows.awaiting if of == connector and name in operator_ids}
+        return [self._outstanding(rows, key) for key in sorted(keys - rows.finals.keys())]
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        rows = self._open()
+        return None if key in rows.finals or key not in rows.messages else self._outstanding(rows, key)
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        rows = self._open()
+        keys = {key for *_, key, _ in rows.awaiting if time_of(key) < before and rows.messages[key].time < before}
+        return [self._outstanding(rows, key) for key in sorted(keys - rows.finals.keys())[:limit]]
+
+    def _outstanding(self, rows: Rows, key: int) -> Outstanding:
+        states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
+        operator_ids = {
+            (row.connector, row.operator_id): segment
+            for (of, segment), row in sorted(rows.sent.items())
+            if of == key and row.status == 0 and segment not in states
+        }
+        return Outstanding(replace(rows.messages[key]), operator_ids, states)
+
+    async def orphans(self, limit: int) -> list[EarlyReceipt]:
+        return self._open().early[::-1][:limit]
+
+    async def forget(self, before: int, limit: int) -> int:
+        rows = self._open()
+        old = [each for each in rows.early if each.at < before][:limit]
+        rows.early = [each for each in rows.early if not any(each is one for one in old)]
+        return len(old)
+
+    # --- callbacks
+
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+        rows = self._open()
+        due = sorted(
+            (row.due, key)
+            for key, row in rows.retries.items()
+            if row.node is None and row.due is not None and row.due <= now and key in rows.finals
+        )
+        owed = []
+        for _, key in due[:limit]:
+            row, end = rows.retries[key], rows.finals[key]
+            row.node = node
+            assert end.state is not None
+            message = replace(rows.messages[key])
+            owed.append(Owed(message, end.state, end.err, end.at, row.attempts, row.body, row.first))
+        return owed
+
+    async def next_callback_due(self) -> int | None:
+        rows = self._open().retries.values()
+        return min((row.due for row in rows if row.node is None and row.due is not None), default=None)
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        rows = self._open()
+        ended = [
+            done.key
+            for done in rows.callbacks.values()
+            if done.end is not CallbackEnd.DELIVERED
+            and key in (None, done.key)
+            and account in (None, rows.messages[done.key].account)
+        ]
+        for each in ended:
+            old = rows.retries.get(each)
+            body, problem = (old.body, old.problem) if old is not None else (b"", "")
+            rows.retries[each] = RetryRow(now, 0, body, problem, now)
+            del rows.callbacks[each]
+        return len(ended)
+
+    # --- after a crash
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        rows = self._open()
+        self._node = node
+        for row in _claimable(rows):
+            row.node = row.node if row.node == node else None
+        rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
+        above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
+        open_keys = sorted(rows.messages.keys() - rows.finals.keys())
+        return Recovery(
+            last_key=max((*rows.messages, *rows.batches), default=0),
+            marks=dict(rows.marks),
+            unsent=[
+                self._queued(rows, key, key <= rows.marks.get(attempted(rows.messages[key].connector), 0), queued=False)
+                for key in open_keys
+                if key > above[DISPATCH] and self._unsent(rows, key)
+            ],
+            outstanding=[
+                self._outstanding(rows, key)
+                for key in open_keys
+                if key > above[AWAITING] and self._awaits(rows, key)
+            ],
+            owed=[
+                Owed(replace(rows.messages[key]), end.state, end.err, end.at, 0, b"", end.at)
+                for key, end in sorted(rows.finals.items())
+                if key > above[CALLBACK] and end.owed and end.state is not None
+                if key not in rows.callbacks and key not in rows.retries
+            ],
+            early=list(rows.early),
+        )  # fmt: skip
+
+    def _unsent(self, rows: Rows, key: int) -> bool:
+        message = rows.messages[key]
+        answered = sum(of == key for of, _ in rows.sent)
+        return message.state == State.SENT and key not in rows.queue and answered < message.segments
+
+    def _awaits(self, rows: Rows, key: int) -> bool:
+        listed = {segment for *_, of, segment in rows.awaiting if of == key}
+        return rows.messages[key].wants_receipt and any(
+            of == key and row.status == 0 and (key, segment) not in rows.parts and segment not in listed
+            for (of, segment), row in rows.sent.items()
+        )
+
+    # --- what customers ask
+
+    async def balance(self, account: int) -> int:
+        return self._open().balances.get(account, 0)
+
+    async def message(self, account: int, key: int, tail: int) -> Message | None:
+        message = self._open().messages.get(key)
+        if message is None or (message.account, message.tail) != (account, tail):
+            return None
+        return replace(message)
+
+    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
+        rows = self._open()
+        batch = rows.batches.get(key)
+        if batch is None or (batch.account, batch.tail) != (account, tail):
+            return None
+        messages = [replace(rows.messages[of]) for of in batch.keys[index : index + limit]]
+        return BatchSlice(key, tail, batch.reference, messages)
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
+        rows = self._open()
+        used = rows.references.get((account, reference))
+        return None if used is None else (used.fingerprint, self._first(rows, account, reference, used))
+
+    async def messages(self, account: int, query: ListQuery) -> list[Message]:
+        shown = {State.SENT, State.FAILED} | ({State.SCHEDULED} if query.pending else set())
+        found = [
+            message
+            for message in self._open().messages.values()
+            if message.account == account
+            and message.state in shown
+            and (query.start is None or message.time >= query.start)
+            and (query.end is None or message.time < query.end + 1000)
+        ]
+        found.sort(key=lambda message: (message.time, message.key), reverse=query.descending)
+        return [replace(message) for message in found[query.index : query.index + query.limit]]
+
+    async def admit_list(self, account: int, now: int, interval: int) -> int:
+        rows = self._open()
+        last = rows.last_list.get(account)
+        if last is not None and last <= now < last + interval:
+            return last + interval - now
+        rows.last_list[account] = now
+        return 0
+
+    async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
+        message = await self.message(account, key, tail)
+        if message is None:
+            return None
+        rows = self._rows
+        accepted = time_of(key)
+        events = [Event(accepted, "Accepted", None, f"{message.segments} segments")]
+        if message.price:
+            events.append(Event(accepted, "Charged", None, format_credits(message.price)))
+        events += [Event(each.at, "Deferred", each.segment + 1, "") for each in rows.attempts if each.key == key]
+        for row in rows.sent.values():
+            if row.key == key:
+                events.append(Event(row.at, "Refused" if row.status else "Submitted", row.segment + 1, row.operator_id))
+        for part in (*rows.progress, *rows.parts.values()):
+            if part.key == key:
+                events.append(Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}"))
+        end = rows.finals.get(key)
+        if end is not None and end.state is None:
+            events.append(Event(end.at, "Cancelled", None, ""))
+        elif end is not None and end.state is not None:
+            events.append(Event(end.at, "Final", None, f"{end.state.name} {end.err}"))
+        for entry in rows.ledger:
+            if entry.kind is Entry.REFUND and entry.message == key:
+                events.append(Event(entry.at, "Refunded", None, format_credits(entry.amount)))
+        if key in rows.callbacks:
+            events.append(Event(rows.callbacks[key].at, "Callback", None, rows.callbacks[key].end.name))
+        return sorted(events, key=lambda event: event.at)
+
+    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
+        end = self._open().finals.get(key)
+        return None if end is None or end.state is None else (end.state, end.err, end.at)
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
+        rows = self._open()
+        messages = self._still_scheduled(rows, account, key, tail, now)
+        for message in messages:
+            message.state = State.CANCELLED
+            rows.queue.pop(message.key, None)
+            rows.finals[message.key] = End(None, "", now, owed=False)
+            self._enter(rows, account, Entry.REFUND, message.price, message.key, now, "cancelled")
+        return [replace(message) for message in messages]
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
+        rows = self._open()
+        messages = self._still_scheduled(rows, account, key, tail, now)
+        for message in messages:
+            message.time, message.expires = time, expires
+            rows.queue[message.key].due, rows.queue[message.key].expires = time, expires
+        return [replace(message) for message in messages]
+
+    def _still_scheduled(self, rows: Rows, account: int, key: int, tail: int, now: int) -> list[Message]:
+        one, batch = rows.messages.get(key), rows.batches.get(key)
+        if one is not None and (one.account, one.tail) == (account, tail):
+            messages = [one]
+        elif batch is not None and (batch.account, batch.tail) == (account, tail):
+            messages = [rows.messages[of] for of in batch.keys]
+        else:
+            raise Missing("no such message")
+        messages = [message for message in messages if message.state == State.SCHEDULED and message.time > now]
+        if not messages:
+            raise NotScheduled("sent, cancelled or due already")
+        return messages
+
+    # --- keeping house
+
+    async def probe(self) -> None:
+        self._open()
+
+    async def backlog(self) -> dict[str, int]:
+        rows = self._open()
+        scheduled = sum(message.state == State.SCHEDULED for message in rows.messages.values())
+        return {
+            "scheduled": scheduled,
+            "queued": len(rows.queue) - scheduled,
+            "callbacks": sum(row.due is not None for row in rows.retries.values()),
+            "callbacks_failed": sum(done.end is not CallbackEnd.DELIVERED for done in rows.callbacks.values()),
+            "orphans": len(rows.early),
+            "awaiting": len(rows.awaiting),
+        }
+
+    async def audit(self) -> list[str]:
+        rows = self._open()
+        wrong = []
+        for account in rows.accounts.values():
+            total = sum(entry.amount for entry in rows.ledger if entry.account == account.id)
+            if total != rows.balances[account.id]:
+                wrong.append(f"The balance of {account.name} is not the sum of its ledger.")
+        charged = {entry.key: -entry.amount for entry in rows.ledger if entry.kind is Entry.CHARGE}
+        cost: dict[int, int] = {}
+        for message in rows.messages.values():
+            of = message.batch or message.key
+            cost[of] = cost.get(of, 0) + message.price
+            back = [e.amount for e in rows.ledger if e.kind is Entry.REFUND and e.message == message.key]
+            lost = message.state in (State.CANCELLED, State.FAILED)
+            if back != ([message.price] if lost and message.price else []):
+                wrong.append(f"The refunds of the message {message.key} are {back}.")
+        wrong += [f"The charge {key} is not the cost." for key in cost if cost[key] != charged.get(key, 0)]
+        return wrong
+
+    async def close(self) -> None:
+        """There is nothing to close."""
