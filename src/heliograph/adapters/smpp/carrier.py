@@ -1,0 +1,126 @@
+"""The carrier port over SMPP: one operator account with all of its binds."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from heliograph.adapters.smpp.bind import ROLES, Bind
+from heliograph.adapters.smpp.encoding import Encoder
+from heliograph.adapters.smpp.link import Counters, Link, Setup
+from heliograph.adapters.smpp.options import Timings, read_options
+from heliograph.adapters.smpp.spread import Spread
+from heliograph.app.accounts import Connector
+from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
+from heliograph.smpp.constants import CommandStatus
+
+__all__ = ["SmppCarrier", "Timings"]
+
+NO_ROOM_PAUSE_S = 0.1
+"""How long a part waits that found no place, since a link went at that moment."""
+
+
+class SmppCarrier:
+    """Implements `app.ports.Carrier`. Belongs to the loop that `start` is called on.
+
+    A connector whose options are wrong does not bind; `state` says why.
+    """
+
+    def __init__(
+        self, connector: Connector, events: CarrierEvents, *, clock: Clock, journal: Journal, timings: Timings
+    ) -> None:
+        dialect, timings, self._problems = read_options(connector.options, timings)
+        self._events = events
+        self._connector = connector
+        self._journal = journal
+        encoder = Encoder(dialect)
+        self.header_octets = encoder.header_octets
+        """What the parts of a long message must leave free for their header."""
+        setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
+        roles = [role for _ in range(connector.binds) for role in ROLES[connector.bind]]
+        self._binds = [Bind(setup, self, number, role) for number, role in enumerate(roles, 1)]
+        self._spread = Spread() if connector.binds > 1 else None
+        if self._spread is not None:
+            setup.over = self._spread.over
+        self._links: list[Link] = []
+        self._capacity = 0
+        self._draining = False
+
+    def start(self) -> None:
+        """Begins to bind."""
+        if self._problems:
+            self._journal.say("error", "smpp.bad_options", connector=self._connector.name, problems=self._problems)
+            return
+        for bind in self._binds:
+            bind.start()
+
+    # --- the port
+
+    @property
+    def capacity(self) -> int:
+        """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+        return self._capacity
+
+    def submit(self, parts: Sequence[Part]) -> None:
+        """Writes them, each link's share in one go; what there is no place for comes back as deferred."""
+        links = self._links
+        used = 0
+        for link in links:
+            used += link.session.in_flight + len(link.waiting)
+        room = max(0, self._capacity - used)
+        if len(parts) > room:
+            loop = asyncio.get_running_loop()
+            for part in parts[room:]:
+                loop.call_soon(self._events.on_outcome, part, Deferred(CommandStatus.ESME_RMSGQFUL, NO_ROOM_PAUSE_S))
+            parts = parts[:room]
+        if not parts:
+            return
+        if self._spread is None:
+            links[0].submit(parts)
+            return
+        for link, share in self._spread.share(parts, links).items():
+            link.submit(share)
+
+    async def drain(self, deadline: float) -> None:
+        """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""
+        self._draining = True
+        self.links_changed()
+        await asyncio.gather(*(bind.stop(deadline) for bind in self._binds))
+
+    def links_changed(self) -> None:
+        """A link is up, or no longer is."""
+        links = [] if self._draining else [bind.link for bind in self._binds if bind.link and bind.link.transmits]
+        capacity = sum(link.session.window_limit for link in links)
+        self._links = links
+        if capacity != self._capacity:
+            self._capacity = capacity
+            self._events.on_capacity()
+
+    # --- for people
+
+    def state(self) -> dict[str, Any]:
+        """Each bind, its state, last error, what it waits for; `summary` says it in a sentence."""
+        counters = Counters.sum(bind.counters for bind in self._binds)
+        return {
+            "connector": self._connector.name,
+            "summary": self._summary(),
+            "bound": sum(bind.bound for bind in self._binds),
+            "capacity": self._capacity,
+            "in_flight": sum(link.session.in_flight + len(link.waiting) for link in self._links),
+            "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+            "binds": [bind.state() for bind in self._binds],
+        }
+
+    def _summary(self) -> str:
+        if self._problems:
+            return "It does not bind, since its options are wrong: " + "; ".join(self._problems)
+        if self._draining:
+            return "It is being taken down."
+        bound, total = sum(bind.bound for bind in self._binds), len(self._binds)
+        troubled = next((bind for bind in self._binds if not bind.bound), None)
+        if troubled is None:
+            return "It is bound." if total == 1 else f"All {total} binds are up."
+        summary = f"{bound} of {total} binds are up" if bound else "It is not bound"
+        if troubled.error:
+            summary += f": {troubled.error}"
+        wait = troubled.reconnect_in
+        return summary + (f". The next attempt is in {wait:.0f} s." if wait is not None else ".")

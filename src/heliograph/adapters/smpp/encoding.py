@@ -1,0 +1,164 @@
+"""From parts of messages to bodies of submit_sm (SMPP v3.4, 4.4.1), as the operator's dialect has them."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from heliograph.adapters.smpp.options import Dialect
+from heliograph.app.ports import Part
+from heliograph.domain import alphabet
+from heliograph.domain.message import Kind
+from heliograph.domain.segment import HEADER_OCTETS, USER_DATA_OCTETS, Encoding
+from heliograph.smpp import constants as c
+from heliograph.smpp import tlv
+from heliograph.smpp.submit import BodyTemplate
+
+MAX_TEMPLATES: Final = 4096
+"""Heads kept ready; beyond that all are made anew."""
+
+HEADER16_OCTETS: Final = 7
+"""The user data header with a 16-bit reference, its length octet included (3GPP TS 23.040, 9.2.3.24.8)."""
+
+MINUTE_MS: Final = 60_000
+
+_MAX_RELATIVE_DAYS: Final = 30
+"""Of validity: longer ones are cut to this many days, since months have no length that both ends agree on."""
+
+_MESSAGE_CLASS_0: Final = 0x10
+"""Bit 4 of data_coding: a class is given, and it is 0 (3GPP TS 23.038, 4)."""
+
+_Key = tuple[str, int, int, bool, bool, int]
+
+
+class Encoder:
+    """Writes bodies; keeps the constant rest of each kind of message ready."""
+
+    __slots__ = ("_codec", "_concatenation", "_dialect", "_templates")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._concatenation = dialect.concatenation
+        self._codec = {"gsm": "", "latin1": "latin-1", "ascii": "ascii"}[dialect.alphabet]
+        self._templates: dict[_Key, BodyTemplate] = {}
+
+    @property
+    def header_octets(self) -> int:
+        """What a long message's part must leave free for the header (`domain.segment.split`)."""
+        return HEADER16_OCTETS if self._concatenation == "udh16" else HEADER_OCTETS
+
+    def body(self, part: Part, now: int) -> bytes:
+        """The body of a part's submit_sm; `now` in ms since the epoch. `FieldError` for what no submit_sm can hold."""
+        message = part.message
+        encoding, octets = part.encoding, part.octets
+        if self._codec and encoding == Encoding.GSM7:
+            encoding, octets = self._transcoded(octets, part.total)
+        single = part.total == 1
+        validity = self._validity(message.expires, now)
+        key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity)
+        template = self._templates.get(key) or self._make(key)
+        if single:
+            if len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
+                return template.payload_body(message.destination, octets)
+            return template.body(message.destination, octets)
+        number = part.segment + 1
+        if self._concatenation == "udh8":
+            header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
+            return template.body(message.destination, header + octets)
+        return self._rarer(template, part, octets)
+
+    def _rarer(self, template: BodyTemplate, part: Part, octets: bytes) -> bytes:
+        """A part of a long message, numbered in any way but the usual one."""
+        destination, number = part.message.destination, part.segment + 1
+        # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
+        wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
+        match self._concatenation:
+            case "udh16":
+                header = b"\6\x08\4%c%c%c%c" % (wide >> 8, wide & 0xFF, part.total, number)
+                return template.body(destination, header + octets)
+            case "sar":
+                numbering = (
+                    tlv.make(tlv.SAR_MSG_REF_NUM, wide),
+                    tlv.make(tlv.SAR_TOTAL_SEGMENTS, part.total),
+                    tlv.make(tlv.SAR_SEGMENT_SEQNUM, number),
+                )
+                return template.body(destination, octets, numbering)
+        header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
+        return template.payload_body(destination, header + octets)
+
+    def _make(self, key: _Key) -> BodyTemplate:
+        sender, kind, encoding, wants_receipt, single, validity = key
+        dialect = self._dialect
+        ton, npi = source_numbering(sender, dialect)
+        has_header = not single and dialect.concatenation != "sar"
+        template = BodyTemplate(
+            source_addr=sender,
+            source_addr_ton=ton,
+            source_addr_npi=npi,
+            dest_addr_ton=dialect.dest_ton,
+            dest_addr_npi=dialect.dest_npi,
+            service_type=dialect.service_type,
+            esm_class=dialect.esm_class | (c.ESM_UDHI if has_header else 0),
+            protocol_id=dialect.protocol_id,
+            priority_flag=dialect.priority,
+            validity_period=validity_period(validity, dialect.validity == "absolute"),
+            registered_delivery=dialect.registered_delivery if wants_receipt else c.RECEIPT_NONE,
+            data_coding=data_coding(kind, encoding, dialect),
+        )
+        if len(self._templates) >= MAX_TEMPLATES:
+            self._templates.clear()
+        self._templates[key] = template
+        return template
+
+    def _validity(self, expires: int, now: int) -> int:
+        """Whole minutes, rounded up so that messages share templates: left, or since the epoch; 0 for none."""
+        match self._dialect.validity:
+            case "relative":
+                return max(1, -((now - expires) // MINUTE_MS))
+            case "absolute":
+                return -(-max(expires, now + 1) // MINUTE_MS)
+            case _:
+                return 0
+
+    def _transcoded(self, septets: bytes, total: int) -> tuple[int, bytes]:
+        """The text in the operator's own alphabet. What that lacks goes as UCS-2 if one short message can hold it;
+        in the parts of a long one, whose number is settled, a question mark stands for it."""
+        text = alphabet.decode(septets)
+        try:
+            return Encoding.GSM7, text.encode(self._codec)
+        except UnicodeEncodeError:
+            wide = text.encode("utf-16-be")
+            if total == 1 and len(wide) <= USER_DATA_OCTETS:
+                return Encoding.UCS2, wide
+            return Encoding.GSM7, text.encode(self._codec, "replace")
+
+
+def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:
+    """TON and NPI of a sender by its form: digits are a short code or an international number, the rest is a name."""
+    if not (sender.isascii() and sender.isdigit()):
+        ton, npi = dialect.alphanumeric_ton, dialect.alphanumeric_npi
+    elif len(sender) <= dialect.short_code_digits:
+        ton, npi = dialect.short_code_ton, dialect.short_code_npi
+    else:
+        ton, npi = dialect.msisdn_ton, dialect.msisdn_npi
+    return (
+        ton if dialect.source_ton is None else dialect.source_ton,
+        npi if dialect.source_npi is None else dialect.source_npi,
+    )
+
+
+def data_coding(kind: int, encoding: int, dialect: Dialect) -> int:
+    """data_coding (SMPP v3.4, 5.2.19); of a flash message with its class, in GSM's own coding group."""
+    if encoding == Encoding.BINARY:
+        return dialect.binary_coding
+    if kind == Kind.FLASH:
+        return _MESSAGE_CLASS_0 | (c.DataCoding.UCS2 if encoding == Encoding.UCS2 else c.DataCoding.DEFAULT)
+    return dialect.unicode_coding if encoding == Encoding.UCS2 else dialect.text_coding
+
+
+def validity_period(minutes: int, absolute: bool) -> str:
+    """SMPP v3.4, 7.1.1: absolute `YYMMDDhhmmss000+` in UTC, or relative `0000DDhhmm00000R`; empty for 0."""
+    if minutes == 0:
+        return ""
+    if absolute:
+        return datetime.fromtimestamp(minutes * 60, UTC).strftime("%y%m%d%H%M%S000+")
+    minutes = min(minutes, _MAX_RELATIVE_DAYS * 1440)
+    return f"0000{minutes // 1440:02d}{minutes // 60 % 24:02d}{minutes % 60:02d}00000R"

@@ -1,0 +1,460 @@
+"""One connection to an operator and the session on it, from the bind request to the end.
+
+Everything happens in the callbacks of the loop: what one of them has to say is written in one piece at its end, and
+one timer serves all deadlines of the link.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from math import inf
+from typing import Any, Final, Protocol, cast
+
+from heliograph.adapters.smpp.dial import send_at_once
+from heliograph.adapters.smpp.encoding import Encoder
+from heliograph.adapters.smpp.options import Dialect, Timings
+from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
+from heliograph.adapters.smpp.reasons import why_closed, why_refused
+from heliograph.adapters.smpp.reports import report_of
+from heliograph.app.accounts import Connector
+from heliograph.app.ports import (
+    Accepted,
+    CarrierEvents,
+    Clock,
+    Deferred,
+    Journal,
+    Outcome,
+    Part,
+    Refused,
+    Unknown,
+)
+from heliograph.domain.receipt import Delivery
+from heliograph.smpp import constants as c
+from heliograph.smpp import event as e
+from heliograph.smpp import pdu as p
+from heliograph.smpp.constants import CommandStatus, Role
+from heliograph.smpp.error import FieldError
+from heliograph.smpp.session import Session, SessionOptions
+from heliograph.smpp.state import State
+
+MAX_UNACKNOWLEDGED: Final = 5_000
+"""Receipts of one link that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
+
+CLOSE_GRACE_S: Final = 2.0
+"""How long the last octets may take to leave before the connection is cut."""
+
+NO_CODE: Final = "001"
+"""The error code of a final state that no operator gave."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened on one bind since the carrier started."""
+
+    submitted: int = 0
+    accepted: int = 0
+    deferred: int = 0
+    refused: int = 0
+    unknown: int = 0
+    throttled: int = 0
+    late_answers: int = 0
+    receipts: int = 0
+    receipts_put_off: int = 0
+    receipts_unreadable: int = 0
+    mobile_originated: int = 0
+    protocol_errors: int = 0
+
+    @classmethod
+    def sum(cls, parts: "Iterable[Counters]") -> "Counters":
+        total = cls()
+        for each in parts:
+            for name, value in asdict(each).items():
+                setattr(total, name, getattr(total, name) + value)
+        return total
+
+
+@dataclass(slots=True)
+class Bar:
+    """Keeps all binds of an account from trying while the operator calls its credentials wrong: who tries again and
+    again is locked out. `until` is monotonic, `refusals` counts them since the last bind."""
+
+    until: float = 0.0
+    refusals: int = 0
+
+
+@dataclass(slots=True)
+class Setup:
+    """What all links of a connector share. `over` (if any) is told of each part that has its outcome."""
+
+    connector: Connector
+    events: CarrierEvents
+    clock: Clock
+    journal: Journal
+    dialect: Dialect
+    timings: Timings
+    encoder: Encoder
+    over: Callable[[Part], None] | None = None
+    bar: Bar = field(default_factory=Bar)
+    said: set[str] = field(default_factory=set)
+    """What is said once only."""
+
+    def say_once(self, level: str, event: str, **fields: Any) -> None:
+        if event not in self.said:
+            self.said.add(event)
+            self.journal.say(level, event, connector=self.connector.name, **fields)
+
+
+class LinkOwner(Protocol):
+    """Who a link belongs to."""
+
+    def link_up(self) -> None:
+        """It is bound."""
+
+    def link_down(self) -> None:
+        """It was bound, and takes nothing new any more; answers may still come."""
+
+
+class Link(asyncio.Protocol):
+    """`ended` has its result once the connection is gone and every part has its outcome."""
+
+    __slots__ = (
+        "_closing", "_counters", "_flush_due", "_guard", "_loop", "_owner", "_quiet", "_request", "_sampled", "_setup",
+        "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused", "session", "up", "waiting",
+        "was_bound",
+    )  # fmt: skip
+
+    def __init__(
+        self, setup: Setup, owner: LinkOwner, request: p.Bind, counters: Counters, bind_timeout: float
+    ) -> None:
+        timings = setup.timings
+        self._setup = setup
+        self._owner = owner
+        self._request = request
+        self._counters = counters
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf
+        self._guard: asyncio.TimerHandle | None = None
+        self._flush_due = False
+        self._closing = False
+        self._quiet: asyncio.Future[None] | None = None
+        self._sampled: tuple[Part, float] | None = None
+        self.session = Session(
+            Role.ESME,
+            setup.clock.monotonic(),
+            SessionOptions(
+                window=setup.connector.window,
+                response_timeout=timings.response_timeout_s,
+                bind_timeout=bind_timeout,
+                unbind_timeout=timings.unbind_timeout_s,
+                enquire_interval=timings.enquire_interval_s,
+                enquire_timeout=timings.enquire_timeout_s or None,
+            ),
+        )
+        self.waiting: deque[Part] = deque()
+        """Parts that follow others to the same recipient and find this link's window full."""
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self.up = False
+        self.was_bound = False
+        self.refused: int | None = None
+        self.reason = ""
+        self.answer_s: float | None = None
+        """How long a recent submit_sm took to be answered."""
+
+    @property
+    def transmits(self) -> bool:
+        """Whether it takes submit_sm now."""
+        return self.up and self.session.state is not State.BOUND_RX
+
+    @property
+    def free(self) -> int:
+        """Places in the window that nobody has or waits for."""
+        return self.session.room - len(self.waiting)
+
+    # --- parts
+
+    def submit(self, parts: Iterable[Part]) -> None:
+        """Writes them, in one piece, as far as the window has places; the others wait here for theirs."""
+        waiting = self.waiting
+        waiting.extend(parts)
+        self._submit_waiting()
+        self._flush()
+
+    def _submit_waiting(self) -> None:
+        setup, session, waiting = self._setup, self.session, self.waiting
+        count = min(len(waiting), session.room)
+        if count <= 0:
+            return
+        now, now_ms = setup.clock.monotonic(), setup.clock.now()
+        body, send = setup.encoder.body, session.send_request
+        take = waiting.popleft
+        if self._sampled is None:
+            self._sampled = (waiting[0], now)
+        for _ in range(count):
+            part = take()
+            try:
+                octets = body(part, now_ms)
+            except FieldError as error:
+                if self._sampled is not None and self._sampled[0] is part:
+                    self._sampled = None
+                setup.say_once("error", "smpp.cannot_be_sent", error=error)
+                self._loop.call_soon(self._end, part, Refused(-1, Delivery.REJECTD, NO_CODE))
+            else:
+                send(c.SUBMIT_SM, octets, part, now)
+        self._counters.submitted += count
+        setup.journal.count("smpp_submitted", count, connector=setup.connector.name)
+        due = now + setup.timings.response_timeout_s
+        if due < self._timer_at:
+            self._arm_at(due)
+
+    def _end(self, part: Part, outcome: Outcome) -> None:
+        """One part has its outcome; the hot path has the same in `data_received`."""
+        match outcome:
+            case Accepted():
+                self._counters.accepted += 1
+            case Deferred():
+                self._counters.deferred += 1
+            case Refused():
+                self._counters.refused += 1
+            case Unknown():
+                self._counters.unknown += 1
+        if self._setup.over is not None:
+            self._setup.over(part)
+        self._setup.events.on_outcome(part, outcome)
+
+    def _on_refusal(self, event: e.Answered) -> None:
+        """An answer that says no, or anything but the usual."""
+        setup, status = self._setup, event.status
+        outcome = outcome_of(status, event.message_id, setup.dialect.outcomes)
+        if status in THROTTLING:
+            self._counters.throttled += 1
+        setup.journal.count("smpp_status", connector=setup.connector.name, status=CommandStatus.name_of(status))
+        self._end(cast("Part", event.token), outcome)
+        if status == CommandStatus.ESME_RINVBNDSTS and self.up:
+            self.unbind("the operator no longer holds the link for bound")
+
+    # --- receipts
+
+    def _on_delivery(self, request: p.DeliverSm | p.DataSm) -> None:
+        setup, counters = self._setup, self._counters
+        report = report_of(request)
+        if report is None:
+            counters.mobile_originated += 1
+            accepts = setup.dialect.mobile_originated == "accept"
+            setup.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
+            self.session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
+        elif not report.operator_id:
+            # Nothing can be learnt from it, now or when it came again.
+            counters.receipts_unreadable += 1
+            setup.say_once("warning", "smpp.receipt_without_id")
+            self.session.answer(request)
+        elif self.session.unanswered > MAX_UNACKNOWLEDGED:
+            counters.receipts_put_off += 1
+            self.session.answer(request, CommandStatus.ESME_RX_T_APPN)
+        else:
+            counters.receipts += 1
+            setup.events.on_report(report, partial(self._acknowledge, request))
+
+    def _acknowledge(self, request: p.DeliverSm | p.DataSm, kept: bool) -> None:
+        """If the link is gone, nothing: the operator sends the receipt again elsewhere."""
+        if not kept:
+            self._counters.receipts_put_off += 1
+        if (
+            self.session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
+            and not self._flush_due
+        ):
+            self._flush_due = True
+            self._loop.call_soon(self._flush)
+
+    # --- the loop's callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        send_at_once(self._transport)
+        try:
+            self.session.bind(self._request, self._setup.clock.monotonic())
+        except FieldError as error:
+            self.reason = f"the bind cannot be written: {error}"
+            self._close()
+            return
+        self._flush()
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        now = self._setup.clock.monotonic()
+        on_outcome, over = self._setup.events.on_outcome, self._setup.over
+        overrides = self._setup.dialect.outcomes
+        accepted = 0
+        rare = False
+        for event in self.session.receive(data, now):
+            if type(event) is e.Answered:
+                if self._sampled is not None and self._sampled[0] is event.token:
+                    self.answer_s = now - self._sampled[1]
+                    self._sampled = None
+                if event.status or 0 in overrides:
+                    self._on_refusal(event)
+                    continue
+                accepted += 1
+                part: Part = event.token  # type: ignore[assignment]
+                if over is not None:
+                    over(part)
+                on_outcome(part, Accepted(event.message_id))
+            elif type(event) is e.Delivered:
+                self._on_delivery(event.request)
+            else:
+                rare = True
+                self._on_event(event)
+        if accepted:
+            self._counters.accepted += accepted
+            self._setup.journal.count("smpp_accepted", accepted, connector=self._setup.connector.name)
+        if self.waiting and self.transmits:
+            self._submit_waiting()
+        self._flush()
+        if rare:
+            self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_timers()
+        events = self.session.connection_lost()
+        if not self.reason:
+            self.reason = f"the connection broke: {exc}" if exc else "the operator closed the connection"
+        self._down()
+        for event in events:
+            if isinstance(event, e.Lost):
+                for token in event.tokens:
+                    self._end(cast("Part", token), Unknown(self.reason))
+        self._put_back()
+        self._tell_quiet()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _on_event(self, event: e.Event) -> None:
+        """What is not of every day."""
+        counters = self._counters
+        match event:
+            case e.TimedOut(token):
+                self._sampled = None
+                self._end(cast("Part", token), Unknown(f"no answer in {self._setup.timings.response_timeout_s:g} s"))
+            case e.Bound():
+                self.up = self.was_bound = True
+                self._owner.link_up()
+            case e.BindRefused(status):
+                self.refused, self.reason = status, why_refused(status)
+                self._close()
+            case e.Closing(reason):
+                self.reason = self.reason or why_closed(reason)
+                self._down()
+                if reason in (e.CloseReason.LINK_DEAD, e.CloseReason.BIND_TIMEOUT, e.CloseReason.UNBIND_TIMEOUT):
+                    # Nobody reads there: a polite end would wait for ever.
+                    self.abort()
+            case e.Unbound(by_peer):
+                if by_peer:
+                    self.reason = "the operator unbound the link"
+                self._down()
+            case e.Unmatched():
+                counters.late_answers += 1
+            case e.ProtocolError(error):
+                counters.protocol_errors += 1
+                self._setup.say_once("warning", "smpp.protocol_error", error=error)
+            case _:
+                pass  # alert_notification and outbind ask nothing of us
+
+    # --- writing, time and the end
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        data = self.session.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)
+        if self.session.closing:
+            self._close()
+        if self._quiet is not None:
+            self._tell_quiet()
+
+    def _arm(self) -> None:
+        """Sets the timer to the session's next deadline, unless it goes off before: then it is set again."""
+        deadline = self.session.next_deadline()
+        if deadline is not None and deadline < self._timer_at:
+            self._arm_at(deadline)
+
+    def _arm_at(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_later(max(0.001, deadline - self._setup.clock.monotonic()), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer, self._timer_at = None, inf
+        for event in self.session.handle_timers(self._setup.clock.monotonic()):
+            self._on_event(event)
+        if self.waiting and self.transmits:
+            self._submit_waiting()
+        self._flush()
+        self._arm()
+
+    def _down(self) -> None:
+        if self.up:
+            self.up = False
+            self._owner.link_down()
+            self._put_back()
+
+    def _put_back(self) -> None:
+        """What was never written goes back: it may be sent elsewhere at once."""
+        while self.waiting:
+            self._end(self.waiting.popleft(), Deferred(CommandStatus.ESME_RMSGQFUL, 0.0))
+
+    def _close(self) -> None:
+        if self._closing or self._transport is None:
+            return
+        self._closing = True
+        self._transport.close()
+        self._guard = self._loop.call_later(CLOSE_GRACE_S, self._transport.abort)
+
+    def abort(self) -> None:
+        """Cuts the connection."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._timer, self._guard):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._guard = None
+
+    def _tell_quiet(self) -> None:
+        quiet = self._quiet
+        if quiet is not None and not quiet.done() and (self.session.closing or self._is_quiet):
+            quiet.set_result(None)
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self.session.in_flight == 0 and self.session.unanswered <= 0
+
+    def unbind(self, reason: str) -> None:
+        """Begins the end: what is under way may still be answered until the operator agrees."""
+        if not self.session.bound or self.session.closing:
+            if self.session.state is not State.UNBOUND:
+                self._close()
+            return
+        self.reason = self.reason or reason
+        self._down()
+        self.session.unbind(self._setup.clock.monotonic())
+        self._flush()
+        self._arm()
+
+    async def retire(self, deadline: float) -> None:
+        """Takes nothing new, waits until everything is answered or `deadline` (of the loop's clock), then unbinds."""
+        self._down()
+        if self.session.bound and not self._is_quiet:
+            self._quiet = self._loop.create_future()
+            await asyncio.wait([self._quiet], timeout=max(0.0, deadline - self._loop.time()))
+        self.unbind("the gateway unbound the link")
+        left = max(deadline - self._loop.time(), min(CLOSE_GRACE_S, self._setup.timings.unbind_timeout_s) / 4)
+        await asyncio.wait([self.ended], timeout=left)
+        if not self.ended.done():
+            self.abort()
+            await asyncio.wait([self.ended], timeout=1.0)

@@ -1,0 +1,131 @@
+"""What an operator's answer to a submit_sm means: from command_status to outcome.
+
+======================================  ==========================================================================
+command_status                          outcome
+======================================  ==========================================================================
+ESME_ROK                                Accepted, with the operator's message id (empty where it gives none)
+those of `PAUSES`                       Deferred: sent again after the pause
+all others, the operator's own and      Refused: final, the state is REJECTD and `err` the status in decimal
+those of generic_nack included
+no answer in time, or the link lost     Unknown: the operator may have it or not
+======================================  ==========================================================================
+
+A connector's options `outcome_STATUS` overrule it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
+from heliograph.domain.receipt import Delivery, err_of_status
+from heliograph.smpp.constants import CommandStatus
+
+PAUSES: Final[Mapping[int, float]] = {
+    CommandStatus.ESME_RTHROTTLED: 0.5,
+    CommandStatus.ESME_RMSGQFUL: 1.0,
+    CommandStatus.ESME_RSYSERR: 1.0,
+    CommandStatus.ESME_RX_T_APPN: 1.0,
+    CommandStatus.ESME_RINVBNDSTS: 1.0,
+    CommandStatus.ESME_RSERTYPUNAVAIL: 5.0,
+}
+"""Passing troubles, and how many seconds they leave the operator alone.
+
+ESME_RINVBNDSTS on a link that we hold for bound says that the operator does not: the link is bound anew.
+"""
+
+THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RMSGQFUL})
+"""What says that we are too fast."""
+
+MAX_PAUSE_S: Final = 3600.0
+
+_DEFERRED: Final = {int(status): Deferred(int(status), pause) for status, pause in PAUSES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a connector makes of one status, in place of the table."""
+
+    kind: Literal["accept", "defer", "refuse", "unknown"]
+    pause: float = 0.0
+    state: Delivery = Delivery.REJECTD
+    err: str = ""
+
+    def outcome(self, status: int, message_id: str) -> Outcome:
+        match self.kind:
+            case "accept":
+                return Accepted(message_id)
+            case "defer":
+                return Deferred(status, self.pause)
+            case "refuse":
+                return Refused(status, self.state, self.err or err_of_status(status))
+            case "unknown":
+                return Unknown(f"the operator answered {CommandStatus.name_of(status)}")
+
+
+def outcome_of(status: int, message_id: str, overrides: Mapping[int, Verdict]) -> Outcome:
+    """The outcome of an answer with `status`; the table above."""
+    if status in overrides:
+        return overrides[status].outcome(status, message_id)
+    if status == 0:
+        return Accepted(message_id)
+    return _DEFERRED.get(status) or Refused(status, Delivery.REJECTD, err_of_status(status))
+
+
+def read_override(name: str, text: str) -> tuple[int, Verdict]:
+    """A status by name or number, and what it shall mean; raises ValueError with a sentence for people.
+
+    `name` is a name with or without `esme_`, a decimal number, or a hexadecimal one after `0x`. `text` is `accept`,
+    `defer [SECONDS]`, `refuse [STATE [ERR]]` or `unknown`, where STATE is a final one of receipts and ERR three
+    digits.
+    """
+    status = _status(name)
+    kind, *rest = text.split() or [""]
+    match kind.lower(), rest:
+        case "accept", []:
+            return status, Verdict("accept")
+        case "unknown", []:
+            return status, Verdict("unknown")
+        case "defer", [] | [_]:
+            return status, Verdict("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status, 1.0))
+        case "refuse", [] | [_] | [_, _]:
+            state = _final(rest[0]) if rest else Delivery.REJECTD
+            return status, Verdict("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
+    raise ValueError(f"{text!r} is none of accept, defer [SECONDS], refuse [STATE [ERR]], unknown")
+
+
+def _status(name: str) -> int:
+    bare = name.strip().lower()
+    try:
+        status = int(bare, 16) if bare.startswith("0x") else int(bare)
+    except ValueError:
+        known = CommandStatus.__members__.get("ESME_" + bare.removeprefix("esme_").upper())
+        if known is None:
+            raise ValueError(f"{name!r} is no command status; give its name, or its number as 0x58") from None
+        status = int(known)
+    if not 0 <= status <= 0xFFFFFFFF:
+        raise ValueError(f"{name!r} does not fit 32 bits")
+    return status
+
+
+def _pause(text: str) -> float:
+    try:
+        pause = float(text)
+    except ValueError:
+        pause = -1.0
+    if not 0 <= pause <= MAX_PAUSE_S:
+        raise ValueError(f"{text!r} is no number of seconds up to {MAX_PAUSE_S:.0f}")
+    return pause
+
+
+def _final(text: str) -> Delivery:
+    final = {"DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "UNKNOWN", "REJECTD"}
+    if text.upper() not in final:
+        raise ValueError(f"{text!r} is none of {', '.join(sorted(final))}")
+    return Delivery[text.upper()]
+
+
+def _err(text: str) -> str:
+    if len(text) != 3 or not text.isascii() or not text.isdigit():
+        raise ValueError(f"{text!r} is no error code of three digits")
+    return text

@@ -1,0 +1,69 @@
+"""What went wrong with a link, in sentences that say what to do."""
+
+import socket
+import ssl
+
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.event import CloseReason
+from heliograph.smpp.link import WRONG_CREDENTIALS
+
+
+def why_not_connected(error: BaseException, where: str, seconds: float) -> str:
+    """Why a connection to `where` did not come about within `seconds`."""
+    match error:
+        case FileNotFoundError() | PermissionError():
+            return f"a certificate file cannot be read ({error.strerror}); check ca_file, cert_file and key_file"
+        case TimeoutError():
+            return f"{where} did not answer within {seconds:g} s; check the host, the port and firewalls on the way"
+        case socket.gaierror():
+            return f"the name of {where} cannot be resolved; check the host"
+        case ConnectionRefusedError():
+            return f"{where} refuses connections; check the port, and whether the operator lets this address in"
+        case ssl.SSLCertVerificationError():
+            return (
+                f"the certificate of {where} is not trusted ({error.verify_message}); set ca_file to the operator's "
+                "certificates, or tls_server_name to the name that it bears"
+            )
+        case ssl.SSLError():
+            return f"{where} does not agree on TLS ({error.reason or error}); is it a port without TLS?"
+        case ConnectionError():
+            return f"{where} closed the connection at once; check whether it wants TLS, or does not let this address in"
+        case OSError():
+            return f"{where} cannot be reached: {error.strerror or error}"
+        case _:
+            return f"{where} cannot be reached: {error}"
+
+
+def why_refused(status: int) -> str:
+    """Why the operator refused a bind."""
+    name = CommandStatus.name_of(status)
+    match status:
+        case CommandStatus.ESME_RINVPASWD:
+            return f"the operator says that the password is wrong ({name}); set it with `heliograph connector set`"
+        case CommandStatus.ESME_RINVSYSID:
+            return f"the operator does not know this system_id ({name}); check system_id and password"
+        case CommandStatus.ESME_RINVSYSTYP:
+            return f"the operator does not take this system_type ({name}); set the option system_type"
+        case CommandStatus.ESME_RALYBND:
+            return f"the operator holds us for bound already ({name}); are there more binds than it allows?"
+        case CommandStatus.ESME_RBINDFAIL:
+            return f"the operator refused the bind ({name}); check the credentials and how many binds it allows"
+    if status in WRONG_CREDENTIALS:
+        return f"the operator does not let this account bind so ({name}); ask the operator"
+    return f"the operator refused the bind ({name})"
+
+
+_CLOSINGS: dict[CloseReason, str] = {
+    CloseReason.UNBOUND: "the link was unbound",
+    CloseReason.UNBIND_TIMEOUT: "the operator did not answer our unbind",
+    CloseReason.BIND_TIMEOUT: "the operator took the connection but did not answer the bind; is the port right, "
+    "and is TLS set as the operator wants it?",
+    CloseReason.LINK_DEAD: "the link was dead: nothing came, not even an answer to enquire_link",
+    CloseReason.INACTIVE: "the link was inactive",
+    CloseReason.PROTOCOL: "what the operator sent is no SMPP; is the port right, and is TLS set as it wants it?",
+}
+
+
+def why_closed(reason: CloseReason) -> str:
+    """Why a session wanted its connection closed."""
+    return _CLOSINGS[reason]
