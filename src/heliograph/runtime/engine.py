@@ -255,7 +255,7 @@ class Engine:
             elif await self.dispatcher.refill(lane, store, self._node):
                 next_due = now
         for lane in list(self.dispatcher.lanes.values()):
-            if lane.overflow and lane.connector not in due:
+            if (lane.more or lane.overflow) and lane.connector not in due:
                 await self.dispatcher.refill(lane, store, self._node)
         callback_due = await self.notifier.next_due(store)
         if callback_due is not None:
