@@ -8,7 +8,7 @@ import random
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ import msgspec
 from heliograph import dev as development
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration, AlreadyThere
-from heliograph.app.ports import CarrierEvents, Sender, Store
+from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
 
@@ -41,9 +41,13 @@ class AlreadyRunning(Exception):
 async def open_store(settings: Settings) -> Store:
     """The store in the data directory; both are made if they are not there yet. Raises Unavailable."""
     from heliograph.adapters.store.sqlite import SqliteStore
+    from heliograph.adapters.store.sqlite.schema import SchemaChanged, SchemaTooNew
 
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return await SqliteStore.open(settings.data / STORE_FILE)
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return await SqliteStore.open(settings.data / STORE_FILE)
+    except (SchemaTooNew, SchemaChanged, OSError) as problem:
+        raise Unavailable(str(problem)) from problem
 
 
 @asynccontextmanager
@@ -54,9 +58,23 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
 
     store = await open_store(settings)
     try:
-        yield Administration(store, Argon2Secrets(), SystemClock())
+        yield Administration(store, Argon2Secrets(), SystemClock(), _option_problems)
     finally:
         await store.close()
+
+
+def _option_problems(options: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a connector's options."""
+    from heliograph.adapters.smpp.options import Timings, read_options
+
+    return read_options(options, Timings())[2]
+
+
+def refused_address(settings: Settings, host: str) -> str | None:
+    """Why receipts would not be posted to this address, or literal host; None where they would."""
+    from heliograph.adapters.webhook.guard import AddressGuard
+
+    return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)
 
 
 async def test_connector(connector: Connector) -> Any:

@@ -11,8 +11,8 @@ class Account:
 
     id: int
     name: str
-    password_hash: str
-    signing_secret: bytes
+    password_hash: str = field(repr=False)
+    signing_secret: bytes = field(repr=False)
     timezone: str = "UTC"
     plan: str = "default"
     credit_limit: int = 0
