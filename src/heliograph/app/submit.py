@@ -164,7 +164,7 @@ class Submit:
             if kind is None or _reference(fields) is None:
                 return None
             destinations = _split_destinations(fields)
-            if not isinstance(fields.sender, str):
+            if type(fields.sender) is not str or not isinstance(fields.dlr_url, str | None):
                 return None
             wants = _wants(fields.dlr)
             if wants is None:

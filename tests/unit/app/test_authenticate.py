@@ -1,0 +1,97 @@
+"""The gate's bounds: what it keeps in memory, and how many checks wait."""
+
+import asyncio
+
+import pytest
+
+from heliograph.app import authenticate
+from heliograph.app.accounts import Account, ApiKey
+from heliograph.app.authenticate import Gate
+from heliograph.app.directory import Directory
+from heliograph.domain.error import Fault
+from tests.support.gateway import PlainSecrets, basic
+from tests.support.memory_store import MemoryStore
+
+
+async def open_gate(names: str = "a") -> tuple[Gate, PlainSecrets, asyncio.Event]:
+    """Its checks wait for the event, which is set at first."""
+    store, secrets, go = MemoryStore(), PlainSecrets(), asyncio.Event()
+    for name in names:
+        account = Account(0, name, secrets.hash_password("right"), bytes(32))
+        await store.create_account(account, ApiKey("k", 0, bytes(32), 0), 0, [])
+    directory = Directory(store)
+    await directory.refresh()
+    go.set()
+
+    async def verify(hashed: str, password: str) -> bool:
+        await go.wait()
+        return secrets.verify_password(hashed, password)
+
+    return Gate(directory, secrets, verify), secrets, go
+
+
+async def test_it_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authenticate, "REMEMBERED", 2)
+    gate, _, _ = await open_gate("abc")
+    headers = [basic(name, "right") for name in "abc"]
+    for header in headers:
+        await gate.check(2, header, "x", 0.0)
+    assert [gate.remembered(2, header, 1.0) is not None for header in headers] == [False, True, True]
+
+
+async def test_a_success_is_remembered_for_its_version_alone() -> None:
+    gate, _, _ = await open_gate()
+    header = basic("a", "right")
+    await gate.check(2, header, "x", 0.0)
+    assert gate.remembered(2, header, 0.0) is not None
+    assert gate.remembered(1, header, 0.0) is None
+    assert gate.remembered(2, None, 0.0) is None
+
+
+async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authenticate, "WATCHED", 3)
+    gate, _, _ = await open_gate()
+    for address in range(100):
+        with pytest.raises(Fault):
+            await gate.check(2, basic("a", "wrong"), str(address), 0.0)
+    assert len(gate._failures) == 3
+
+
+async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authenticate, "CHECKS_WAITING", 2)
+    gate, secrets, go = await open_gate()
+    go.clear()
+    waiting = [asyncio.create_task(gate.check(2, basic("a", f"wrong {n}"), "x", 0.0)) for n in range(3)]
+    async with asyncio.timeout(5):
+        with pytest.raises(Fault) as refused:
+            await waiting[2]
+    assert refused.value.entry.code == "13"
+    go.set()
+    codes = [
+        fault.entry.code
+        for fault in await asyncio.gather(*waiting[:2], return_exceptions=True)
+        if isinstance(fault, Fault)
+    ]
+    assert codes == ["04", "04"]
+    await gate.check(2, basic("a", "right"), "x", 0.0)
+    assert secrets.verified == 3
+
+
+async def test_failures_at_the_same_moment_all_count() -> None:
+    gate, _, go = await open_gate()
+    go.clear()
+    waiting = [asyncio.create_task(gate.check(2, basic("a", "wrong"), "x", 0.0)) for _ in range(12)]
+    await asyncio.sleep(0)
+    go.set()
+    faults = await asyncio.gather(*waiting, return_exceptions=True)
+    codes = [fault.entry.code for fault in faults if isinstance(fault, Fault)]
+    assert sorted(codes) == ["04"] * 9 + ["12"] * 3
+
+
+async def test_the_secret_itself_is_not_kept() -> None:
+    gate, _, _ = await open_gate()
+    header = basic("a", "right")
+    await gate.check(2, header, "x", 0.0)
+    kept = repr((list(gate._known), list(gate._known.values())))
+    assert header.decode() not in kept
+    assert "right'" not in kept.replace("hash of right", "")

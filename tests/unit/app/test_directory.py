@@ -1,0 +1,148 @@
+"""The directory: what it keeps, when it reads anew, what it answers."""
+
+import asyncio
+
+import pytest
+
+from heliograph.app import directory as directory_module
+from heliograph.app.accounts import Account, ApiKey, Connector, Price, Route
+from heliograph.app.directory import BUILT_IN_PRICE, Directory
+from heliograph.app.ports import Unavailable
+from tests.support.memory_store import MemoryStore
+
+
+async def add_account(store: MemoryStore, name: str, **fields: object) -> Account:
+    account = Account(0, name, "hash", bytes(32), **fields)  # type: ignore[arg-type]
+    return await store.create_account(account, ApiKey("k", 0, b"digest", 0), 0, [])
+
+
+async def add_connector(store: MemoryStore, name: str, *prefixes: str, enabled: bool = True) -> int:
+    connector = await store.add_connector(Connector(0, name, "h", 1, "id", "pw", enabled=enabled))
+    for prefix in prefixes:
+        await store.add_route(Route(0, prefix, connector.id))
+    return connector.id
+
+
+async def test_it_reads_only_what_has_changed() -> None:
+    store = MemoryStore()
+    directory = Directory(store)
+    assert await directory.refresh()
+    assert not await directory.refresh()
+    generation = directory.generation
+    connector = await add_connector(store, "a", "")
+    assert directory.route("447700900123") is None
+    assert await directory.refresh()
+    assert directory.generation > generation
+    assert directory.route("447700900123") == connector
+
+
+async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:
+    store = MemoryStore()
+    connector = await add_connector(store, "a", "")
+    directory = Directory(store)
+    await directory.refresh()
+    store.broken = True
+    with pytest.raises(Unavailable):
+        await directory.refresh()
+    assert directory.route("447700900123") == connector
+
+
+async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_does_not() -> None:
+    store = MemoryStore()
+    paused = await add_connector(store, "paused", "44", enabled=False)
+    await add_connector(store, "gone", "447")
+    directory = Directory(store, fallback=0)
+    await store.remove_connector("gone")
+    await directory.refresh()
+    assert directory.route("447700900123") == paused
+    assert directory.route("33612345678") == 0
+    found = directory.connector(paused)
+    assert found is not None
+    assert found.name == "paused"
+    assert directory.connector(99) is None
+    assert [each.id for each in directory.connectors()] == [paused]
+
+
+async def test_an_account_comes_from_memory_until_something_changes() -> None:
+    store = MemoryStore()
+    account = await add_account(store, "acme", networks=("10.0.0.1/8",))
+    directory = Directory(store)
+    await directory.refresh()
+    view = await directory.account("acme")
+    assert view is not None
+    assert view.keys == (b"digest",)
+    await store.update_account(account.id, {"timezone": "Europe/Berlin"})
+    assert await directory.account("acme") is view
+    fresh = await directory.fresh_account("acme")
+    assert fresh is not None
+    assert fresh.zone.key == "Europe/Berlin"
+    await store.revoke_key(account.id, "k", 1)
+    await directory.refresh()
+    changed = await directory.account("acme")
+    assert changed is not None
+    assert changed.keys == ()
+    assert await directory.account("nobody") is None
+
+
+async def test_an_account_read_before_a_refresh_is_not_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    account = await add_account(store, "acme")
+    directory = Directory(store)
+    await directory.refresh()
+    found = await store.account("acme")
+    go = asyncio.Event()
+
+    async def late(name: str) -> object:
+        await go.wait()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "account", late)
+        reading = asyncio.create_task(directory.account("acme"))
+        await asyncio.sleep(0)
+        await store.update_account(account.id, {"suspended": True})
+        await directory.refresh()
+        go.set()
+        await reading
+    view = await directory.account("acme")
+    assert view is not None
+    assert view.account.suspended
+
+
+async def test_it_keeps_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory_module, "ACCOUNTS_KEPT", 2)
+    store = MemoryStore()
+    for name in "abc":
+        await add_account(store, name)
+    directory = Directory(store)
+    await directory.refresh()
+    first = await directory.account("a")
+    await directory.account("b")
+    kept = await directory.account("c")
+    assert await directory.account("c") is kept
+    assert await directory.account("a") is not first
+
+
+@pytest.mark.parametrize(
+    ("plan", "destination", "price"),
+    [
+        ("default", "447700900123", 5),
+        ("default", "33612345678", BUILT_IN_PRICE),
+        ("empty", "447700900123", 5),
+        ("empty", "33612345678", BUILT_IN_PRICE),
+        ("narrow", "447700900123", 7),
+        ("narrow", "441234567890", 5),
+        ("narrow", "33612345678", None),
+        ("free", "33612345678", 0),
+    ],
+)
+async def test_prices_by_plan(plan: str, destination: str, price: int | None) -> None:
+    store = MemoryStore()
+    for row in (Price("default", "44", 5), Price("narrow", "447", 7), Price("free", "", 0)):
+        await store.set_price(row)
+    await add_account(store, "acme", plan=plan)
+    directory = Directory(store)
+    await directory.refresh()
+    view = await directory.account("acme")
+    assert view is not None
+    assert view.price(destination) == price
