@@ -15,6 +15,13 @@ def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[b
     return Job(key, f"dlr_{key}", url, body, FORM, secrets)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits for what cannot tell us when it happens, such as another process."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 class Results:
     """Listens to a sender. Results are kept by key; a second one for a key fails the test."""
 

@@ -14,7 +14,7 @@ from heliograph.adapters.webhook.guard import Address
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.request import Address as Origin
 from heliograph.adapters.webhook.settings import Limits, Settings
-from tests.support.callbacks import SECRET, Results, make_job
+from tests.support.callbacks import SECRET, Results, make_job, until
 from tests.support.sink import Answer, Sink
 
 LOOPBACK = Settings(allowed=("127.0.0.1/32",))
@@ -49,6 +49,9 @@ async def open_sender() -> AsyncIterator[Open]:
     yield make
     for sender in senders:
         await sender.close()
+        shared = sender._shared
+        assert (shared.connections, shared.waiting, sender._outstanding) == (0, 0, 0)
+        assert not shared.tasks
 
 
 async def test_delivered_and_signed(sink: Sink, open_sender: Open) -> None:
@@ -208,6 +211,9 @@ async def test_slow_receivers_hold_up_nobody(sink: Sink, open_sender: Open) -> N
     sender = open_sender(limited(connections=16, connections_per_origin=16, waiting=64, waiting_per_origin=64))
     results = Results(sender)
     sender.post([make_job(1_000 * n + k, one.url()) for n, one in enumerate(slow, 1) for k in range(200)])
+    for one in slow:
+        await one.wait_for(1)
+    await until(lambda: not sender._shared.tasks)
     for key in range(100):
         sender.post([make_job(key, sink.url())])
         assert await results.code(key) == 200
@@ -325,8 +331,10 @@ class Sparing:
         self._dialer = dialer
         self._left = times
         self._error = error
+        self.asked = 0
 
     async def dial(self, address: Origin, factory: Callable[[], asyncio.Protocol]) -> None:
+        self.asked += 1
         if self._left == 0:
             raise self._error
         self._left -= 1
@@ -342,6 +350,7 @@ async def test_a_receiver_that_takes_few_connections_gets_all_through_those(sink
     sender.post([make_job(key, sink.url()) for key in range(20)])
     assert {sent.code for sent in await results.of(*range(20))} == {200}
     assert sink.connections == 2
+    assert sparing.asked <= 20
 
 
 async def test_a_gateway_without_a_free_file_does_not_blame_the_receiver(sink: Sink, open_sender: Open) -> None:

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
@@ -15,19 +15,12 @@ import pytest
 from heliograph.adapters.webhook import process
 from heliograph.adapters.webhook.process import ProcessSender
 from heliograph.adapters.webhook.settings import Limits, Settings
-from tests.support.callbacks import PATIENCE_SECONDS, SECRET, Results, make_job
+from tests.support.callbacks import SECRET, Results, make_job, until
 from tests.support.sink import Answer, Sink
 
 
 def limited(**changes: float) -> Settings:
     return Settings(("127.0.0.1/32",), limits=msgspec.structs.replace(Limits(drain_seconds=0.2), **changes))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits for what another process does, which cannot tell us."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def running(pid: int) -> bool:
@@ -127,7 +120,7 @@ async def test_killed_with_nothing_to_lose(sink: Sink, sender: ProcessSender) ->
 
 async def test_a_child_that_hangs_is_killed(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WATCH_SECONDS", 0.05)
-    sender = ProcessSender(limited())
+    sender = ProcessSender(limited(try_seconds=0.1, wait_seconds=0.1))
     await sender.start()
     results = Results(sender)
     sender.post([make_job(1, sink.url())])

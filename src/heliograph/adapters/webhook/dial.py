@@ -37,6 +37,7 @@ class Dialer:
         self._settings = settings
         self._guard = guard
         self._names = names
+        self._seconds = min(settings.limits.connect_seconds, settings.limits.try_seconds)
         self._tls: asyncio.Task[ssl.SSLContext] | None = None
 
     async def dial(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
@@ -44,13 +45,13 @@ class Dialer:
 
         Raises Refused, NameUnknown, TimeoutError or OSError (ssl.SSLError is one).
         """
-        async with asyncio.timeout(self._settings.limits.connect_seconds):
+        async with asyncio.timeout(self._seconds):
             context = await self._context() if address.secure else None
             targets = await self._targets(address.host)
             for left in range(len(targets), 1, -1):
                 # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
                 with contextlib.suppress(OSError):
-                    async with asyncio.timeout(self._settings.limits.connect_seconds / left / 2):
+                    async with asyncio.timeout(self._seconds / left / 2):
                         return await self._connect(targets[-left], address, context, factory)
             return await self._connect(targets[-1], address, context, factory)
 

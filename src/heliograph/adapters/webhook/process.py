@@ -31,7 +31,7 @@ RESPAWN_LONGEST_SECONDS = 10.0
 STEADY_SECONDS = 10.0
 """A child that lived so long died by chance: the next is started at once."""
 WATCH_SECONDS = 1.0
-SILENCE_SECONDS = 30.0
+SILENCE_SECONDS = 10.0
 """Beyond the longest life of a job: a child that owes results and says nothing for so long is stuck."""
 EXIT_SECONDS = 2.0
 """Beyond its drain, for the child to end by itself."""
@@ -202,7 +202,9 @@ class ProcessSender:
     def _look(self) -> None:
         """A child that is stuck would keep its jobs for ever: it is killed, which is a death like any other."""
         self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
-        if self._owed and self._child is not None and self._loop.time() - self._heard > SILENCE_SECONDS:
+        limits = self._settings.limits
+        silence = self._loop.time() - self._heard - limits.wait_seconds - limits.try_seconds
+        if self._owed and self._child is not None and silence > SILENCE_SECONDS:
             log.error("the process that posts callbacks does not answer; it is killed")
             self._child.kill()
 
