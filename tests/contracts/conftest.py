@@ -5,14 +5,13 @@ import pytest
 
 from heliograph.app.accounts import Account
 from heliograph.app.ports import Store
-from tests.support.store import Given, Opener, SqliteOpener
+from tests.support.store import OPENERS, Given, Opener
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=OPENERS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
-    """Where the store under test keeps its data; every implementation has its place here."""
-    assert request.param == "sqlite"
-    return SqliteOpener(tmp_path)
+    """Where the store under test keeps its data."""
+    return OPENERS[request.param](tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from heliograph.app.facts import Accept, Facts, Final, Message, Submission, Verd
 from heliograph.app.ports import ListQuery, NotScheduled
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
-from tests.support.store import HOUR, Given, Opener, SqliteOpener
+from tests.support.store import HOUR, OPENERS, Given, Opener
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Model:
 class Books(RuleBasedStateMachine):
     """`opener_in` is set by the implementation under test."""
 
-    opener_in: Any
+    opener_in: Callable[[Path], Opener]
 
     def __init__(self) -> None:
         super().__init__()
@@ -317,13 +317,13 @@ class Books(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opener_in", [SqliteOpener], ids=["sqlite"])
-def test_the_books_after_anything(opener_in: Any) -> None:
-    machine = type("BooksOf", (Books,), {"opener_in": staticmethod(opener_in)})
-    settings_ = settings(
+@pytest.mark.parametrize("name", OPENERS)
+def test_the_books_after_anything(name: str) -> None:
+    machine = type("BooksOf", (Books,), {"opener_in": staticmethod(OPENERS[name])})
+    chosen = settings(
         max_examples=40,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    run_state_machine_as_test(machine, settings=settings_)
+    run_state_machine_as_test(machine, settings=chosen)

@@ -1,6 +1,6 @@
 """Stores to test against, and what tests of stores start from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,10 @@ class SqliteOpener:
 
     async def __call__(self) -> SqliteStore:
         return await SqliteStore.open(self.path, busy_ms=2_000)
+
+
+#: Every implementation of the port goes through the contracts; in an empty folder of its own.
+OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener}
 
 
 class Given:

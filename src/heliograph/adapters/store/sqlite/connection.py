@@ -68,3 +68,8 @@ def is_outage(fault: BaseException) -> bool:
 def is_passing(fault: sqlite3.Error) -> bool:
     """Whether the connection is as good as before, once the cause is gone."""
     return primary_code(fault) in _PASSING
+
+
+def describe(fault: BaseException) -> str:
+    """For the log: what SQLite says names columns, never values; of other faults only the kind is told."""
+    return f"{type(fault).__name__}: {fault}" if isinstance(fault, sqlite3.Error) else type(fault).__name__

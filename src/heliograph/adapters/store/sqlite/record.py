@@ -1,11 +1,13 @@
 """The hot path: what gathered, in one transaction."""
 
+import logging
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+from heliograph.adapters.store.sqlite.connection import describe
 from heliograph.adapters.store.sqlite.money import CHARGE, Book
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_row
@@ -23,6 +25,8 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Unavailable
 from heliograph.domain.message import State
+
+log = logging.getLogger(__name__)
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
@@ -133,11 +137,13 @@ def _record_halves(session: Session, accepts: list[Accept]) -> None:
     except Unavailable:
         # What the first transaction wrote stands, and so do the verdicts it gave; the rest keeps UNAVAILABLE.
         return
-    except Exception:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
+    except Exception as fault:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
         if len(accepts) > 1:
             middle = len(accepts) // 2
             _record_halves(session, accepts[:middle])
             _record_halves(session, accepts[middle:])
+        else:
+            log.error("a request of the account %d cannot be written: %s", accepts[0].account, describe(fault))  # noqa: TRY400 - a trace would quote the content
 
 
 def _tell(rulings: list[Ruling]) -> None:

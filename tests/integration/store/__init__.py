@@ -1,0 +1,1 @@
+"""The embedded store on its file: what no other store shares."""

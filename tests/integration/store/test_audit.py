@@ -1,0 +1,105 @@
+"""The audit finds each kind of row that must not be."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from heliograph.adapters.store.sqlite import SqliteStore, audit
+from heliograph.app.accounts import Account
+from heliograph.app.facts import Facts, Final
+from heliograph.domain.receipt import Delivery
+from tests.support.store import START, Given
+
+#: What is done to the rows, and what the audit then says, at least.
+DAMAGE = {
+    "balance": ("UPDATE account SET balance = balance + 1", "its ledger adds up to"),
+    "ledger row lost": ("DELETE FROM ledger WHERE kind = 2", "its ledger adds up to"),
+    "ledger of nobody": ("INSERT INTO ledger VALUES (99, 1, 2, 5, 0, 0, '')", "which does not exist"),
+    "charge lost": ("DELETE FROM ledger WHERE kind = 0 AND key = (SELECT min(key) FROM message)", "and was charged 0"),
+    "charge changed": ("UPDATE ledger SET amount = -5 WHERE kind = 0", "and was charged 0.000005"),
+    "batch charge lost": ("DELETE FROM ledger WHERE key IN (SELECT key FROM batch)", "The messages of the batch"),
+    "message of a batch lost": (
+        "DELETE FROM message WHERE key = (SELECT max(key) FROM message WHERE batch <> 0)",
+        "The messages of the batch",
+    ),
+    "batch lost": ("DELETE FROM batch", "belongs to a batch that does not exist"),
+    "message lost": ("DELETE FROM message WHERE batch = 0", "was charged 1 for what does not exist"),
+    "refund of a sent message": (
+        "UPDATE message SET state = 1 WHERE state = 3",
+        "is not backed by a lost message",
+    ),
+    "refund twice": (
+        """
+        DROP INDEX ledger_refund;
+        INSERT INTO ledger SELECT account, key + 320, kind, amount, message, at, note FROM ledger WHERE kind = 1;
+        """,
+        "was refunded 2 times",
+    ),
+    "refund lost": ("DELETE FROM ledger WHERE kind = 1", "was not refunded"),
+    "state": ("UPDATE message SET state = 7", "has the state 7"),
+    "end lost": ("DELETE FROM final", "and nothing says when"),
+    "state not changed": ("UPDATE message SET state = 0 WHERE state = 2", "came to an end"),
+    "scheduled and not queued": ("DELETE FROM queue", "is not in the queue"),
+    "queued and cancelled": (
+        "INSERT INTO queue SELECT key, 1, 0, 0, 0, NULL FROM message WHERE state = 2",
+        "is in the queue, although",
+    ),
+    "queued and unknown": ("INSERT INTO queue VALUES (5, 1, 0, 0, 0, NULL)", "is in the queue, although"),
+    "unsent": ("INSERT INTO mark SELECT 'dispatch', max(key) FROM message", "nothing will send it"),
+    "unrecognised": (
+        """
+        INSERT INTO mark SELECT 'awaiting', max(key) FROM message;
+        UPDATE message SET wants_receipt = 1;
+        INSERT INTO sent SELECT key, 0, 1, 'a', 0, 0 FROM message WHERE state = 1;
+        """,
+        "would not be recognised",
+    ),
+    "callback forgotten": (
+        "INSERT INTO mark SELECT 'callback', max(key) FROM message",
+        "nothing will make it",
+    ),
+    "callback too early": (
+        "INSERT INTO callback_retry SELECT key, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
+        "although the message has not ended",
+    ),
+}
+
+
+@pytest.fixture
+async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStore:
+    """One of each: sent, batch, scheduled, cancelled, failed with a callback owed."""
+    await given.sent(account.id)
+    await given.recorded(given.batch(account.id, 3))
+    await given.scheduled(account.id)
+    cancelled = await given.scheduled(account.id)
+    await store.cancel(account.id, cancelled.key, cancelled.tail, START)
+    failed = await given.sent(account.id)
+    await store.record(
+        Facts(finals=[Final(failed.key, Delivery.REJECTD, "001", START, True, True, account.id, failed.price)])
+    )
+    return store
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+async def test_what_is_damaged_is_found(busy: SqliteStore, path: Path, name: str) -> None:
+    assert await busy.audit() == []
+    damage, sentence = DAMAGE[name]
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(damage)
+    findings = await busy.audit()
+    assert any(sentence in finding for finding in findings), findings
+    assert not any("{" in finding for finding in findings)
+
+
+def test_every_check_is_tried() -> None:
+    """Each sentence has a part between two places that some damage above brings about."""
+    told = [sentence for _, sentence in DAMAGE.values()]
+    for sentence, _ in audit._CHECKS:
+        example = sentence.format_map(
+            {"amount_credits": "1", "charged_credits": "0", "state": "7", "times": "2"}
+            | dict.fromkeys(("account", "balance_credits", "cost_credits", "id", "ledger_credits"), "")
+            | dict.fromkeys(("name", "part", "price_credits"), "")
+        )
+        assert any(part in example for part in told), sentence

@@ -1,0 +1,89 @@
+"""That what is asked often is read in the order of an index: no sorting, no reading of whole tables."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heliograph.adapters.store.sqlite import browse, callbacks, dispatch, receipts, record, recovery
+from heliograph.adapters.store.sqlite.connection import connect, create_file
+from heliograph.adapters.store.sqlite.schema import migrate, shipped
+from heliograph.adapters.store.sqlite.statements import Insert
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[sqlite3.Connection]:
+    create_file(path)
+    db = connect(path, 100, read_only=False)
+    migrate(db, shipped(), 100)
+    yield db
+    db.close()
+
+
+def plan(db: sqlite3.Connection, query: str, *parameters: object) -> str:
+    return "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query}", parameters))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("pending", [False, True])
+def test_pages_of_lists_are_read_in_the_order_of_their_indexes(
+    db: sqlite3.Connection, pending: bool, descending: bool
+) -> None:
+    text = plan(db, browse._PAGES[pending, descending], 1, 0, 10, 100, 0)
+    assert "INDEX message_listed (account=? AND time>? AND time<?)" in text
+    assert ("INDEX message_scheduled (account=? AND time>? AND time<?)" in text) == pending
+    assert "TEMP B-TREE" not in text
+    assert "SCAN" not in text
+
+
+def test_due_rows_are_read_in_their_order(db: sqlite3.Connection) -> None:
+    for text, index in (
+        (plan(db, dispatch._DUE, 1, 5, 10), "queue_due (connector=? AND due<?)"),
+        (plan(db, dispatch._EXPIRED, 5, 10), "queue_expires (expires<?)"),
+    ):
+        assert index in text
+        assert "TEMP B-TREE" not in text
+
+
+def test_the_next_due_is_found_by_jumps(db: sqlite3.Connection) -> None:
+    text = plan(db, dispatch._NEXT_DUE)
+    assert text.count("SEARCH queue USING INDEX queue_due") == 3
+    assert "SCAN queue" not in text
+
+
+def test_the_next_callback_is_the_first_of_its_index(db: sqlite3.Connection) -> None:
+    text = plan(db, callbacks._NEXT_DUE)
+    assert "SEARCH callback_retry USING INDEX callback_retry_due" in text
+    text = plan(db, callbacks._DUE, 5, 10)
+    assert "SEARCH r USING INDEX callback_retry_due (due>? AND due<?)" in text
+    assert "TEMP B-TREE" not in text
+
+
+def test_receipts_are_found_by_the_operators_id(db: sqlite3.Connection) -> None:
+    text = plan(db, receipts._AWAITED, "[]", 1)
+    assert "SEARCH a USING PRIMARY KEY (connector=? AND operator_id=?)" in text
+    assert "SCAN a" not in text
+    text = plan(db, receipts._OVERDUE, 5, 5, 10)
+    assert "SEARCH a USING COVERING INDEX awaiting_key (key<?)" in text
+    assert "TEMP B-TREE" not in text
+
+
+@pytest.mark.parametrize("query", [recovery._UNSENT, recovery._OUTSTANDING, recovery._OWED])
+def test_recovery_reads_only_above_the_mark(db: sqlite3.Connection, query: str) -> None:
+    text = plan(db, query, 5)
+    assert "USING INTEGER PRIMARY KEY (rowid>?)" in text.splitlines()[0]
+    assert "SCAN" not in text
+    assert "TEMP B-TREE" not in text
+
+
+@pytest.mark.parametrize("query", [record._ATTEMPTED, record._DEQUEUE, record._END_RETRY])
+def test_rows_of_the_slow_tables_are_changed_by_their_keys(db: sqlite3.Connection, query: str) -> None:
+    assert "USING INTEGER PRIMARY KEY (rowid=?)" in plan(db, query, "[]").splitlines()[0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 255, 256, 257, 1_000])
+def test_any_number_of_rows_is_inserted_in_order(db: sqlite3.Connection, count: int) -> None:
+    rows = [(f"mark {number}", number) for number in range(count)]
+    Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT DO NOTHING")(db, rows)
+    assert sorted(db.execute("SELECT name, value FROM mark"), key=lambda row: row[1]) == rows
