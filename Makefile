@@ -43,10 +43,14 @@ format: install ## rewrite the code in the house style
 clean: ## remove everything that was built or installed
 	rm -rf $(VENV) .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-lock: ## work out requirements/dev.txt and requirements/run.txt again, from pyproject.toml
-	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --extra dev -o requirements/dev.txt pyproject.toml
-	CUSTOM_COMPILE_COMMAND="make lock" $(VENV)-lock/bin/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe -c requirements/dev.txt -o requirements/run.txt pyproject.toml
+lock: ## work out requirements/*.txt again, from pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+	for name in run dev; do \
+	  extra=$$([ $$name = dev ] && echo "--extra dev"); \
+	  $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-emit-find-links --custom-compile-command "make lock" $$extra \
+	    -o requirements/$$name.txt pyproject.toml; \
+	done
 	rm -rf $(VENV)-lock
 
 PEERS := .peers
