@@ -148,7 +148,7 @@ class Simulator:
                 self._on_submit(link, request, now)
             case e.Answered(token=Delivery() as delivery):
                 if self._journal is not None:
-                    self._note("answer", link, **described(event.response))
+                    self._note("answer", link, pdu=described(event.response))
                 self._deliveries.answered(link, delivery, event.status)
             case e.RequestReceived():
                 self._note_request(link, event.request)
@@ -422,12 +422,13 @@ class Simulator:
         link.respond(response)
         self._touched.add(link)
         if self._journal is not None:
-            self._note("answer", link, **described(response))
+            self._note("answer", link, pdu=described(response))
 
     def _note_request(self, link: Link, request: p.Pdu) -> None:
         if self._journal is not None:
-            self._note("request", link, **described(request))
+            self._note("request", link, pdu=described(request))
 
     def _note(self, event: str, link: Link, **details: object) -> None:
         if self._journal is not None:
-            self._journal.note(event, link=link.number, system_id=link.system_id, **details)
+            # a bind and its answer have a system_id of their own
+            self._journal.note(event, **({"link": link.number, "system_id": link.system_id} | details))
