@@ -95,26 +95,27 @@ class Rows:
     callbacks: dict[int, CallbackDone] = field(default_factory=dict)
     retries: dict[int, RetryRow] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
+    revision: int = 0
+    given: dict[str, int] = field(default_factory=dict)
+    """The last number given to an account, a connector, a route, a ledger entry."""
 
 
 class MemoryAdministration:
     """The half of `app.ports.Store` that the operator uses, and what both halves stand on."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Rows | None = None) -> None:
         self.broken = False
-        self._rows = Rows()
-        self._revision = 0
-        self._given = {"account": 0, "connector": 0, "route": 0, "ledger": 0}
+        self._closed = False
+        self._rows = Rows() if rows is None else rows
         self._node = 0
 
     async def revision(self) -> int:
-        self._open()
-        return self._revision
+        return self._open().revision
 
     async def tables(self) -> Tables:
         rows = self._open()
         return Tables(
-            self._revision,
+            rows.revision,
             [replace(each) for each in rows.connectors.values()],
             [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
             [Price(plan, prefix, price) for (plan, prefix), price in sorted(rows.prices.items())],
@@ -130,7 +131,7 @@ class MemoryAdministration:
         rows.keys.append(replace(key, account=created.id))
         rows.prices.update({(price.plan, price.prefix): price.price for price in prices})
         self._enter(rows, created.id, Entry.TOP_UP, credit, 0, account.created, "opening credit")
-        self._revision += 1
+        rows.revision += 1
         return replace(created)
 
     async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
@@ -138,9 +139,9 @@ class MemoryAdministration:
         if account not in rows.accounts:
             raise Missing("no such account")
         if not changes.keys() <= set(ACCOUNT_FIELDS):
-            raise ValueError("a field of an account that cannot be changed")
+            raise ValueError(f"not all of {', '.join(changes)} can be changed")
         rows.accounts[account] = replace(rows.accounts[account], **changes)
-        self._revision += 1
+        rows.revision += 1
         return replace(rows.accounts[account])
 
     async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
@@ -164,7 +165,7 @@ class MemoryAdministration:
         if account not in rows.accounts:
             raise Missing("no such account")
         self._enter(rows, account, Entry.TOP_UP, amount, 0, now, note)
-        self._revision += 1
+        rows.revision += 1
         return rows.balances[account]
 
     async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
@@ -183,13 +184,14 @@ class MemoryAdministration:
         if any((each.account, each.id) == (key.account, key.id) for each in rows.keys):
             raise Exists(key.id)
         rows.keys.append(replace(key))
-        self._revision += 1
+        rows.revision += 1
 
     async def revoke_key(self, account: int, key: str, now: int) -> None:
-        for each in self._open().keys:
+        rows = self._open()
+        for each in rows.keys:
             if (each.account, each.id, each.revoked) == (account, key, None):
                 each.revoked = now
-                self._revision += 1
+                rows.revision += 1
                 return
         raise Missing("no such key, or it is revoked already")
 
@@ -199,7 +201,7 @@ class MemoryAdministration:
             raise Exists(connector.name)
         added = replace(connector, id=self._next("connector"))
         rows.connectors[added.id] = added
-        self._revision += 1
+        rows.revision += 1
         return replace(added)
 
     async def update_connector(self, connector: Connector) -> None:
@@ -209,7 +211,7 @@ class MemoryAdministration:
         if any(each.name == connector.name and each.id != connector.id for each in rows.connectors.values()):
             raise Exists(connector.name)
         rows.connectors[connector.id] = replace(connector)
-        self._revision += 1
+        rows.revision += 1
 
     async def remove_connector(self, name: str) -> None:
         rows = self._open()
@@ -219,7 +221,7 @@ class MemoryAdministration:
         del rows.connectors[gone]
         rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
-        self._revision += 1
+        rows.revision += 1
 
     async def add_route(self, route: Route) -> Route:
         rows = self._open()
@@ -230,22 +232,25 @@ class MemoryAdministration:
             raise Exists(route.prefix)
         added = replace(route, id=self._next("route"))
         rows.routes[added.id] = added
-        self._revision += 1
+        rows.revision += 1
         return replace(added)
 
     async def remove_route(self, route: int) -> None:
-        if self._open().routes.pop(route, None) is None:
+        rows = self._open()
+        if rows.routes.pop(route, None) is None:
             raise Missing("no such route")
-        self._revision += 1
+        rows.revision += 1
 
     async def set_price(self, price: Price) -> None:
-        self._open().prices[price.plan, price.prefix] = price.price
-        self._revision += 1
+        rows = self._open()
+        rows.prices[price.plan, price.prefix] = price.price
+        rows.revision += 1
 
     async def remove_price(self, plan: str, prefix: str) -> None:
-        if self._open().prices.pop((plan, prefix), None) is None:
+        rows = self._open()
+        if rows.prices.pop((plan, prefix), None) is None:
             raise Missing("no such price")
-        self._revision += 1
+        rows.revision += 1
 
     async def save_link_states(self, states: Sequence[LinkState]) -> None:
         self._open().link_states.update({(each.connector, each.node): replace(each) for each in states})
@@ -256,13 +261,14 @@ class MemoryAdministration:
     # --- within
 
     def _open(self) -> Rows:
-        if self.broken:
-            raise Unavailable("the store is broken for the moment")
+        if self.broken or self._closed:
+            raise Unavailable("the store is broken or closed")
         return self._rows
 
     def _next(self, what: str) -> int:
-        self._given[what] += 1
-        return self._given[what]
+        given = self._rows.given
+        given[what] = given.get(what, 0) + 1
+        return given[what]
 
     def _enter(
         self, rows: Rows, account: int, kind: Entry, amount: int, message: int, at: int, note: str = "", key: int = 0

@@ -1,7 +1,9 @@
 """An in-memory `Store` that keeps the promises of the port; it goes through the same contracts as the real ones."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 from heliograph.app.accounts import (
     Entry,
@@ -26,9 +28,26 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
-from heliograph.domain.money import format_credits
 from heliograph.domain.receipt import Delivery
+from tests.support.memory_audit import audit, history
 from tests.support.memory_rows import Batch, End, MemoryAdministration, QueueRow, Reference, RetryRow, Rows
+
+
+def _check(value: object) -> None:
+    """Raises ValueError on what no column takes: a text that is no UTF-8, a number over 64 bits."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise ValueError(f"{value} does not fit 64 bits")
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check(each)
+    elif isinstance(value, dict):
+        _check(list(value.items()))
+    elif is_dataclass(value):
+        for each in fields(value):
+            _check(getattr(value, each.name))
 
 
 def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
@@ -44,8 +63,11 @@ class MemoryStore(MemoryAdministration):
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         rows = self._open()
+        _check(replace(facts, accepts=[]))
         for accept in facts.accepts:
-            self._accept(rows, accept)
+            with contextlib.suppress(ValueError):  # it alone stays UNAVAILABLE
+                _check(accept)
+                self._accept(rows, accept)
         self._dispatch_facts(rows, facts)
         for part in facts.parts:
             rows.parts.setdefault((part.key, part.segment), part)
@@ -183,7 +205,10 @@ class MemoryStore(MemoryAdministration):
     def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
         answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
         taken = frozenset(segment for segment, status in answers.items() if status == 0)
-        return Queued(replace(rows.messages[key], queued=queued), attempted, frozenset(answers), taken)
+        message = replace(rows.messages[key], queued=queued)
+        if queued:
+            message.connector = rows.queue[key].connector
+        return Queued(message, attempted, frozenset(answers), taken)
 
     async def next_due(self) -> dict[int, int]:
         earliest: dict[int, int] = {}
@@ -362,31 +387,7 @@ class MemoryStore(MemoryAdministration):
 
     async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
         message = await self.message(account, key, tail)
-        if message is None:
-            return None
-        rows = self._rows
-        accepted = time_of(key)
-        events = [Event(accepted, "Accepted", None, f"{message.segments} segments")]
-        if message.price:
-            events.append(Event(accepted, "Charged", None, format_credits(message.price)))
-        events += [Event(each.at, "Deferred", each.segment + 1, "") for each in rows.attempts if each.key == key]
-        for row in rows.sent.values():
-            if row.key == key:
-                events.append(Event(row.at, "Refused" if row.status else "Submitted", row.segment + 1, row.operator_id))
-        for part in (*rows.progress, *rows.parts.values()):
-            if part.key == key:
-                events.append(Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}"))
-        end = rows.finals.get(key)
-        if end is not None and end.state is None:
-            events.append(Event(end.at, "Cancelled", None, ""))
-        elif end is not None and end.state is not None:
-            events.append(Event(end.at, "Final", None, f"{end.state.name} {end.err}"))
-        for entry in rows.ledger:
-            if entry.kind is Entry.REFUND and entry.message == key:
-                events.append(Event(entry.at, "Refunded", None, format_credits(entry.amount)))
-        if key in rows.callbacks:
-            events.append(Event(rows.callbacks[key].at, "Callback", None, rows.callbacks[key].end.name))
-        return sorted(events, key=lambda event: event.at)
+        return None if message is None else history(self._open(), message)
 
     async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
         end = self._open().finals.get(key)
@@ -441,23 +442,17 @@ class MemoryStore(MemoryAdministration):
         }
 
     async def audit(self) -> list[str]:
-        rows = self._open()
-        wrong = []
-        for account in rows.accounts.values():
-            total = sum(entry.amount for entry in rows.ledger if entry.account == account.id)
-            if total != rows.balances[account.id]:
-                wrong.append(f"The balance of {account.name} is not the sum of its ledger.")
-        charged = {entry.key: -entry.amount for entry in rows.ledger if entry.kind is Entry.CHARGE}
-        cost: dict[int, int] = {}
-        for message in rows.messages.values():
-            of = message.batch or message.key
-            cost[of] = cost.get(of, 0) + message.price
-            back = [e.amount for e in rows.ledger if e.kind is Entry.REFUND and e.message == message.key]
-            lost = message.state in (State.CANCELLED, State.FAILED)
-            if back != ([message.price] if lost and message.price else []):
-                wrong.append(f"The refunds of the message {message.key} are {back}.")
-        wrong += [f"The charge {key} is not the cost." for key in cost if cost[key] != charged.get(key, 0)]
-        return wrong
+        return audit(self._open())
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        self._closed = True
+
+
+class MemoryOpener:
+    """One place where data is kept: opened again, a store finds what was written before."""
+
+    def __init__(self, _: Path) -> None:
+        self._rows = Rows()
+
+    async def __call__(self) -> MemoryStore:
+        return MemoryStore(self._rows)

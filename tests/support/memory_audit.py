@@ -1,0 +1,104 @@
+"""What the in-memory store tells people: a message's history, and whether its books are right."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from heliograph.app.accounts import Entry
+from heliograph.app.facts import Message
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.ports import Event
+from heliograph.domain.ids import time_of, to_hex
+from heliograph.domain.message import State
+from heliograph.domain.money import format_credits
+from tests.support.memory_rows import Rows
+
+_LOST = (State.CANCELLED, State.FAILED)
+
+
+def history(rows: Rows, message: Message) -> list[Event]:
+    key = message.key
+    charges = [e.at for e in rows.ledger if e.kind is Entry.CHARGE and e.key == (message.batch or key)]
+    at = charges[0] if charges else min(message.time, time_of(key))
+    events = [Event(at, "Accepted", None, f"{message.segments} segments")]
+    if message.price:
+        events.append(Event(at, "Charged", None, format_credits(message.price)))
+    if message.time > time_of(key):
+        events.append(Event(at, "Scheduled", None, f"for {datetime.fromtimestamp(message.time / 1000, UTC)}"))
+    events += [
+        Event(each.at, "NoAnswer" if each.status < 0 else "Deferred", each.segment + 1, "")
+        for each in rows.attempts
+        if each.key == key
+    ]
+    for answer in rows.sent.values():
+        if answer.key == key:
+            name = "Refused" if answer.status else "Submitted"
+            detail = f"0x{answer.status:08X}" if answer.status else answer.operator_id
+            events.append(Event(answer.at, name, answer.segment + 1, detail))
+    events += [
+        Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}")
+        for part in (*rows.progress, *rows.parts.values())
+        if part.key == key
+    ]
+    end = rows.finals.get(key)
+    if end is not None:
+        name = "Cancelled" if end.state is None else "Final"
+        events.append(Event(end.at, name, None, "" if end.state is None else f"{end.state.name} {end.err}"))
+    events += [
+        Event(entry.at, "Refunded", None, format_credits(entry.amount))
+        for entry in rows.ledger
+        if entry.kind is Entry.REFUND and entry.message == key
+    ]
+    done = rows.callbacks.get(key)
+    if done is not None:
+        events.append(Event(done.at, "Callback", None, f"{done.end.name} after {done.attempts}: {done.code}"))
+    return sorted(events, key=lambda event: event.at)
+
+
+def audit(rows: Rows) -> list[str]:
+    return [*_wrong_money(rows), *_wrong_work(rows)]
+
+
+def _wrong_money(rows: Rows) -> Iterator[str]:
+    for account in rows.accounts.values():
+        if sum(entry.amount for entry in rows.ledger if entry.account == account.id) != rows.balances[account.id]:
+            yield f"The balance of {account.name} is not the sum of its ledger."
+    charged = {entry.key: -entry.amount for entry in rows.ledger if entry.kind is Entry.CHARGE}
+    for message in rows.messages.values():
+        if not message.batch and charged.get(message.key, 0) != message.price:
+            yield f"The message {_name(message)} was not charged its price."
+    for batch in rows.batches.values():
+        if charged.get(batch.key, 0) != sum(rows.messages[key].price for key in batch.keys):
+            yield f"The batch {to_hex(batch.key, batch.tail)} was not charged what its messages cost."
+    for message in rows.messages.values():
+        refunds = [e.amount for e in rows.ledger if e.kind is Entry.REFUND and e.message == message.key]
+        if refunds != [message.price] * (message.state in _LOST and message.price > 0):
+            yield f"The message {_name(message)} (key {message.key}) was refunded {refunds}."
+
+
+def _wrong_work(rows: Rows) -> Iterator[str]:
+    for key, message in rows.messages.items():
+        answered = sum(of == key for of, _ in rows.sent)
+        over = key in rows.finals or answered >= message.segments
+        if key in rows.queue and over:
+            yield f"The message {_name(message)} is in the queue, although it is over."
+        due = message.state == State.SCHEDULED or key <= rows.marks.get(DISPATCH, 0)
+        if due and not over and key not in rows.queue:
+            yield f"Nothing will send the message {_name(message)}."
+        if (message.state in _LOST) and key not in rows.finals:
+            yield f"The message {_name(message)} has ended, and nothing says when."
+    listed = {(key, segment) for _, _, key, segment in rows.awaiting}
+    for (key, segment), answer in rows.sent.items():
+        message = rows.messages[key]
+        open_part = (key, segment) not in rows.parts and key not in rows.finals and answer.status == 0
+        below = message.wants_receipt and key <= rows.marks.get(AWAITING, 0)
+        if open_part and below and (key, segment) not in listed:
+            yield f"The receipt of a part of {_name(message)} would not be recognised."
+    for key, end in rows.finals.items():
+        retry = rows.retries.get(key)
+        waits = key in rows.callbacks or (retry is not None and retry.due is not None)
+        if end.owed and key <= rows.marks.get(CALLBACK, 0) and not waits:
+            yield f"Nothing will make the callback of {_name(rows.messages[key])}."
+
+
+def _name(message: Message) -> str:
+    return to_hex(message.key, message.tail)
