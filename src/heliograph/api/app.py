@@ -163,10 +163,12 @@ class Api:
             reply = answer.of_fault(fault)
         except Unavailable:
             reply = answer.of_fault(answer.unavailable())
-        except ClientGone:
+        except (ClientGone, asyncio.CancelledError):
+            # The connection is gone, or is dropped at the end of a stop: there is nobody to answer.
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
             reply = self._failed(call, error)
+        self._services.journal.count("http_responses", status=str(reply.status))
         await _respond(call, reply, send)
         return None
 
@@ -308,7 +310,7 @@ class Api:
         assert call.request_id is not None
         self._services.journal.say(
             "error",
-            "request failed",
+            "http.request_failed",
             request_id=call.request_id.decode(),
             method=call.scope["method"],
             problem=type(error).__name__,

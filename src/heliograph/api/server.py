@@ -195,10 +195,11 @@ class Server:
             for connection in list(self._state.connections):
                 connection.shutdown()
             await asyncio.sleep(DRAIN_STEP_S)
-        for task in list(self._state.tasks):
-            task.cancel()
         for connection in list(self._state.connections):
             connection.transport.abort()
+        await asyncio.sleep(0)  # the connections learn of it before their requests end
+        for task in list(self._state.tasks):
+            task.cancel()
         self._ticking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._ticking

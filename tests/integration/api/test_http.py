@@ -285,7 +285,7 @@ async def test_a_fault_of_ours_shows_nothing_and_is_found_by_its_id(
     assert reply.fault == (500, "99", None)
     assert b"secret" not in reply.body
     (line,) = gateway.journal.lines
-    assert line[:2] == ("error", "request failed")
+    assert line[:2] == ("error", "http.request_failed")
     assert line[2]["request_id"] == reply.headers["x-request-id"]
     assert "fails" in line[2]["where"]
     assert "447700900123" not in repr(line)

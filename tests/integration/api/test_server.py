@@ -9,10 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+import uvloop
 
 from heliograph.api import server as server_module
 from heliograph.api.server import MAX_HEAD_OCTETS, Server, serve
-from tests.support.gateway import API_KEY, Gateway, basic
+from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
 AUTH = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
@@ -302,7 +303,9 @@ async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway, monk
         await stopping
 
 
-async def test_a_stop_does_not_wait_for_ever(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stop_does_not_wait_for_ever(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     async def stuck(facts: object) -> None:
         await asyncio.Event().wait()
 
@@ -317,6 +320,20 @@ async def test_a_stop_does_not_wait_for_ever(gateway: Gateway, monkeypatch: pyte
         assert await one.closed()
     for task in gateway.intake.tasks:
         task.cancel()
+    assert caplog.records == []
+
+
+def test_it_is_the_same_on_the_loop_that_is_used_in_earnest() -> None:
+    async def talk() -> list[int]:
+        running = await serve((await open_gateway()).app, "127.0.0.1", 0)
+        async with client(running) as one:
+            await one.write(WHOLE + WHOLE + WHOLE.replace(AUTH, b""))
+            statuses = [(await one.read())[0] for _ in range(3)]
+            await running.stop(1.0)
+            assert await one.closed()
+        return statuses
+
+    assert uvloop.run(talk()) == [200, 200, 401]
 
 
 async def test_the_address_behind_a_trusted_proxy(gateway: Gateway) -> None:
