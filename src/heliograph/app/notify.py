@@ -217,7 +217,8 @@ class Notifier:
 
     def _later(self, key: int, due: int, attempts: int, body: bytes, problem: str, first: int) -> None:
         self._gathering.facts.callback_retries.append(CallbackRetry(key, due, attempts, body, problem, first))
-        self._gathering.stir()
+        # the row is there to be found once it is committed, and maybe nothing else is gathered for long
+        self._gathering.wake()
 
     def _job(self, message: Message, state: Delivery, err: str, at: int, body: bytes) -> Job | None:
         known = self._receivers.known(message.account)
