@@ -173,7 +173,10 @@ class Behaviour:
         "refusals", 0, "with so many messages not yet final: ESME_RMSGQFUL; 0: no limit", "messages"
     )
     refuse: tuple[Refusal, ...] = _knob(
-        "refusals", (), "destinations refused by prefix: PREFIX or PREFIX=STATUS, with commas between"
+        "refusals",
+        (),
+        "destinations refused by prefix; ESME_RINVDSTADR where no status is given",
+        "prefix[=status],...",
     )
     refuse_share: float = _share("refusals", "share of submits refused with refuse_status")
     refuse_status: int = _knob(

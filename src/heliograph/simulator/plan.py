@@ -103,7 +103,7 @@ class Throttle:
     @property
     def load(self) -> int:
         """How empty the bucket was after the last submit: 0 to 99 percent."""
-        return max(0, min(99, int(100 * (1 - self._tokens / self._burst))))
+        return max(0, min(99, round(100 * (1 - self._tokens / self._burst))))
 
 
 class Planner:
