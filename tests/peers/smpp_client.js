@@ -41,7 +41,8 @@ session.bind_transceiver({ system_id: 'npm', password: 'secret' }, (bound) => {
   if (bound.command_status !== 0) fail(`bind: ${bound.command_status}`);
   destinations.forEach((destination, index) => {
     const message = { source_addr: 'Npm', destination_addr: destination, registered_delivery: 1 };
-    session.submit_sm({ ...message, short_message: 'grüße aus npm' }, (pdu) => {
+    // data_coding 0: left to itself it writes GSM 03.38 and calls it ASCII
+    session.submit_sm({ ...message, data_coding: 0, short_message: 'grüße aus npm' }, (pdu) => {
       answers[index] = { status: pdu.command_status, id: pdu.message_id || '' };
       finishWhenAllCame();
     });
