@@ -87,7 +87,7 @@ def receipt_text(submission: Submission, report: Report, done_s: float) -> bytes
                 f" stat:{state} err:{report.err:03d} text:"
             )
     if dialect is Dialect.LOWER:
-        head = head.lower()
+        head = head.lower().replace(name.lower(), name, 1)
     if dialect is Dialect.UCS2:
         # 254 octets are 127 characters, which Appendix B fills but for the text
         return head.removesuffix(" text:").encode("utf-16-be")

@@ -257,7 +257,14 @@ async def test_receipt_forms(start: Start, form: ReceiptForm) -> None:
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 async def test_receipt_dialects(start: Start, dialect: Dialect) -> None:
-    smsc = await start(receipt_form=ReceiptForm.TEXT, receipt_text=dialect, undelivered_share=1.0)
+    notation = Notation.UPPER_HEX
+    smsc = await start(
+        receipt_form=ReceiptForm.TEXT,
+        receipt_text=dialect,
+        undelivered_share=1.0,
+        answer_id=notation,
+        receipt_id=notation,
+    )
     esme = await smsc.bind()
     ids = [(await esme.submit()).message_id for _ in range(20)]
     await esme.wait(lambda: len(esme.receipts) == 20)

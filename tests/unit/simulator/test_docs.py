@@ -1,0 +1,32 @@
+"""The page on the simulator lists every knob and every magic number, as they are."""
+
+from pathlib import Path
+
+import pytest
+
+from heliograph.simulator.behaviour import KNOBS, Dialect, Knob
+from heliograph.simulator.magic import FATES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding="utf-8")
+
+
+def row_of(knob: Knob) -> str:
+    default = "" if knob.default in (None, "", ()) else str(knob.default).lower()
+    takes = ", ".join(f"`{choice}`" for choice in knob.choices) or knob.unit or ("yes/no" if knob.kind is bool else "")
+    return f"| `--{knob.name.replace('_', '-')}` | {default} | {takes} | {knob.what} |"
+
+
+@pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
+def test_every_knob_is_on_the_page(knob: Knob) -> None:
+    section = PAGE.split(f"### {knob.group.capitalize()}\n")[1].split("\n#")[0]
+    assert row_of(knob) in section.split("\n")
+
+
+@pytest.mark.parametrize("digits", FATES)
+def test_every_magic_number_is_on_the_page(digits: str) -> None:
+    assert f"| `...{digits}` | {FATES[digits].what} |" in PAGE.split("\n")
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_every_dialect_is_on_the_page(dialect: Dialect) -> None:
+    assert f"| `{dialect.value}` |" in PAGE
