@@ -34,7 +34,7 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 READY_KEPT_S = 1.0
 """Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
 
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 _ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
 
 
@@ -121,6 +121,7 @@ class Api:
         self._request_prefix = services.request_prefix
         self._requests = count(1)
         self._ready_until = 0.0
+        self._responses: dict[int, int] = {}
         self._mounts: list[tuple[str, Asgi]] = []
         live = _readable(Operation(0, False, self._live))
         ready = _readable(Operation(0, False, self._ready))
@@ -155,7 +156,7 @@ class Api:
                 return await application(scope, receive, send)
         call = Call(scope, receive)
         given = call.request_id
-        if given is None or _REQUEST_ID(given) is None:
+        if given is None or REQUEST_ID(given) is None:
             call.request_id = self.next_request_id()
         try:
             reply = await self._handle(call)
@@ -168,13 +169,59 @@ class Api:
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
             reply = self._failed(call, error)
-        self._services.journal.count("http_responses", status=str(reply.status))
+        self.note_response(reply.status)
         await _respond(call, reply, send)
         return None
 
     def next_request_id(self) -> bytes:
         """For an `X-Request-Id` that the client did not choose."""
         return f"{self._request_prefix}-{next(self._requests):x}".encode()
+
+    @property
+    def max_body(self) -> int:
+        """Octets of the largest request body."""
+        return self._services.max_body
+
+    def note_response(self, status: int) -> None:
+        """Counts an answer; the journal learns of it with the next `flush_counts`."""
+        self._responses[status] = self._responses.get(status, 0) + 1
+
+    def flush_counts(self) -> None:
+        """Tells the journal how many answers there were of each status since the last time."""
+        responses, self._responses = self._responses, {}
+        for status, number in responses.items():
+            self._services.journal.count("http_responses", number, status=str(status))
+
+    def submit_at_once(
+        self,
+        version: int,
+        authorization: bytes | None,
+        content_type: bytes | None,
+        body: bytes,
+        address: str,
+        then: Callable[[Answer], None],
+    ) -> bool:
+        """A send without a task: `then` gets its answer, now or when it is stored. False where it takes waiting for
+        more than the store (see `submit_request`); then nothing has been done.
+        """
+        try:
+            composed = self.submit_request(version, authorization, content_type, body, address)
+        except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
+            return False
+        if composed is None:
+            return False
+        if isinstance(composed, Answer):
+            self.note_response(composed.status)
+            then(composed)
+        elif not self._intake.accept(composed, partial(self._stored, then)):
+            self.note_response(503)
+            then(answer.of_fault(answer.busy()))
+        return True
+
+    def _stored(self, then: Callable[[Answer], None], accept: Accept) -> None:
+        reply = answer.of_accept(accept)
+        self.note_response(reply.status)
+        then(reply)
 
     def submit_request(
         self, version: int, authorization: bytes | None, content_type: bytes | None, body: bytes, address: str

@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
+from heliograph.api import connection as connection_module
 from heliograph.api import server as server_module
-from heliograph.api.server import MAX_HEAD_OCTETS, Server, serve
+from heliograph.api.connection import MAX_HEAD_OCTETS
+from heliograph.api.server import Server, serve
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
@@ -215,6 +217,60 @@ async def test_strange_paths_are_just_unknown(server: Server) -> None:
             assert (await one.read())[0] == 404
 
 
+async def test_sends_ahead_of_their_answers_are_answered_in_order(server: Server) -> None:
+    numbers = [f"4477009001{n:02}".encode() for n in range(20)]
+    sends = [WHOLE.replace(b"447700900123", number) for number in numbers]
+    ask = b"POST /api/v1/account/balance HTTP/1.1\r\nHost: x\r\n" + AUTH + b"\r\n"
+    async with client(server) as one:
+        await one.write(b"".join(send + ask for send in sends))
+        for _ in sends:
+            assert b'"Id"' in (await one.read())[2]
+            assert b'"Message"' in (await one.read())[2]
+
+
+async def test_a_send_may_ask_to_be_hung_up_on(server: Server) -> None:
+    async with client(server) as one:
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+        await one.write(WHOLE.replace(b"Host: x", b"Host: x\r\nConnection: close"))
+        status, headers, _ = await one.read()
+        assert (status, headers["connection"]) == (200, "close")
+        assert await one.closed()
+
+
+async def test_a_send_keeps_its_request_id_and_its_errors(server: Server) -> None:
+    named = WHOLE.replace(b"Host: x", b"Host: x\r\nX-Request-Id: mine-1")
+    async with client(server) as one:
+        for send, expected in (
+            (named, 200),
+            (named.replace(b"Hello", b"     "), 200),
+            (named.replace(b"to", b"ot"), 400),
+        ):
+            await one.write(send)
+            status, headers, _ = await one.read()
+            assert (status, headers["x-request-id"]) == (expected, "mine-1")
+        await one.write(WHOLE.replace(b"Host: x", b"Host: x\r\nX-Request-Id: \x01\x7f not one"))
+        assert "not one" not in (await one.read())[1]["x-request-id"]
+
+
+async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gateway: Gateway) -> None:
+    async with client(server) as one:
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+    found = await gateway.store.account("acme")
+    assert found is not None
+    account = found[0].id
+    before = await gateway.store.balance(account)
+    async with client(server) as one:
+        await one.write(WHOLE)
+    async with asyncio.timeout(DEADLINE_S):
+        while await gateway.store.balance(account) == before:  # noqa: ASYNC110 - the store has no event for it
+            await asyncio.sleep(0.01)
+    async with client(server) as one:
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+
+
 @pytest.mark.parametrize(
     ("limit", "start"),
     [
@@ -227,7 +283,7 @@ async def test_strange_paths_are_just_unknown(server: Server) -> None:
 async def test_a_slow_client_is_hung_up_on(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, limit: str, start: bytes
 ) -> None:
-    monkeypatch.setattr(server_module, limit, 0.05)
+    monkeypatch.setattr(connection_module, limit, 0.05)
     monkeypatch.setattr(server_module, "TICK_S", 0.02)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
@@ -242,7 +298,7 @@ async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
-        monkeypatch.setattr(server_module, timeout, 0.05)
+        monkeypatch.setattr(connection_module, timeout, 0.05)
     monkeypatch.setattr(server_module, "TICK_S", 0.01)
     record = gateway.store.record
 

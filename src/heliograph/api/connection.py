@@ -1,0 +1,153 @@
+"""A connection of the HTTP server: uvicorn's httptools protocol with the limits of a server that faces the internet.
+
+uvicorn has no limit on the size of a head and no time in which one must arrive, and answers some errors in plain text.
+Each connection here knows since when it waits for what; once a second those that wait too long are closed, which costs
+a request no timer.
+"""
+
+import asyncio
+
+import httptools
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from heliograph.api import answer
+from heliograph.api.app import Api
+from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
+
+MAX_HEAD_OCTETS = 65_536
+"""Octets of a request line and its headers that may arrive without completing the head."""
+
+IDLE_TIMEOUT_S = 75.0
+"""Seconds that a connection may be open without a request."""
+
+HEAD_TIMEOUT_S = 10.0
+"""Seconds from the first octet of a request to the end of its headers."""
+
+BODY_TIMEOUT_S = 60.0
+"""Seconds from the end of the headers to the end of the body."""
+
+WRITE_TIMEOUT_S = 60.0
+"""Seconds in which a client must begin to take an answer that does not fit the socket."""
+
+_FRAMING = (b"content-length", b"transfer-encoding")
+
+IDLE, HEAD, BODY, ANSWER = range(4)
+"""What a connection waits for: a request, its head, its body, our answer."""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection, and since when (`since`, the loop's time) it waits for what (`phase`)."""
+
+    def __init__(self, config: uvicorn.Config, state: ServerState, app: Api, max_connections: int) -> None:
+        super().__init__(config, state, {})
+        self.phase = IDLE
+        self.since = self.loop.time()
+        self._head_octets = 0
+        self._repeated_head = False
+        self._name_request = app.next_request_id
+        self._max_connections = max_connections
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._max_connections:
+            self._refuse(503, answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")).body)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline_upgrade()
+            if upgrade.args[0] < len(data):
+                self.data_received(data[upgrade.args[0] :])
+            return
+        except httptools.HttpParserError:
+            self.send_400_response("The HTTP request cannot be read.")
+            return
+        if self.phase == HEAD:
+            self._head_octets += len(data)
+            if self._head_octets > MAX_HEAD_OCTETS:
+                self.send_400_response("The headers are too large.")
+
+    def _decline_upgrade(self) -> None:
+        """Goes on with HTTP/1.1 where a client offers HTTP/2 (as some do with every first request) or a web socket.
+
+        The parser takes an offer for the end of the request and its body for another protocol. So the body is left
+        to a new parser, which is told the framing once more.
+        """
+        framing = b"".join(b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING)
+        self.parser = httptools.HttpRequestParser(self)
+        self._repeated_head = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
+
+    def on_message_begin(self) -> None:
+        if self._repeated_head:
+            return
+        super().on_message_begin()
+        self.phase = HEAD
+        self.since = self.loop.time()
+        self._head_octets = 0
+
+    def on_url(self, url: bytes) -> None:
+        if not self._repeated_head:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.phase == HEAD:  # else it comes after the body, where nothing of ours is expected
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._repeated_head:
+            self._repeated_head = False
+            return
+        self.phase = BODY
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # its body is still to come
+        super().on_message_complete()
+        # The answer may be out already: to a request that was refused by its headers alone.
+        self.phase = IDLE if self.cycle.response_complete else ANSWER
+        self.since = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        # As the base class does it, but for the timer that closes an idle connection.
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        self.since = self.loop.time()
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+        elif self.phase == ANSWER:
+            self.phase = IDLE
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.since = self.loop.time()
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client has taken too long for what it is to do next."""
+        waited = now - self.since
+        if self.flow.write_paused:
+            return waited > WRITE_TIMEOUT_S
+        if self.phase == ANSWER or self.flow.read_paused:
+            return False
+        return waited > (IDLE_TIMEOUT_S, HEAD_TIMEOUT_S, BODY_TIMEOUT_S)[self.phase]
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, answer.of_fault(Fault(MALFORMED, msg)).body)
+
+    def _refuse(self, status: int, body: bytes) -> None:
+        """Answers before there is a request to answer, and closes."""
+        line = b"400 Bad Request" if status == 400 else b"503 Service Unavailable\r\nretry-after: 1"
+        self.transport.write(
+            b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"x-request-id: %b\r\nconnection: close\r\n\r\n%b" % (line, len(body), self._name_request(), body)
+        )
+        self.transport.close()

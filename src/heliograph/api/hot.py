@@ -1,0 +1,162 @@
+"""The short cut for sends: `POST /api/v1/messages` and v2 without a task, an ASGI call or a future a request.
+
+uvicorn's way costs more than the request itself does. A send with nothing unusual about it is answered straight from
+the connection; whether it is one is seen by its head. All else, also a send whose credentials must be checked first,
+goes uvicorn's way as if nothing had been tried.
+"""
+
+from functools import lru_cache, partial
+from http import HTTPStatus
+from typing import Any
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from heliograph.api.answer import Answer
+from heliograph.api.app import REQUEST_ID, Api
+from heliograph.api.connection import ANSWER, BODY, Connection
+
+_SENDS = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
+
+_UNUSUAL = frozenset((b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"x-forwarded-for"))
+"""Headers with which a send goes the usual way."""
+
+
+class _NoEvent:
+    """What uvicorn sets when a client hangs up; a send that waits for its commit is stored all the same."""
+
+    def set(self) -> None: ...
+
+
+class _Waiting:
+    """Stands where uvicorn keeps the request under way, so that pipelined ones wait their turn."""
+
+    __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+
+    def __init__(self) -> None:
+        self.response_complete = True
+        self.keep_alive = True
+        self.disconnected = False
+        self.message_event = _NoEvent()
+
+
+class HotConnection(Connection):
+    """`_version` is that of the send whose body is being read, 0 for anything else."""
+
+    def __init__(self, config: uvicorn.Config, state: ServerState, app: Api, max_connections: int) -> None:
+        super().__init__(config, state, app, max_connections)
+        self._api = app
+        self._waiting: Any = _Waiting()
+        self._version = 0
+        self._body = b""
+        self._authorization: bytes | None = None
+        self._content_type: bytes | None = None
+        self._request_id: bytes | None = None
+
+    def on_headers_complete(self) -> None:
+        self._version = 0
+        version = _SENDS.get(self.url)
+        if version is not None and self._is_plain_send():
+            self._version = version
+            self._body = b""
+            self.phase = BODY
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self._version:
+            self._body = self._body + body if self._body else body
+        else:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        version = self._version
+        if not version:
+            super().on_message_complete()
+            return
+        self._version = 0
+        waiting = self._waiting
+        waiting.response_complete = False
+        waiting.keep_alive = self.parser.should_keep_alive()
+        self.cycle = waiting
+        self.phase = ANSWER
+        client = self.client
+        if not self._api.submit_at_once(
+            version,
+            self._authorization,
+            self._content_type,
+            self._body,
+            client[0] if client else "",
+            partial(self._answer, self._request_id),
+        ):
+            self._start_over()
+
+    def _is_plain_send(self) -> bool:
+        """Whether the request, whose head is read, is a send that the short cut takes. Keeps what it needs of it."""
+        parser = self.parser
+        cycle: Any = self.cycle
+        if (
+            parser.get_method() != b"POST"
+            or parser.get_http_version() != "1.1"
+            or (cycle is not None and not cycle.response_complete)
+            or self._repeated_head
+        ):
+            return False
+        authorization = content_type = request_id = length = None
+        for name, value in self.headers:
+            if name == b"authorization":
+                authorization = value
+            elif name == b"content-type":
+                content_type = value
+            elif name == b"content-length":
+                length = value
+            elif name == b"x-request-id":
+                request_id = value
+            elif name in _UNUSUAL:
+                return False
+        if authorization is None or length is None or len(length) > 9 or int(length) > self._api.max_body:
+            return False
+        self._authorization = authorization
+        self._content_type = content_type
+        self._request_id = request_id if request_id is not None and REQUEST_ID(request_id) else None
+        return True
+
+    def _start_over(self) -> None:
+        """The usual way, with the body that is already here."""
+        body, self._body = self._body, b""
+        self._waiting.response_complete = True
+        super().on_headers_complete()
+        super().on_body(body)
+        super().on_message_complete()
+
+    def _answer(self, request_id: bytes | None, reply: Answer) -> None:
+        transport = self.transport
+        waiting = self._waiting
+        waiting.response_complete = True
+        if not transport.is_closing():
+            self._write(request_id or self._api.next_request_id(), reply, waiting.keep_alive)
+        self.on_response_complete()
+
+    def _write(self, request_id: bytes, reply: Answer, keep_alive: bool) -> None:
+        more = b"" if keep_alive else b"connection: close\r\n"
+        for name, value in reply.headers:
+            more += b"%b: %b\r\n" % (name, value)
+        self.transport.write(
+            b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
+            % (
+                _head(reply.status, self.server_state.default_headers[0][1]),
+                len(reply.body),
+                request_id,
+                more,
+                reply.body,
+            )
+        )
+        if not keep_alive:
+            self.transport.close()
+
+
+@lru_cache(maxsize=64)
+def _head(status: int, date: bytes) -> bytes:
+    """Status line, date and content type: made once a second for each status."""
+    phrase = HTTPStatus(status).phrase.encode()
+    return b"HTTP/1.1 %d %b\r\ndate: %b\r\ncontent-type: application/json\r\n" % (status, phrase, date)
