@@ -53,13 +53,22 @@ async def test_a_message_of_several_parts_is_found_once_with_all_that_is_known(
     await store.record(
         Facts(
             parts=[PartReceipt(message.key, 1, Delivery.UNDELIV, "034", START)],
-            awaiting_matched=[(1, "b")],
+            awaiting_matched=[Awaiting(1, "b", message.key, 1)],
         )
     )
     (found,) = await store.find_outstanding(1, ["a", "c"])
     assert found.operator_ids == {(1, "a"): 0, (1, "c"): 2}
     assert found.states == {1: (Delivery.UNDELIV, "034")}
     assert await store.find_outstanding(1, ["b"]) == []
+
+
+async def test_an_id_that_the_operator_gave_twice_is_awaited_by_the_other_message_still(
+    store: Store, given: Given, account: Account
+) -> None:
+    one, other = await awaited(given, account, "a"), await awaited(given, account, "a")
+    await store.record(Facts(awaiting_matched=[Awaiting(1, "a", one.key, 0)]))
+    (found,) = await store.find_outstanding(1, ["a"])
+    assert found.message.key == other.key
 
 
 async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given, account: Account) -> None:

@@ -30,7 +30,8 @@ from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_audit import audit, history
-from tests.support.memory_rows import Batch, End, MemoryAdministration, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_operators import MemoryOperators
+from tests.support.memory_rows import Batch, End, QueueRow, Reference, RetryRow, Rows
 
 
 def _check(value: object) -> None:
@@ -54,7 +55,7 @@ def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
     return [*rows.queue.values(), *rows.retries.values()]
 
 
-class MemoryStore(MemoryAdministration):
+class MemoryStore(MemoryOperators):
     """`app.ports.Store`. While `broken` is set every call raises Unavailable and changes nothing."""
 
     # --- the hot path
@@ -77,7 +78,7 @@ class MemoryStore(MemoryAdministration):
         rows.early += facts.early
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
-        rows.awaiting = {row for row in rows.awaiting if row[:2] not in facts.awaiting_matched}
+        rows.awaiting -= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting_matched}
         for done in facts.callbacks:
             self._called_back(rows, done)
         for retry in facts.callback_retries:

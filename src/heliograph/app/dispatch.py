@@ -1,11 +1,13 @@
 """Dispatch: from accepted messages to the operator's answers, over the lanes of all connectors."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from heliograph.app.facts import Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.lane import SLOW_MESSAGES, Item, Lane
+from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import (
     Accepted,
     Clock,
@@ -16,9 +18,10 @@ from heliograph.app.ports import (
     Refused,
     Report,
     Store,
+    Unavailable,
     Unknown,
 )
-from heliograph.app.report import Acknowledge, Reporter
+from heliograph.app.report import NO_CODE, Acknowledge, Reporter
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 
@@ -30,9 +33,6 @@ FAST_LANE_MS = 60_000
 
 NO_ANSWER = -1
 """The status of an attempt that had no answer."""
-
-NO_CODE = "001"
-"""The error code of a final state that no operator gave."""
 
 Route = Callable[[str], int | None]
 
@@ -71,7 +71,9 @@ class Dispatcher:
         reporter: Reporter,
         finish: Callable[[Message, Final], None],
         route: Route,
+        mark: int = 0,
     ) -> None:
+        self.mark = mark
         self.gathering = gathering
         self.reporter = reporter
         self.lanes: dict[int, Lane] = {}
@@ -99,18 +101,17 @@ class Dispatcher:
         monotonic = self._clock.monotonic()
         for lane in self.lanes.values():
             for item in lane.prepare(facts, monotonic, now):
-                self._expire(lane, item)
+                self._end_waiting(lane, item, Delivery.EXPIRED)
 
     def committed(self) -> None:
         """The commit is over: places are free, accepted messages are in their lanes."""
         for lane in self.lanes.values():
             lane.committed()
-            lane.settle()
 
     def refused(self) -> None:
         """The commit failed: what it would have accepted leaves the lanes; all the rest waits for the next one."""
         for lane in self.lanes.values():
-            lane.settle()
+            lane.refused()
 
     def pump(self) -> float | None:
         """Writes what is ready; returns the monotonic time to be called again at because of a rate, or None."""
@@ -129,33 +130,34 @@ class Dispatcher:
 
     def on_outcome(self, lane: Lane, part: Part, outcome: Outcome) -> None:
         """One part has its outcome."""
+        if not lane.answered(part):
+            return
         item: Item = part.owner
         message = part.message
         now = self._clock.now()
         facts = self.gathering.facts
-        lane.answered(part)
         match outcome:
             case Accepted(operator_id):
                 facts.submissions.append(Submission(message.key, part.segment, lane.connector, operator_id, 0, now))
                 item.taken += 1
                 if message.wants_receipt:
-                    first = item.open == message.segments
-                    self.reporter.taken(message, part.segment, lane.connector, operator_id, first)
-                self._close_part(lane, item)
+                    self.reporter.taken(message, part.segment, lane.connector, operator_id)
+                self._close_part(lane, item, part.segment)
             case Refused(status, state, err):
                 self._refuse(lane, item, part, status, state, err)
             case Deferred(status, pause):
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
                 lane.paused_until = max(lane.paused_until, self._clock.monotonic() + pause)
-                item.attempted = False
                 lane.take_back(item, part.segment)
             case Unknown():
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, NO_ANSWER, now))
                 item.tries += 1
                 if item.tries < UNANSWERED_TRIES * message.segments:
+                    item.doubtful.add(part.segment)
                     lane.take_back(item, part.segment)
                 else:
-                    self._give_up(lane, item, part)
+                    item.taken += 1
+                    self._end_part(lane, item, part.segment, Delivery.UNKNOWN)
         self.gathering.wake()
 
     def _refuse(self, lane: Lane, item: Item, part: Part, status: int, state: Delivery, err: str) -> None:
@@ -167,33 +169,45 @@ class Dispatcher:
             self._fail(lane, item, state, err)
             return
         if message.wants_receipt:
-            self.reporter.part_over(message, part.segment, state, err, item.open == message.segments)
-        self._close_part(lane, item)
+            self.reporter.part_over(message, part.segment, state, err)
+        self._close_part(lane, item, part.segment)
 
-    def _give_up(self, lane: Lane, item: Item, part: Part) -> None:
-        """The operator never answers for this part: it may have it, so it is neither sent again nor refunded."""
-        message = part.message
+    def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery) -> None:
+        """A part that is sent no more, and that the operator never answered for."""
+        message = item.message
         self.gathering.facts.submissions.append(
-            Submission(message.key, part.segment, lane.connector, "", NO_ANSWER, self._clock.now())
+            Submission(message.key, segment, lane.connector, "", NO_ANSWER, self._clock.now())
         )
-        item.taken += 1
-        first = item.open == message.segments
-        self.reporter.part_over(message, part.segment, Delivery.UNKNOWN, NO_CODE, first)
-        self._close_part(lane, item)
+        if message.wants_receipt:
+            self.reporter.part_over(message, segment, state, NO_CODE)
+        self._close_part(lane, item, segment)
 
-    def _close_part(self, lane: Lane, item: Item) -> None:
+    def _close_part(self, lane: Lane, item: Item, segment: int) -> None:
+        item.doubtful.discard(segment)
         item.open -= 1
         if item.open == 0:
             if item.row:
                 self.gathering.facts.dequeued.append(item.message.key)
             lane.forget(item)
 
+    def _end_waiting(self, lane: Lane, item: Item, state: Delivery) -> None:
+        """What waits of the message is not sent any more: too late, or without a route. It has left the lane.
+
+        A part that the operator has, or may have, means that the message did leave; else it is refunded.
+        """
+        if item.unsent:
+            self._fail(lane, item, state, NO_CODE)
+            return
+        waiting, item.to_send = item.waiting, []
+        item.taken += len(item.doubtful.intersection(waiting))
+        for segment in waiting:
+            self._end_part(lane, item, segment, state)
+        self.gathering.wake()
+
     def _fail(self, lane: Lane, item: Item, state: Delivery, err: str) -> None:
         """The message never left: it is refunded, and the customer is told."""
         lane.forget(item)
-        self._fail_message(item.message, item.row, state, err)
-
-    def _fail_message(self, message: Message, row: bool, state: Delivery, err: str) -> None:
+        message = item.message
         facts = self.gathering.facts
         owed = message.wants_receipt and bool(message.callback_url)
         final = Final(
@@ -207,102 +221,95 @@ class Dispatcher:
             refund=message.price,
         )
         facts.finals.append(final)
-        if row:
+        if item.row:
             facts.dequeued.append(message.key)
+        self.reporter.forget(message.key)
         self._finish(message, final)
-        self.gathering.wake()
-
-    def _expire(self, lane: Lane, item: Item) -> None:
-        """Too late to be sent. A part that the operator has, or may have, means that the message did leave."""
-        message = item.message
-        if item.taken == 0 and not item.attempted and item.open == message.segments:
-            self._fail(lane, item, Delivery.EXPIRED, NO_CODE)
-            return
-        now = self._clock.now()
-        first = item.open == message.segments
-        for segment in item.to_send if item.to_send is not None else range(message.segments):
-            self.gathering.facts.submissions.append(
-                Submission(message.key, segment, lane.connector, "", NO_ANSWER, now)
-            )
-            if message.wants_receipt:
-                self.reporter.part_over(message, segment, Delivery.EXPIRED, NO_CODE, first)
-            first = False
-            self._close_part(lane, item)
         self.gathering.wake()
 
     # --- the queue
 
-    def resume(self, queued: Queued, row: bool) -> None:
-        """Takes up a message that the rows say is not answered."""
-        lane = self.lane(queued.message.connector)
-        item = Item.of_queue(queued)
-        if not item.to_send:
-            if row:
-                self.gathering.facts.dequeued.append(queued.message.key)
-                self.gathering.wake()
-            return
-        if row:
-            lane.slow.append(item)
-            return
-        item.row = False
-        lane.per_account[queued.message.account] = lane.per_account.get(queued.message.account, 0) + 1
-        (lane.front if item.attempted else lane.fast).append(item)
+    async def recover(self, unsent: Iterable[Queued], store: Store) -> None:
+        """After a start: takes up the fast lane's messages of an earlier run. Raises Unavailable."""
+        for queued in unsent:
+            item = Item.of_queue(queued, row=False)
+            if await self._is_open(item, queued, store):
+                self.lane(queued.message.connector).resume(item)
 
     async def refill(self, lane: Lane, store: Store, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once."""
         if len(lane.slow) > SLOW_MESSAGES // 2:
             return False
         limit = SLOW_MESSAGES - len(lane.slow)
-        overflowed = lane.queued_count
+        overflowing, overflowed = lane.overflowing, lane.overflowed
         lane.more = False
         claimed = await store.claim_queued(lane.connector, limit, self._clock.now(), node)
-        for queued in claimed:
-            self.resume(queued, row=True)
-        if claimed:
-            self.gathering.wake()
-        elif lane.queued_count == overflowed and not lane.slow:
-            lane.overflow.clear()
         if len(claimed) == limit:
             lane.more = True
+        await self._take_up(lane, claimed, store, lane.resume)
+        if not claimed and not lane.slow and not overflowing and lane.overflowed == overflowed:
+            lane.overflow.clear()
         return lane.more
 
     async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
         """Claims due messages of a connector that is no more, and routes them anew."""
-        for queued in await store.claim_queued(lane.connector, SLOW_MESSAGES, self._clock.now(), node):
-            self._reroute_item(lane, Item.of_queue(queued))
+        claimed = await store.claim_queued(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        await self._take_up(lane, claimed, store, lambda item: self._reroute_item(lane, item))
 
     async def drop_expired(self, store: Store, node: int, limit: int) -> int:
-        """Fails messages whose validity ended in the queue; returns how many."""
+        """Fails messages whose validity ended in the queue; returns how many were found."""
         claimed = await store.claim_expired(limit, self._clock.now(), node)
         for queued in claimed:
             lane = self.lane(queued.message.connector)
-            item = Item.of_queue(queued)
-            if item.to_send:
-                self._expire(lane, item)
-            else:
-                self.gathering.facts.dequeued.append(queued.message.key)
+            await self._take_up(lane, [queued], store, partial(self._end_waiting, lane, state=Delivery.EXPIRED))
         return len(claimed)
 
+    async def _take_up(self, lane: Lane, claimed: Iterable[Queued], store: Store, then: Callable[[Item], None]) -> None:
+        """Hands on the items of claimed rows that have something to send. Their rows are this node's, so that none
+        may be left lying, whatever the store does."""
+        for queued in claimed:
+            item = Item.of_queue(queued)
+            try:
+                is_open = await self._is_open(item, queued, store)
+            except Unavailable:
+                self.gathering.facts.queueings.append(self._queueing(item, lane.connector, held=False))
+                self.gathering.wake()
+                continue
+            if is_open:
+                then(item)
+            else:
+                self.gathering.facts.dequeued.append(queued.message.key)
+            self.gathering.wake()
+
+    async def _is_open(self, item: Item, queued: Queued, store: Store) -> bool:
+        """Whether there is something to send; the reporter then knows what became of the parts that were sent."""
+        message = queued.message
+        if not item.to_send:
+            return False
+        if message.segments == 1 or not message.wants_receipt or not queued.answered:
+            return True
+        return await self.reporter.load(store, message)
+
     def sweep(self, now: int) -> None:
-        """Fails messages whose validity ended in the lanes' memory."""
+        """Ends messages whose validity ended in the lanes' memory."""
         for lane in self.lanes.values():
             for item in lane.expire(now):
-                self._expire(lane, item)
+                self._end_waiting(lane, item, Delivery.EXPIRED)
 
-    def spill(self, facts: Facts, now: int) -> int:
-        """Gives messages that have waited for long in memory their row of the queue.
+    def spill(self, facts: Facts, now: int, last_key: int) -> None:
+        """Once a second, right before a commit: gives messages that have waited for long in memory their row of the
+        queue; the mark moves on.
 
-        Returns the highest key below which every message that is not answered has a row now.
+        It never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
         """
-        cutoff = first_key_at(now - FAST_LANE_MS)
+        mark = max(self.mark, min(first_key_at(now - FAST_LANE_MS), last_key))
         for lane in self.lanes.values():
-            for item, goes in lane.items():
-                if not item.row and item.message.key <= cutoff:
+            for item in lane.items():
+                if not item.row and item.message.key <= mark:
                     item.row = True
-                    queueing = self._queueing(item, lane.connector, held=True)
-                    queueing.attempted = item.attempted or goes
-                    facts.queueings.append(queueing)
-        return cutoff
+                    facts.queueings.append(self._queueing(item, lane.connector, held=True))
+        if mark > self.mark:
+            self.mark = facts.marks[DISPATCH] = mark
 
     @staticmethod
     def _queueing(item: Item, connector: int, *, held: bool) -> Queueing:
@@ -312,33 +319,40 @@ class Dispatcher:
     # --- connectors that come and go
 
     def reroute(self, live: Collection[int]) -> None:
-        """Messages of connectors that are no more go to the queue of another, or fail for want of a route."""
+        """Messages of connectors that are no more go to the queue of another, or fail for want of a route.
+
+        One that has a part under way stays until that is answered, lest the part be sent twice.
+        """
         for connector in [connector for connector in self.lanes if connector not in live]:
             lane = self.lanes[connector]
-            for item in lane.empty():
+            for item in lane.vacate():
                 self._reroute_item(lane, item)
-            if lane.in_flight == 0 and not lane.incoming and not lane.marked:
+            if lane.idle:
                 del self.lanes[connector]
 
     def _reroute_item(self, lane: Lane, item: Item) -> None:
         message = item.message
         connector = self._route(message.destination)
         if connector is None:
-            if item.taken == 0 and not item.attempted:
-                self._fail_message(message, item.row, Delivery.REJECTD, NO_CODE)
-            else:
-                self._expire(lane, item)
+            self._end_waiting(lane, item, Delivery.REJECTD)
             return
-        self.gathering.facts.queueings.append(self._queueing(item, connector, held=False))
+        self._requeue(self.gathering.facts, item, connector)
         self.gathering.wake()
         self.gathering.stir()
 
-    def park(self, facts: Facts) -> None:
-        """Before a planned end: everything that is not with the operator gets its row; nothing more is sent."""
+    def _requeue(self, facts: Facts, item: Item, connector: int) -> None:
+        """The message is the queue's from now on."""
+        facts.queueings.append(self._queueing(item, connector, held=False))
+        if item.message.segments > 1:
+            self.reporter.leave(item.message.key)
+
+    def park(self) -> None:
+        """Before a planned end: nothing more is sent, and what is not with the operator gets its row."""
         for lane in self.lanes.values():
             lane.paused_until = inf
-            for item in lane.empty():
-                facts.queueings.append(self._queueing(item, lane.connector, held=False))
+            for item in lane.vacate():
+                self._requeue(self.gathering.facts, item, lane.connector)
+        self.gathering.wake()
 
     @property
     def hungry(self) -> bool:
@@ -346,6 +360,12 @@ class Dispatcher:
         return any(lane.more and len(lane.slow) <= SLOW_MESSAGES // 2 for lane in self.lanes.values())
 
     @property
+    def eager(self) -> bool:
+        """Whether the next commit could send more on its way, though nothing else calls for one."""
+        monotonic = self._clock.monotonic()
+        return any(lane.eager(monotonic) for lane in self.lanes.values())
+
+    @property
     def busy(self) -> bool:
         """Whether any lane holds messages."""
-        return any(lane.in_flight or lane.marked or lane.ready or len(lane) for lane in self.lanes.values())
+        return not all(lane.idle for lane in self.lanes.values())

@@ -231,7 +231,9 @@ class Facts:
     """(connector, operator id) of early receipts that found their message."""
     awaiting: list[Awaiting] = field(default_factory=list)
     """Parts whose receipts this node no longer keeps in memory."""
-    awaiting_matched: list[tuple[int, str]] = field(default_factory=list)
+    awaiting_matched: list[Awaiting] = field(default_factory=list)
+    """Parts whose receipts have come; whether or not they have a row. An id may be awaited by several messages: an
+    operator whose counter starts again gives it twice."""
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)

@@ -1,13 +1,13 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 
 from heliograph.app.facts import Accept, Facts, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import HEADER_OCTETS, split
+from heliograph.domain.segment import split
 from heliograph.domain.throttle import TokenBucket
 
 FAST_MESSAGES = 4_000
@@ -23,45 +23,61 @@ SLOW_MESSAGES = 1_000
 class Item:
     """A message in a lane.
 
-    `to_send` are the numbers of the parts that go next, `open` how many parts have no answer yet. `row` says that
-    the queue has a row for it. `tries` counts answers that never came.
+    Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, it was never
+    started) or is away: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and
+    will not be asked about again; `doubtful` are those that it may have, and that are sent again. `row` says that the
+    queue has a row for it. `tries` counts answers that never came.
     """
 
     __slots__ = (
-        "accept",
-        "attempted",
-        "message",
-        "open",
-        "pieces",
-        "reference",
-        "row",
-        "taken",
-        "to_send",
-        "tries",
-    )
+        "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries",
+    )  # fmt: skip
 
     def __init__(self, message: Message, accept: Accept | None = None) -> None:
         self.message = message
         self.accept = accept
+        """The request it came with, until that is committed."""
         self.to_send: list[int] | None = None
-        self.pieces: list[bytes] = []
         self.reference = 0
         self.open = message.segments
         self.taken = 0
+        self.doubtful: set[int] = set()
         self.row = False
-        self.attempted = False
+        self.counted = False
+        """It counts among its account's messages in the fast lane."""
         self.tries = 0
 
     @classmethod
-    def of_queue(cls, queued: Queued) -> "Item":
-        """The item of a claimed row: only its parts without an answer are sent."""
+    def of_queue(cls, queued: Queued, *, row: bool = True) -> "Item":
+        """The item of a message that the rows know: only its parts without an answer are sent."""
         item = cls(queued.message)
-        item.row = True
-        item.attempted = queued.attempted
+        item.row = row
         item.taken = len(queued.taken)
         item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
         item.open = len(item.to_send)
+        if queued.attempted:
+            item.doubtful = set(item.to_send)
         return item
+
+    @property
+    def waiting(self) -> list[int]:
+        """The numbers of the parts that wait."""
+        return list(range(self.message.segments)) if self.to_send is None else self.to_send
+
+    @property
+    def away(self) -> int:
+        """How many of its parts are on their way, or about to be."""
+        return 0 if self.to_send is None else self.open - len(self.to_send)
+
+    @property
+    def attempted(self) -> bool:
+        """Whether one of its parts without an answer may have reached the operator."""
+        return bool(self.doubtful) or self.away > 0
+
+    @property
+    def unsent(self) -> bool:
+        """Whether no part of it has reached the operator, nor may have."""
+        return self.taken == 0 and not self.attempted
 
 
 class Lane:
@@ -72,31 +88,40 @@ class Lane:
     """
 
     __slots__ = (
-        "_bucket", "_committing", "_gathered", "_references", "_turn", "carrier", "connector", "fast", "flying",
-        "front", "header_octets", "in_flight", "incoming", "mark", "marked", "more", "overflow", "paused_until",
-        "per_account", "queued_count", "ready", "slow",
+        "_bucket", "_committing", "_disordered", "_gathered", "_references", "_turn", "carrier", "connector", "fast",
+        "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow", "overflowed", "overflowing",
+        "paused_until", "per_account", "ready", "slow",
     )  # fmt: skip
 
-    def __init__(self, connector: int, rate: float = 0.0, header_octets: int = HEADER_OCTETS, mark: int = 0) -> None:
+    def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
         self.connector = connector
         self.carrier: Carrier | None = None
-        self.header_octets = header_octets
         self.mark = mark
         self.front: deque[Item] = deque()
+        """Messages that go before all others: they were on their way before."""
         self.fast: deque[Item] = deque()
         self.slow: deque[Item] = deque()
         self.incoming: deque[Item] = deque()
+        """Messages that the commit under way accepts."""
         self.marked: list[Part] = []
         self.ready: deque[Part] = deque()
+        self.flying: set[Part] = set()
+        """Parts that were written and have no outcome yet."""
         self.in_flight = 0
+        """Places of the window in use: those parts, and those whose outcome is not committed yet."""
         self.paused_until = 0.0
         self.per_account: dict[int, int] = {}
         self.overflow: set[int] = set()
-        self.queued_count = 0
-        self.more = True
-        self.flying: set[Part] = set()
+        """Accounts whose new messages go to the queue, behind those that are there already."""
+        self.overflowing = False
+        """The commit under way writes such messages."""
+        self.overflowed = 0
+        """How many there were."""
+        self.more = False
+        """The queue may hold more messages that are due."""
         self._gathered = 0
         self._committing = 0
+        self._disordered = False
         self._turn = False
         self._bucket = TokenBucket(rate) if rate > 0 else None
         self._references: dict[str, set[int]] = {}
@@ -116,7 +141,19 @@ class Lane:
         return 0 if self.carrier is None else self.carrier.capacity
 
     def __len__(self) -> int:
+        """Messages that wait, whole or in part."""
         return len(self.front) + len(self.fast) + len(self.slow)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing in it at all."""
+        return not (len(self) or self.incoming or self.marked or self.ready or self.in_flight)
+
+    def eager(self, now: float) -> bool:
+        """Whether the next commit could send more on its way."""
+        if not len(self) or now < self.paused_until:
+            return False
+        return self.capacity - self.in_flight + self._gathered - len(self.ready) - len(self.marked) > 0
 
     # --- in
 
@@ -130,52 +167,44 @@ class Lane:
             or len(self.fast) + len(self.incoming) >= FAST_MESSAGES
         ):
             self.overflow.add(account)
-            self.queued_count += 1
-            self.more = True
+            self.overflowing = True
+            self.overflowed += 1
             message.queued = True
             return
-        self.per_account[account] = here + 1
-        self.incoming.append(Item(message, accept))
+        item = Item(message, accept)
+        self._count(item)
+        self.incoming.append(item)
 
-    def settle(self) -> None:
-        """The commit is over: what it accepted stays, what it refused leaves."""
-        incoming, fast = self.incoming, self.fast
-        while incoming:
-            item = incoming.popleft()
-            if item.accept is not None and item.accept.verdict is Verdict.ACCEPTED:
-                item.accept = None
-                fast.append(item)
-            else:
-                self.forget(item)
+    def resume(self, item: Item) -> None:
+        """A message that the rows know: of the queue, or of the fast lane of an earlier run."""
+        if item.row:
+            self.slow.append(item)
+            return
+        self._count(item)
+        (self.front if item.attempted else self.fast).append(item)
 
     def take_back(self, item: Item, segment: int) -> None:
         """A part that must go again, before anything else."""
         if item.to_send:
-            if segment not in item.to_send:
-                item.to_send.append(segment)
-                item.to_send.sort()
+            item.to_send.append(segment)
+            item.to_send.sort()
             return
         item.to_send = [segment]
         self.front.append(item)
+        self._disordered = True
 
     def unready(self) -> None:
-        """No bind is up: what was ready waits at the front again, in its order."""
-        items: list[Item] = []
+        """What was ready waits at the front again, in its order: no bind is up, or nothing more is to be sent."""
         while self.ready:
             part = self.ready.popleft()
-            item: Item = part.owner
-            if not item.to_send:
-                item.to_send = []
-                items.append(item)
-            item.to_send.append(part.segment)
-        self.front.extendleft(reversed(items))
+            self.take_back(part.owner, part.segment)
 
     # --- out
 
     def prepare(self, facts: Facts, now: float, now_ms: int) -> list[Item]:
         """Right before a commit: chooses what goes right after it, and puts the mark over it.
 
-        Returns what it came across whose validity is over; that has left the lane.
+        Returns what it came across whose validity is over; that waits in the lane no more.
         """
         late: list[Item] = []
         self._committing += self._gathered
@@ -189,13 +218,12 @@ class Lane:
             if item is None:
                 break
             message = item.message
-            if message.expires <= now_ms:
+            if message.expires <= now_ms and item.accept is None:
                 late.append(item)
                 continue
             free -= self._make_ready(item)
             if item.row:
-                if not item.attempted:
-                    facts.sending.append(message.key)
+                facts.sending.append(message.key)
             elif message.key > mark:
                 mark = message.key
         if mark != self.mark:
@@ -204,23 +232,19 @@ class Lane:
         return late
 
     def pump(self, now: float) -> float | None:
-        """Right after a commit, or when time has come: writes what is ready, as window and rate allow.
+        """Right after a commit, or when time has come: writes what is ready, as window, pause and rate allow.
 
         Returns when to be called again because of the rate, or None.
         """
         ready, carrier = self.ready, self.carrier
-        if not ready or carrier is None:
+        if not ready or carrier is None or now < self.paused_until:
             return None
         room = min(len(ready), carrier.capacity - self.in_flight)
         if room <= 0:
             return None
         if self._bucket is not None:
             room = self._bucket.take(now, room)
-        parts: list[Part] = []
-        for _ in range(room):
-            part = ready.popleft()
-            part.owner.attempted = True
-            parts.append(part)
+        parts = [ready.popleft() for _ in range(room)]
         if parts:
             self.in_flight += len(parts)
             self.flying.update(parts)
@@ -230,59 +254,117 @@ class Lane:
         return None
 
     def committed(self) -> None:
-        """What was prepared is durable: answered parts leave the window, marked ones may go."""
+        """The commit is over: answered parts leave the window, marked ones may go; what it accepted stays, what it
+        refused leaves."""
         self.in_flight -= self._committing
         self._committing = 0
-        if self.marked:
-            for part in self.marked:
-                item: Item = part.owner
-                if item.accept is None or item.accept.verdict is Verdict.ACCEPTED:
-                    item.accept = None
-                    self.ready.append(part)
-                elif part.segment == 0:
-                    self.forget(item)
-            self.marked.clear()
-            if self.capacity == 0:
-                self.unready()
+        marked, self.marked = self.marked, []
+        for part in marked:
+            if self._is_accepted(part.owner):
+                self.ready.append(part)
+        self._settle()
+        if self.capacity == 0:
+            self.unready()
+        if self.overflowing:
+            self.overflowing = False
+            self.more = True
 
-    def answered(self, part: Part) -> None:
-        """A part has its outcome, in the facts being gathered."""
-        self.flying.discard(part)
+    def refused(self) -> None:
+        """The commit failed: what it would have accepted leaves; all the rest waits for the next one."""
+        self.marked = [part for part in self.marked if self._is_accepted(part.owner)]
+        self._settle()
+        self.overflowing = False
+
+    def answered(self, part: Part) -> bool:
+        """A part has its outcome, in the facts being gathered; False if it was not in flight."""
+        if part not in self.flying:
+            return False
+        self.flying.remove(part)
         self._gathered += 1
+        return True
 
     # --- keeping order
 
     def expire(self, now_ms: int) -> list[Item]:
         """Takes out what waits and whose validity is over."""
-        late: list[Item] = []
-        for waiting in (self.front, self.fast, self.slow):
-            if any(item.message.expires <= now_ms for item in waiting):
-                late.extend(item for item in waiting if item.message.expires <= now_ms)
-                keep = [item for item in waiting if item.message.expires > now_ms]
-                waiting.clear()
-                waiting.extend(keep)
-        return late
+        return self._take_out(lambda item: item.message.expires <= now_ms)
 
-    def empty(self) -> list[Item]:
-        """Takes out everything that is not in flight."""
+    def vacate(self) -> list[Item]:
+        """Takes out every message that has no part under way, for good."""
         self.unready()
-        items = [*self.front, *self.fast, *self.slow]
-        self.front.clear()
-        self.fast.clear()
-        self.slow.clear()
+        items = self._take_out(lambda item: item.away == 0)
         for item in items:
             self.forget(item)
         return items
 
-    def items(self) -> Iterable[tuple[Item, bool]]:
-        """All items that are not over, and whether a part is ready or in flight; maybe more than once."""
+    def items(self) -> Iterator[Item]:
+        """All items that are not over; maybe more than once."""
         for part in (*self.marked, *self.ready, *self.flying):
-            yield part.owner, True
-        for item in (*self.front, *self.fast, *self.slow):
-            yield item, False
+            yield part.owner
+        yield from self.front
+        yield from self.fast
+        yield from self.slow
+
+    def forget(self, item: Item) -> None:
+        """The item is over with, or leaves the lane. Harmless when repeated."""
+        message = item.message
+        if item.reference:
+            used = self._references.get(message.destination)
+            if used is not None:
+                used.discard(item.reference)
+                if not used:
+                    del self._references[message.destination]
+            item.reference = 0
+        if item.counted:
+            item.counted = False
+            left = self.per_account[message.account] - 1
+            if left:
+                self.per_account[message.account] = left
+            else:
+                del self.per_account[message.account]
+
+    # --- inside
+
+    def _count(self, item: Item) -> None:
+        account = item.message.account
+        item.counted = True
+        self.per_account[account] = self.per_account.get(account, 0) + 1
+
+    def _settle(self) -> None:
+        incoming, self.incoming = self.incoming, deque()
+        self.fast.extend(item for item in incoming if self._is_accepted(item))
+
+    def _is_accepted(self, item: Item) -> bool:
+        """After a commit, whether the item's message is in the store; it is forgotten if it is not."""
+        if item.accept is None:
+            return True
+        if item.accept.verdict is Verdict.ACCEPTED:
+            item.accept = None
+            return True
+        self.forget(item)
+        return False
+
+    def _take_out(self, wanted: Callable[[Item], bool]) -> list[Item]:
+        out: list[Item] = []
+        self._order()
+        for waiting in (self.front, self.fast, self.slow):
+            found = [item for item in waiting if wanted(item)]
+            if found:
+                out += found
+                keep = [item for item in waiting if not wanted(item)]
+                waiting.clear()
+                waiting.extend(keep)
+        return out
+
+    def _order(self) -> None:
+        """Messages that came back stand in the order in which they were accepted or due."""
+        if self._disordered:
+            self._disordered = False
+            self.front = deque(sorted(self.front, key=lambda item: (item.message.time, item.message.key)))
 
     def _next(self) -> Item | None:
         if self.front:
+            self._order()
             return self.front.popleft()
         self._turn = not self._turn
         if self.slow and (self._turn or not self.fast):
@@ -297,13 +379,10 @@ class Lane:
         """Marks the item's parts; returns how many."""
         message = item.message
         total = message.segments
-        encoding, pieces = split(message.content, Kind(message.kind), self.header_octets)
-        if item.to_send is None:
-            item.to_send = list(range(len(pieces)))
-            item.open = len(pieces)
+        encoding, pieces = split(message.content, Kind(message.kind))
         if total > 1 and not item.reference:
             item.reference = self._reference(message)
-        numbers, item.to_send = item.to_send, []
+        numbers, item.to_send = item.waiting, []
         for number in numbers:
             self.marked.append(Part(message, number, total, encoding, pieces[number], item.reference, item))
         return len(numbers)
@@ -321,20 +400,3 @@ class Lane:
             reference = reference % 255 + 1
         used.add(reference)
         return reference
-
-    def forget(self, item: Item) -> None:
-        """The item is over with, or leaves the lane."""
-        message = item.message
-        if item.reference:
-            used = self._references.get(message.destination)
-            if used is not None:
-                used.discard(item.reference)
-                if not used:
-                    del self._references[message.destination]
-            item.reference = 0
-        if not item.row:
-            left = self.per_account.get(message.account, 0) - 1
-            if left > 0:
-                self.per_account[message.account] = left
-            else:
-                self.per_account.pop(message.account, None)

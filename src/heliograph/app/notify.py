@@ -1,6 +1,7 @@
 """Callbacks: telling customers of final states, until they have heard or time is up."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlencode
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.accounts import Account
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message, Owed
 from heliograph.app.marks import CALLBACK
-from heliograph.app.ports import Clock, Gathering, Job, Sender, Sent, Store
+from heliograph.app.ports import Clock, Gathering, Job, Sender, Sent, Store, Unavailable
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import first_key_at, time_of, to_uuid
 from heliograph.domain.limits import CALLBACK_RETRY_HOURS, RECEIPT_TEXT_CHARS
@@ -25,8 +26,12 @@ CLAIM = 1_000
 KEEP_MS = 30_000
 """A callback of a message older than this has a row from the start. Milliseconds."""
 
-BUSY_PAUSE_MS = 2_000
-"""Before a receiver that has too many waiting is offered one again; up to twice as long. Milliseconds."""
+BUSY_PAUSE_MS = (2_000, 60_000)
+"""Before a callback that was not tried, since its receiver had too many waiting, is offered again: a quarter of the
+time that it has been owed, within these limits; up to twice as long. Milliseconds."""
+
+UNREADABLE_PAUSE_MS = 60_000
+"""Before a callback is taken up again whose account could not be read. Milliseconds."""
 
 HOUR_MS = 3_600_000
 HTTP_GONE = 410
@@ -99,7 +104,7 @@ class Notifier:
         """A final state for which a callback is owed is among the facts being gathered."""
         now = self._clock.now()
         if self.room == 0 or message.key <= self.mark or now - time_of(message.key) > KEEP_MS:
-            self._gathering.facts.callback_retries.append(CallbackRetry(message.key, now, 0, b"", "", now))
+            self._leave_to_rows(self._gathering.facts, message.key, final.at)
         else:
             self._next.append((message, final))
 
@@ -110,17 +115,26 @@ class Notifier:
         self._committing += self._next
         self._next = []
 
-    def spill(self, facts: Facts, now: int) -> None:
-        """Once a second, right before a commit: what has been in the air for long gets its row; the mark moves on."""
+    def spill(self, facts: Facts, now: int, last_key: int) -> None:
+        """Once a second, right before a commit: what has been in the air for long gets its row, and so does what the
+        commit before did not get rid of; the mark moves on.
+
+        It never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
+        """
+        mark = max(self.mark, min(first_key_at(now - 2 * KEEP_MS), last_key))
         for key, flight in self._flights.items():
-            if now - flight.since <= KEEP_MS:
-                break
-            if not flight.rowed:
+            if not flight.rowed and (key <= mark or now - flight.since > KEEP_MS):
                 flight.rowed = True
                 facts.callback_retries.append(
                     CallbackRetry(key, now, flight.attempts, flight.body, "", flight.first, held=True)
                 )
-        mark = first_key_at(now - 2 * KEEP_MS)
+        fresh = []
+        for message, final in self._committing:
+            if message.key <= mark:
+                self._leave_to_rows(facts, message.key, final.at)
+            else:
+                fresh.append((message, final))
+        self._committing = fresh
         if mark > self.mark:
             self.mark = facts.marks[CALLBACK] = mark
 
@@ -130,15 +144,16 @@ class Notifier:
             return
         now = self._clock.now()
         jobs: list[Job] = []
-        for message, final in self._committing:
+        committed, self._committing = self._committing, []
+        for message, final in committed:
             job = self._job(message, final.state, final.err, final.at, b"")
             if job is None:
-                self._later(message.key, now, 0, b"", "", now)
+                self._leave_to_rows(self._gathering.facts, message.key, final.at)
                 continue
             jobs.append(job)
             self._flights[message.key] = Flight(job.body, 0, final.at, False, now)
-        self._committing = []
-        self._sender.post(jobs)
+        if jobs:
+            self._sender.post(jobs)
 
     # --- from the rows
 
@@ -146,13 +161,17 @@ class Notifier:
         """When there is something to take up: a time in ms, or None. While the air is full, a second from now."""
         return self._clock.now() + 1_000 if self.room == 0 else await store.next_callback_due()
 
-    async def take_up(self, store: Store, node: int) -> None:
-        """Claims callbacks that are due and sends them."""
-        claimed = await store.claim_callbacks(min(self.room, CLAIM), self._clock.now(), node)
+    async def take_up(self, store: Store, node: int) -> bool:
+        """Claims callbacks that are due and sends them; True if there may be more."""
+        limit = min(self.room, CLAIM)
+        claimed = await store.claim_callbacks(limit, self._clock.now(), node)
         for owed in claimed:
             if self._receivers.known(owed.message.account) is None:
-                await self._receivers.learn(owed.message.account)
+                # What is claimed is not left lying: without its account it goes back to its row.
+                with suppress(Unavailable):
+                    await self._receivers.learn(owed.message.account)
         self.resume(claimed, rowed=True)
+        return 0 < limit == len(claimed)
 
     def resume(self, claimed: list[Owed], rowed: bool) -> None:
         """Sends callbacks that the rows say are owed."""
@@ -164,18 +183,11 @@ class Notifier:
                 continue
             job = self._job(owed.message, owed.state, owed.err, owed.at, owed.body)
             if job is None:
-                self._later(
-                    key,
-                    now + HOUR_MS,
-                    owed.attempts,
-                    owed.body,
-                    "the account cannot be read",
-                    owed.first_tried,
-                )
+                due = now + UNREADABLE_PAUSE_MS
+                self._later(key, due, owed.attempts, owed.body, "the account cannot be read", owed.first_tried)
                 continue
             jobs.append(job)
-            since = now if rowed else min(now, owed.at)
-            self._flights[key] = Flight(job.body, owed.attempts, owed.first_tried, rowed, since)
+            self._flights[key] = Flight(job.body, owed.attempts, owed.first_tried, rowed, now)
         if jobs:
             self._sender.post(jobs)
 
@@ -189,8 +201,7 @@ class Notifier:
             if flight is None:
                 continue
             if sent.busy:
-                due = now + BUSY_PAUSE_MS + int(BUSY_PAUSE_MS * self._jitter())
-                self._later(sent.key, due, flight.attempts, flight.body, sent.problem, flight.first)
+                self._again(sent.key, flight, sent.problem, now)
                 continue
             attempts = flight.attempts + 1
             if 200 <= sent.code < 300:
@@ -210,14 +221,29 @@ class Notifier:
         now = self._clock.now()
         flights, self._flights = self._flights, {}
         for key, flight in flights.items():
-            self._later(key, now, flight.attempts, flight.body, "the sender stopped", flight.first)
+            self._again(key, flight, "the sender stopped", now)
         self._gathering.wake()
+
+    def _again(self, key: int, flight: Flight, problem: str, now: int) -> None:
+        """It was not tried, or nobody knows whether it was: it is offered again a little later."""
+        shortest, longest = BUSY_PAUSE_MS
+        pause = min(max((now - flight.first) // 4, shortest), longest)
+        due = now + pause + int(pause * self._jitter())
+        if flight.attempts and due - flight.first > self._retry_ms:
+            done = CallbackDone(key, CallbackEnd.GIVEN_UP, 0, flight.attempts, now)
+            self._gathering.facts.callbacks.append(done)
+        else:
+            self._later(key, due, flight.attempts, flight.body, problem, flight.first)
 
     # --- inside
 
     def _later(self, key: int, due: int, attempts: int, body: bytes, problem: str, first: int) -> None:
         self._gathering.facts.callback_retries.append(CallbackRetry(key, due, attempts, body, problem, first))
-        # the row is there to be found once it is committed, and maybe nothing else is gathered for long
+        self._gathering.wake()
+
+    def _leave_to_rows(self, facts: Facts, key: int, at: int) -> None:
+        """A callback that was never tried, owed since `at`: it is due at once."""
+        facts.callback_retries.append(CallbackRetry(key, at, 0, b"", "", at))
         self._gathering.wake()
 
     def _job(self, message: Message, state: Delivery, err: str, at: int, body: bytes) -> Job | None:

@@ -1,5 +1,6 @@
 """The accounts that callbacks are owed to, kept in memory."""
 
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from heliograph.app.accounts import Account
@@ -35,7 +36,7 @@ class KnownReceivers:
         self._stale.update(self._known)
 
     async def refresh(self, limit: int = 100) -> None:
-        """Learns up to `limit` doubtful accounts anew."""
-        for _ in range(min(limit, len(self._stale))):
-            account = self._stale.pop()
+        """Learns up to `limit` doubtful accounts anew. Raises Unavailable; those not learnt stay doubtful."""
+        for account in list(islice(self._stale, limit)):
             await self.learn(account)
+            self._stale.discard(account)

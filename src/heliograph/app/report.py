@@ -1,48 +1,54 @@
 """Receipts: from the operator's id to the message, from its parts' states to its final one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from heliograph.app.facts import (
-    Awaiting,
-    EarlyReceipt,
-    Facts,
-    Final,
-    Message,
-    Outstanding,
-    PartReceipt,
-)
+from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING
 from heliograph.app.ports import Clock, Gathering, Report, Store, Unavailable
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.operator_id import variants
-from heliograph.domain.receipt import Delivery, worst
+from heliograph.domain.receipt import Delivery, is_final, worst
 
 KEEP_MS = 30_000
 """How long a part's receipt is awaited in memory; later it is found through its row. Milliseconds."""
 
-KEEP_PARTS = 100_000
-"""How many parts' receipts are awaited in memory at most."""
+KEEP_PARTS = 50_000
+"""How many parts' receipts are awaited in memory at most, over all connectors."""
 
 KEEP_EARLY = 20_000
-"""How many early receipts are kept in memory at most; more of them only have their rows."""
+"""How many early receipts are kept in memory, the latest; older ones only have their rows."""
 
 REMEMBER_FINISHED = 10_000
 """How many finished operator ids a connector remembers, so that a repeated receipt is known for what it is."""
 
+NO_CODE = "001"
+"""The error code of a final state that no operator gave."""
+
 Acknowledge = Callable[[bool], None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Track:
-    """A message that awaits receipts. `states` holds its parts that are in a final state, by number; `parts` the
-    entries of those that are not, where there are several. `rowed`: the entries have rows in `awaiting` too."""
+    """A message that awaits receipts.
+
+    `states` holds its parts that are in a final state, by number; `entries` the operator's ids, with connector, by
+    which memory finds the others, with their numbers. `rowed`: all of these have rows in `awaiting`; `mixed`: some
+    may have. `unanswered` counts the parts that the operator has not answered yet, `held` says that they are in a
+    lane here. `dirty` is the latest generation of facts with one about it.
+    """
 
     message: Message
     states: dict[int, tuple[Delivery, str]]
     since: int
-    rowed: bool
-    parts: list[tuple[int, str]]
+    entries: dict[tuple[int, str], int]
+    rowed: bool = False
+    mixed: bool = False
+    unanswered: int = 0
+    held: bool = False
+    dirty: int = 0
+    leaving: bool = False
 
 
 class Reporter:
@@ -50,6 +56,9 @@ class Reporter:
 
     A receipt is looked for in memory first, then (`look_up`) among the rows, then it is kept as early: its message
     may still be on its way back with the operator's answer. It is acknowledged after the commit that keeps it.
+
+    There are never two truths about a message of several parts: its track stays in memory while facts about it wait
+    for their commit, while rows are being read that do not show them, and while a lane holds parts of it.
     """
 
     def __init__(
@@ -62,55 +71,88 @@ class Reporter:
         self.mark = mark
         self._entries: dict[int, dict[str, tuple[Track, int]]] = {}
         self._tracks: dict[int, Track] = {}
+        self._leaving: list[Track] = []
+        self._ended: dict[int, int] = {}
         self._early: dict[tuple[int, str], EarlyReceipt] = {}
-        self._finished: dict[int, dict[str, None]] = {}
+        self._finished: dict[int, dict[str, str]] = {}
         self._acknowledge: list[Acknowledge] = []
         self._acknowledge_next: list[Acknowledge] = []
-        self._spilling: list[tuple[int, str]] = []
-        self._unsettled: list[int] = []
-        self._unsettled_committing: list[int] = []
-        self._unsettled_next: list[int] = []
-        self.misses: list[tuple[int, Report, Acknowledge]] = []
+        self._misses: list[tuple[int, Report, Acknowledge]] = []
+        self._generation = 1
+        self._committing = 0
+        self._durable = 0
+        self._reads: list[int] = []
 
-    # --- what was taken
+    # --- what the operator answered
 
-    def taken(self, message: Message, segment: int, connector: int, operator_id: str, first: bool) -> None:
-        """The operator took a part whose receipt is wanted. `first`: no part of the message had an answer before."""
-        now = self._clock.now()
+    def taken(self, message: Message, segment: int, connector: int, operator_id: str) -> None:
+        """The operator took a part whose receipt is wanted."""
         key = message.key
-        facts = self._gathering.facts
-        track = self._tracks.get(key) if message.segments > 1 else None
-        rowed = key <= self.mark or now - time_of(key) > KEEP_MS
-        if track is None and not first:
-            # Its other parts' states are in rows only: the receipt goes that way too.
-            facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
-        else:
-            if track is None:
-                track = Track(message, {}, now, rowed, [])
-                if message.segments > 1:
-                    self._tracks[key] = track
-            if track.rowed:
-                facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
-            self._enter(track, segment, connector, operator_id)
+        track = self._track(message)
+        self._enter(track, segment, connector, operator_id)
+        if track.rowed:
+            self._gathering.facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
+            track.dirty = self._generation
+        elif key <= self.mark or self._clock.now() - time_of(key) > KEEP_MS:
+            self._give_rows(self._gathering.facts, track, self._generation)
+        self._answered(track)
         if self._early:
-            self._match_early(connector, operator_id)
+            self._match_early(track, segment, connector, operator_id)
 
-    def restore(self, outstanding: Outstanding, rowed: bool) -> None:
-        """Takes up again what the rows know."""
-        message = outstanding.message
+    def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
+        """A part whose receipt was wanted came to its end without one: refused, too late, or never answered."""
+        track = self._track(message)
+        self._end(track, segment, state, err)
+        self._answered(track)
+
+    def forget(self, key: int) -> None:
+        """The message failed as a whole."""
+        track = self._tracks.pop(key, None)
+        if track is not None:
+            self._drop_entries(track)
+        self._ended[key] = self._generation
+
+    async def load(self, store: Store, message: Message) -> bool:
+        """Must be called before a lane takes up a message of several parts some of which have their answers.
+
+        False if the message is over, and nothing of it is to be sent. Raises Unavailable.
+        """
         track = self._tracks.get(message.key)
         if track is None:
-            since = self._clock.now() if rowed else min(self._clock.now(), time_of(message.key))
-            track = Track(message, dict(outstanding.states), since, rowed, [])
-            if message.segments > 1:
-                self._tracks[message.key] = track
+            with self._reading():
+                outstanding = await store.outstanding(message.key)
+            if outstanding is None or message.key in self._ended:
+                return False
+            track = self._found(outstanding)
+        track.held = True
+        return True
+
+    def leave(self, key: int) -> None:
+        """The lane gives up a message before all its parts are answered: it is the queue's again."""
+        track = self._tracks.get(key)
+        if track is not None:
+            track.held = False
+            self._let_go(track)
+
+    # --- after a start
+
+    def restore(self, outstanding: Outstanding) -> None:
+        """Takes up again what is above the mark."""
+        track = self._found(outstanding)
+        track.since = min(track.since, time_of(track.message.key))
+        track.rowed, track.mixed = False, True
         for (connector, operator_id), segment in outstanding.operator_ids.items():
-            if segment not in track.states and operator_id not in self._entries.get(connector, ()):
-                self._enter(track, segment, connector, operator_id)
+            self._enter(track, segment, connector, operator_id)
 
     def restore_early(self, early: EarlyReceipt) -> None:
         """Takes up again a receipt that waits for its message."""
-        self._early[early.connector, early.operator_id] = early
+        if not is_final(early.state):
+            return
+        report = Report(early.operator_id, early.destination, early.state, True, early.err)
+        if self._apply(early.connector, report):
+            self._gathering.facts.early_matched.append((early.connector, early.operator_id))
+        else:
+            self._remember_early(early)
 
     # --- what came back
 
@@ -120,192 +162,298 @@ class Reporter:
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
         else:
-            self.misses.append((connector, report, acknowledge))
+            self._misses.append((connector, report, acknowledge))
             self._gathering.stir()
-
-    def part_over(self, message: Message, segment: int, state: Delivery, err: str, first: bool) -> None:
-        """A part came to its end without a receipt: refused, or never answered. `first` as in `taken`."""
-        track = self._tracks.get(message.key)
-        if track is None and first:
-            track = Track(message, {}, self._clock.now(), False, [])
-            if message.segments > 1:
-                self._tracks[message.key] = track
-        if track is not None:
-            self._end(track, segment, state, err)
-            return
-        now = self._clock.now()
-        self._gathering.facts.parts.append(PartReceipt(message.key, segment, state, err, now))
-        self._unsettled_next.append(message.key)
-
-    async def look_up(self, store: Store) -> None:
-        """Looks for the receipts that memory did not know among the rows; what is not there either is kept as early."""
-        misses, self.misses = self.misses, []
-        by_connector: dict[int, list[tuple[Report, Acknowledge]]] = {}
-        for connector, report, acknowledge in misses:
-            by_connector.setdefault(connector, []).append((report, acknowledge))
-        for connector, reports in by_connector.items():
-            ids = {form for report, _ in reports for form in (report.operator_id, *variants(report.operator_id))}
-            try:
-                found = await store.find_outstanding(connector, sorted(ids))
-            except Unavailable:
-                for _, acknowledge in reports:
-                    acknowledge(False)
-                continue
-            for outstanding in found:
-                self.restore(outstanding, rowed=True)
-            for report, acknowledge in reports:
-                if not self._apply(connector, report) and not self._is_repeat(connector, report):
-                    self._keep_early(connector, report)
-                self._acknowledge_next.append(acknowledge)
-        await self._settle_committed(store)
-        self._gathering.wake()
-
-    async def _settle_committed(self, store: Store) -> None:
-        """Ends messages whose last part was over while the states of the others were only in rows."""
-        while self._unsettled:
-            outstanding = await store.outstanding(self._unsettled[0])
-            key = self._unsettled.pop(0)
-            if outstanding is not None and key not in self._tracks:
-                self.restore(outstanding, rowed=True)
-                if len(outstanding.states) == outstanding.message.segments:
-                    self._complete(self._tracks[key])
 
     @property
     def has_work(self) -> bool:
         """Whether `look_up` has something to do."""
-        return bool(self.misses or self._unsettled)
+        return bool(self._misses)
+
+    async def look_up(self, store: Store) -> None:
+        """Looks for the receipts that memory did not know among the rows; what is not there either is kept as early.
+
+        Those that cannot be looked for, since the store is unavailable, are told so and come again.
+        """
+        misses, self._misses = self._misses, []
+        by_connector: dict[int, list[tuple[Report, Acknowledge]]] = {}
+        for connector, report, acknowledge in misses:
+            by_connector.setdefault(connector, []).append((report, acknowledge))
+        try:
+            while by_connector:
+                connector = next(iter(by_connector))
+                ids = {form for report, _ in by_connector[connector] for form in _forms(report.operator_id)}
+                with self._reading():
+                    try:
+                        found = await store.find_outstanding(connector, sorted(ids))
+                    except Unavailable:
+                        for _, acknowledge in by_connector.pop(connector):
+                            acknowledge(False)
+                        continue
+                    self._sort_out(connector, by_connector.pop(connector), found)
+        finally:
+            self._misses += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
+            self._gathering.wake()
+
+    def turn_away(self) -> None:
+        """Tells the operator of receipts that nobody will look for any more to send them again."""
+        misses, self._misses = self._misses, []
+        for _, _, acknowledge in misses:
+            acknowledge(False)
 
     async def give_up(self, store: Store, before: int, limit: int) -> int:
-        """Ends messages accepted before `before` whose receipts never came: UNKNOWN. Returns how many."""
-        overdue = await store.overdue(before, limit)
-        for outstanding in overdue:
-            self.restore(outstanding, rowed=True)
-            for (connector, operator_id), segment in outstanding.operator_ids.items():
-                entry = self._entries.get(connector, {}).get(operator_id)
-                if entry is not None and entry[1] == segment:
-                    self._settle(connector, operator_id, entry[0], segment, Delivery.UNKNOWN, "001")
-        self._gathering.wake()
+        """Ends messages accepted before `before` whose receipts never came: UNKNOWN. Returns how many were found."""
+        with self._reading():
+            overdue = await store.overdue(before, limit)
+            for outstanding in overdue:
+                if outstanding.message.key in self._ended:
+                    continue
+                track = self._found(outstanding)
+                if track.held:
+                    continue  # its last parts are about to expire
+                for (connector, operator_id), segment in outstanding.operator_ids.items():
+                    if segment not in track.states:
+                        self._settle(track, segment, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
+                # Parts that were given one and the same id, or whose answer nobody waits for any more.
+                for segment in range(track.message.segments):
+                    if segment not in track.states:
+                        self._end(track, segment, Delivery.UNKNOWN, NO_CODE)
+        if overdue:
+            self._gathering.wake()
         return len(overdue)
 
     # --- around a commit
 
     def prepare(self) -> None:
         """Right before a commit."""
+        self._committing = self._generation
+        self._generation += 1
         self._acknowledge += self._acknowledge_next
         self._acknowledge_next = []
-        self._unsettled_committing += self._unsettled_next
-        self._unsettled_next = []
 
-    def spill(self, facts: Facts, now: int) -> None:
-        """Once a second, right before a commit: what was awaited in memory for long gets its row; the mark moves on."""
+    def spill(self, facts: Facts, now: int, last_key: int) -> None:
+        """Once a second, right before a commit: what was awaited in memory for long gets its row; the mark moves on.
+
+        It never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
+        """
         cutoff = now - KEEP_MS
-        for connector, entries in self._entries.items():
-            surplus = len(entries) - KEEP_PARTS
-            for operator_id, (track, segment) in entries.items():
+        mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
+        most = KEEP_PARTS // max(1, len(self._entries))
+        for entries in self._entries.values():
+            surplus = len(entries) - most
+            for track, _ in entries.values():
                 surplus -= 1
-                if track.since > cutoff and surplus < 0:
-                    break
-                self._spill_track(facts, track, (connector, operator_id, segment))
-        mark = first_key_at(cutoff - KEEP_MS)
+                if track.since > cutoff and track.message.key > mark and surplus < 0:
+                    continue
+                if not track.rowed:
+                    self._give_rows(facts, track, self._committing)
+                self._let_leave(track)
         if mark > self.mark:
             self.mark = facts.marks[AWAITING] = mark
 
     def committed(self) -> None:
         """What was gathered is durable: operators are told so, and what has its row leaves memory."""
+        self._durable = self._committing
         acknowledge, self._acknowledge = self._acknowledge, []
         for each in acknowledge:
             each(True)
-        for connector, operator_id in self._spilling:
-            entry = self._entries[connector].pop(operator_id, None)
-            if entry is not None:
-                self._tracks.pop(entry[0].message.key, None)
-        self._spilling = []
-        if self._unsettled_committing:
-            self._unsettled += self._unsettled_committing
-            self._unsettled_committing = []
-            self._gathering.stir()
+        seen = self._seen
+        if self._leaving:
+            leaving, self._leaving = self._leaving, []
+            for track in leaving:
+                if track.dirty > seen:
+                    self._leaving.append(track)
+                    continue
+                track.leaving = False
+                if track.rowed or not track.entries:
+                    self._drop_entries(track)
+                    if not track.held:
+                        self._tracks.pop(track.message.key, None)
+        while self._ended:
+            key, generation = next(iter(self._ended.items()))
+            if generation > seen:
+                break
+            del self._ended[key]
 
     def awaited(self) -> int:
         """How many parts' receipts are awaited in memory."""
         return sum(map(len, self._entries.values()))
 
-    # --- inside
+    # --- what is in memory
+
+    @property
+    def _seen(self) -> int:
+        """The generation of facts up to which all that is read of the rows, or being read, shows everything."""
+        return min(self._durable, *self._reads) if self._reads else self._durable
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Rows are being read: facts that are committed meanwhile may not be among them."""
+        start = self._durable
+        self._reads.append(start)
+        try:
+            yield
+        finally:
+            self._reads.remove(start)
+
+    def _track(self, message: Message) -> Track:
+        """The message's track; made at its first answer."""
+        several = message.segments > 1
+        track = self._tracks.get(message.key) if several else None
+        if track is None:
+            track = Track(message, {}, self._clock.now(), {}, unanswered=message.segments, held=several)
+            if several:
+                self._tracks[message.key] = track
+        return track
+
+    def _found(self, outstanding: Outstanding) -> Track:
+        """The track of a message as its rows know it; what memory knows beyond that stays."""
+        message = outstanding.message
+        track = self._tracks.get(message.key)
+        if track is None:
+            unanswered = message.segments - len(outstanding.operator_ids) - len(outstanding.states)
+            track = Track(message, {}, self._clock.now(), {}, rowed=True, unanswered=unanswered)
+            if message.segments > 1:
+                self._tracks[message.key] = track
+                self._let_leave(track)
+        for segment, state in outstanding.states.items():
+            track.states.setdefault(segment, state)
+        return track
+
+    def _answered(self, track: Track) -> None:
+        track.unanswered -= 1
+        if track.unanswered <= 0 and track.held:
+            track.held = False
+            self._let_go(track)
+
+    def _let_go(self, track: Track) -> None:
+        """No lane holds it any more: it leaves with its last entry, or now if it has none."""
+        if not track.entries:
+            self._let_leave(track)
+
+    def _let_leave(self, track: Track) -> None:
+        if not track.leaving:
+            track.leaving = True
+            self._leaving.append(track)
 
     def _enter(self, track: Track, segment: int, connector: int, operator_id: str) -> None:
-        entries = self._entries.get(connector)
-        if entries is None:
-            entries = self._entries[connector] = {}
+        entries = self._entries.setdefault(connector, {})
+        other = entries.pop(operator_id, None)
+        if other is not None and other[0] is not track:
+            # The operator gave the same id again: the message that had it first is found through its row.
+            if not other[0].rowed:
+                self._give_rows(self._gathering.facts, other[0], self._generation)
+            other[0].entries.pop((connector, operator_id), None)
+            self._let_go(other[0])
         entries[operator_id] = (track, segment)
-        if track.message.segments > 1:
-            track.parts.append((connector, operator_id))
+        track.entries[connector, operator_id] = segment
+        finished = self._finished.get(connector)
+        if finished:
+            finished.pop(operator_id, None)
 
-    def _spill_track(self, facts: Facts, track: Track, only: tuple[int, str, int]) -> None:
-        """All entries of a message leave memory together, so that there are never two truths about its parts."""
-        entries = [only]
-        if track.message.segments > 1:
-            entries = [
-                (connector, operator_id, entry[1])
-                for connector, operator_id in track.parts
-                if (entry := self._entries[connector].get(operator_id)) is not None and entry[0] is track
-            ]
-        if not track.rowed:
-            track.rowed = True
-            for connector, operator_id, segment in entries:
-                facts.awaiting.append(Awaiting(connector, operator_id, track.message.key, segment))
-        self._spilling += [(connector, operator_id) for connector, operator_id, _ in entries]
+    def _give_rows(self, facts: Facts, track: Track, generation: int) -> None:
+        """In `facts`, which are of that generation."""
+        track.rowed = True
+        track.dirty = generation
+        for (connector, operator_id), segment in track.entries.items():
+            facts.awaiting.append(Awaiting(connector, operator_id, track.message.key, segment))
 
-    def _is_repeat(self, connector: int, report: Report) -> bool:
-        return report.operator_id in self._finished.get(connector, ())
+    def _drop_entries(self, track: Track) -> None:
+        for connector, operator_id in track.entries:
+            entries = self._entries[connector]
+            if entries[operator_id][0] is track:
+                del entries[operator_id]
+        track.entries.clear()
+
+    # --- matching
 
     def _apply(self, connector: int, report: Report) -> bool:
         """Applies the receipt to the part in memory that it is for; False if there is none."""
         entries = self._entries.get(connector)
         if not entries:
             return False
-        operator_id = report.operator_id
-        entry = entries.get(operator_id)
-        if entry is None or not _agrees(report.destination, entry[0].message.destination):
-            entry = None
-            for form in variants(operator_id):
-                other = entries.get(form)
-                if (
-                    other is not None
-                    and report.destination
-                    and _agrees(report.destination, other[0].message.destination)
-                ):
-                    entry, operator_id = other, form
-                    break
-            if entry is None:
-                return False
-        track, segment = entry
-        if not report.final:
+        for form in _forms(report.operator_id):
+            entry = entries.get(form)
+            if entry is not None and _is_for(report, form, entry[0].message):
+                self._note(entry[0], entry[1], connector, form, report)
+                return True
+        return False
+
+    def _sort_out(
+        self, connector: int, reports: Iterable[tuple[Report, Acknowledge]], found: Iterable[Outstanding]
+    ) -> None:
+        """Applies receipts to memory, as it is now, or to what was `found`; keeps the others."""
+        by_id: dict[str, list[Outstanding]] = {}
+        for outstanding in found:
+            for of, operator_id in outstanding.operator_ids:
+                if of == connector:
+                    by_id.setdefault(operator_id, []).append(outstanding)
+        for report, acknowledge in reports:
+            if not (
+                self._apply(connector, report)
+                or self._apply_rows(connector, report, by_id)
+                or self._is_repeat(connector, report)
+            ):
+                self._keep_early(connector, report)
+            self._acknowledge_next.append(acknowledge)
+
+    def _apply_rows(self, connector: int, report: Report, by_id: dict[str, list[Outstanding]]) -> bool:
+        for form in _forms(report.operator_id):
+            for outstanding in by_id.get(form, ()):
+                message = outstanding.message
+                if not _is_for(report, form, message):
+                    continue
+                segment = outstanding.operator_ids[connector, form]
+                if message.key not in self._ended:
+                    track = self._found(outstanding)
+                    if segment not in track.states:
+                        self._note(track, segment, connector, form, report)
+                return True
+        return False
+
+    def _is_repeat(self, connector: int, report: Report) -> bool:
+        finished = self._finished.get(connector)
+        if not finished:
+            return False
+        for form in _forms(report.operator_id):
+            destination = finished.get(form)
+            if destination is not None and _agrees(report.destination, destination):
+                return form == report.operator_id or bool(report.destination)
+        return False
+
+    def _note(self, track: Track, segment: int, connector: int, operator_id: str, report: Report) -> None:
+        """A receipt for this part."""
+        if report.final:
+            self._settle(track, segment, connector, operator_id, report.state, report.err)
+        else:
             self._gathering.facts.progress.append(
                 PartReceipt(track.message.key, segment, report.state, report.err, self._clock.now())
             )
-            return True
-        self._settle(connector, operator_id, track, segment, report.state, report.err)
-        return True
 
-    def _settle(self, connector: int, operator_id: str, track: Track, segment: int, state: Delivery, err: str) -> None:
+    def _settle(self, track: Track, segment: int, connector: int, operator_id: str, state: Delivery, err: str) -> None:
         """A part whose receipt was awaited is in its final state."""
-        del self._entries[connector][operator_id]
+        if track.entries.pop((connector, operator_id), None) is not None:
+            del self._entries[connector][operator_id]
         finished = self._finished.setdefault(connector, {})
-        finished[operator_id] = None
+        finished[operator_id] = track.message.destination
         if len(finished) > REMEMBER_FINISHED:
             for forgotten in list(finished)[: REMEMBER_FINISHED // 10]:
                 del finished[forgotten]
-        if track.rowed:
-            self._gathering.facts.awaiting_matched.append((connector, operator_id))
+        if track.rowed or track.mixed:
+            self._gathering.facts.awaiting_matched.append(Awaiting(connector, operator_id, track.message.key, segment))
         self._end(track, segment, state, err)
 
     def _end(self, track: Track, segment: int, state: Delivery, err: str) -> None:
         message = track.message
         now = self._clock.now()
         track.states[segment] = (state, err)
+        track.dirty = self._generation
         if message.segments > 1:
             self._gathering.facts.parts.append(PartReceipt(message.key, segment, state, err, now))
         if len(track.states) == message.segments:
             self._complete(track)
+        elif not track.held:
+            self._let_go(track)
 
     def _complete(self, track: Track) -> None:
         """Every part is in its final state, and so is the message: in the worst of them."""
@@ -313,29 +461,56 @@ class Reporter:
         state = worst(state for state, _ in track.states.values())
         err = next(err for part_state, err in track.states.values() if part_state is state)
         self._tracks.pop(message.key, None)
+        self._drop_entries(track)
+        self._ended[message.key] = self._generation
         owed = message.wants_receipt and bool(message.callback_url)
         final = Final(message.key, state, err, self._clock.now(), owed)
         self._gathering.facts.finals.append(final)
         self._finish(message, final)
 
+    # --- what came too early
+
     def _keep_early(self, connector: int, report: Report) -> None:
+        known = self._early.get((connector, report.operator_id))
+        if known is not None and known.destination == report.destination:
+            return  # the operator sends it again; the first one stays
         early = EarlyReceipt(
             connector, report.operator_id, report.destination, report.state, report.err, self._clock.now()
         )
         self._gathering.facts.early.append(early)
-        if report.final and len(self._early) < KEEP_EARLY:
-            self._early[connector, report.operator_id] = early
+        if report.final:
+            self._remember_early(early)
 
-    def _match_early(self, connector: int, operator_id: str) -> None:
-        for form in (operator_id, *variants(operator_id)):
+    def _remember_early(self, early: EarlyReceipt) -> None:
+        name = (early.connector, early.operator_id)
+        self._early.pop(name, None)
+        self._early[name] = early
+        if len(self._early) > KEEP_EARLY:
+            del self._early[next(iter(self._early))]
+
+    def _match_early(self, track: Track, segment: int, connector: int, operator_id: str) -> None:
+        for form in _forms(operator_id):
             early = self._early.get((connector, form))
             if early is None:
                 continue
-            report = Report(form, early.destination, early.state, True, early.err)
-            if self._apply(connector, report):
+            report = Report(operator_id, early.destination, early.state, True, early.err)
+            if _is_for(report, form, track.message):
                 del self._early[connector, form]
                 self._gathering.facts.early_matched.append((connector, form))
-            return
+                self._settle(track, segment, connector, operator_id, early.state, early.err)
+                return
+
+
+def _forms(operator_id: str) -> list[str]:
+    return [operator_id, *variants(operator_id)]
+
+
+def _is_for(report: Report, form: str, message: Message) -> bool:
+    """Whether a receipt is for the message that has the operator's id `form`; another form of the receipt's own is
+    a guess, for which the destination must speak."""
+    if form != report.operator_id and not report.destination:
+        return False
+    return _agrees(report.destination, message.destination)
 
 
 def _agrees(reported: str, destination: str) -> bool:

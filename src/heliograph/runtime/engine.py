@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from heliograph.app.accounts import Connector, LinkState
@@ -16,7 +17,6 @@ from heliograph.app.notify import Notifier
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Sender, Store, Unavailable
 from heliograph.app.receivers import KnownReceivers
 from heliograph.app.report import Reporter
-from heliograph.domain.ids import IdSequence
 from heliograph.runtime.gather import Gatherer, Hooks
 
 TICK_S = 0.25
@@ -34,7 +34,7 @@ OVERDUE_ROUNDS = 30
 STATE_ROUNDS = 3
 """Rounds between two reports of the links' states for people."""
 
-BATCH = 500
+BATCH = 2_000
 """Rows that housekeeping takes at once."""
 
 ORPHAN_DAYS = 7
@@ -100,6 +100,7 @@ class Engine:
         self._pump_timer: asyncio.TimerHandle | None = None
         self._receivers = KnownReceivers(world.store)
         self._round = 0
+        self._unfinished: set[str] = set()
         self.failed = asyncio.Event()
         """Set when a task has died: the process should end and be started again."""
 
@@ -111,7 +112,7 @@ class Engine:
         await world.directory.refresh()
         recovery = await world.store.recover(self._worker, self._node)
         self.gatherer = gatherer = Gatherer(
-            world.store, IdSequence(self._worker, recovery.last_key), world.ids, world.clock, world.journal
+            world.store, self._worker, recovery.last_key, world.ids, world.clock, world.journal
         )
         marks = recovery.marks
         self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0))
@@ -125,16 +126,17 @@ class Engine:
             retry_hours=self._deadlines.callback_retry,
             encode_json=world.encode_json,
         )
-        self.dispatcher = Dispatcher(gatherer, world.clock, self.reporter, self._finish, world.directory.route)
+        self.dispatcher = Dispatcher(
+            gatherer, world.clock, self.reporter, self._finish, world.directory.route, marks.get(DISPATCH, 0)
+        )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         for connector in self._live():
             self.dispatcher.lane(connector).mark = marks.get(attempted(connector), 0)
         for outstanding in recovery.outstanding:
-            self.reporter.restore(outstanding, rowed=False)
+            self.reporter.restore(outstanding)
         for early in recovery.early:
             self.reporter.restore_early(early)
-        for queued in recovery.unsent:
-            self.dispatcher.resume(queued, row=False)
+        await self.dispatcher.recover(recovery.unsent, world.store)
         for owed in recovery.owed:
             if self._receivers.known(owed.message.account) is None:
                 await self._receivers.learn(owed.message.account)
@@ -161,17 +163,20 @@ class Engine:
         gatherer.shut()
         for name in ("feed", "housekeeping"):
             await self._cancel(name)
-        await self._within(gatherer.flushed(), deadline)
-        self.dispatcher.park(gatherer.facts)
+        self.dispatcher.park()
         drains = [carrier.drain(deadline - 1.0) for _, carrier in self._carriers.values()]
-        await self._within(asyncio.gather(*drains), deadline)
-        self.dispatcher.park(gatherer.facts)
-        gatherer.wake()
+        await self._within(asyncio.gather(*drains, *self._ending, return_exceptions=True), deadline)
+        self.reporter.turn_away()
+        await self._within(gatherer.flushed(), deadline)
+        self.dispatcher.park()
         await self._within(gatherer.flushed(), deadline)
         await self._within(self._callbacks_landed(), min(deadline, clock.monotonic() + CALLBACKS_END_S))
         gatherer.wake()
         await self._within(gatherer.flushed(), deadline)
         await self._cancel("commit")
+        gatherer.refuse_waiting()
+        if self._pump_timer is not None:
+            self._pump_timer.cancel()
         with suppress(Unavailable):
             await self._world.store.release(self._node)
         await self._world.sender.close()
@@ -189,10 +194,10 @@ class Engine:
         self.reporter.prepare()
         self.notifier.prepare()
 
-    def _spill(self, facts: Facts, now: int) -> None:
-        facts.marks[DISPATCH] = self.dispatcher.spill(facts, now)
-        self.reporter.spill(facts, now)
-        self.notifier.spill(facts, now)
+    def _spill(self, facts: Facts, now: int, last_key: int) -> None:
+        self.dispatcher.spill(facts, now, last_key)
+        self.reporter.spill(facts, now, last_key)
+        self.notifier.spill(facts, now, last_key)
 
     def _committed(self) -> None:
         self.reporter.committed()
@@ -201,6 +206,8 @@ class Engine:
         self._pump()
         if self.dispatcher.hungry:
             self.gatherer.stir()
+        if self.dispatcher.eager:
+            self.gatherer.wake()
 
     def _pump(self) -> None:
         """Writes what may go; sees to it that what may not yet goes when its time comes."""
@@ -242,28 +249,34 @@ class Engine:
             await self.reporter.look_up(store)
         due = await store.next_due()
         now = clock.now()
-        next_due = now + int(TICK_S * 1000)
-        live = self._live()
-        for connector, at in due.items():
-            if at > now:
-                next_due = min(next_due, at)
-                continue
-            lane = self.dispatcher.lane(connector)
-            if connector not in live:
-                await self.dispatcher.reclaim(lane, store, self._node)
-                next_due = now
-            elif await self.dispatcher.refill(lane, store, self._node):
-                next_due = now
-        for lane in list(self.dispatcher.lanes.values()):
-            if (lane.more or lane.overflow) and lane.connector not in due:
-                await self.dispatcher.refill(lane, store, self._node)
+        more = await self._feed_lanes(due, now)
+        wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])
         callback_due = await self.notifier.next_due(store)
         if callback_due is not None:
-            if callback_due <= now:
-                await self.notifier.take_up(store, self._node)
-            else:
-                next_due = min(next_due, callback_due)
-        return max(0.0, (next_due - clock.now()) / 1000)
+            if callback_due > now:
+                wake_at = min(wake_at, callback_due)
+            elif await self.notifier.take_up(store, self._node):
+                more = True
+        return 0.0 if more else max(0.0, (wake_at - clock.now()) / 1000)
+
+    async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
+        """Claims messages for the lanes that run low; True if there may be more for them at once."""
+        store, dispatcher = self._world.store, self.dispatcher
+        live = self._live()
+        more = False
+        for connector in [connector for connector, at in due.items() if at <= now]:
+            lane = dispatcher.lane(connector)
+            if connector not in live:
+                await dispatcher.reclaim(lane, store, self._node)
+                more = True
+            elif await dispatcher.refill(lane, store, self._node):
+                more = True
+        for lane in list(dispatcher.lanes.values()):
+            if due.get(lane.connector, inf) > now:
+                lane.more = False
+                if lane.overflow and not lane.slow:
+                    await dispatcher.refill(lane, store, self._node)
+        return more
 
     # --- housekeeping
 
@@ -284,17 +297,29 @@ class Engine:
         await self._receivers.refresh()
         now = world.clock.now()
         self.dispatcher.reroute(self._live())
-        if self._round % SWEEP_ROUNDS == 0:
+        if self._due("sweep", SWEEP_ROUNDS):
             self.dispatcher.sweep(now)
-            await self.dispatcher.drop_expired(world.store, self._node, BATCH)
-        if self._round % OVERDUE_ROUNDS == 0:
+            self._repeat("sweep", await self.dispatcher.drop_expired(world.store, self._node, BATCH))
+        if self._due("overdue", OVERDUE_ROUNDS):
             wait = (self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS
-            await self.reporter.give_up(world.store, now - int(wait), BATCH)
-            await world.store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH)
+            self._repeat("overdue", await self.reporter.give_up(world.store, now - int(wait), BATCH))
+        if self._due("forget", OVERDUE_ROUNDS):
+            self._repeat("forget", await world.store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
         if self._round % STATE_ROUNDS == 1:
             await self._report_links(now)
         if self.reporter.awaited() or self.notifier.in_the_air or self.dispatcher.busy:
             self.gatherer.wake()
+
+    def _due(self, chore: str, rounds: int) -> bool:
+        """Whether a chore of every so many rounds is due in this one."""
+        if self._round % rounds == 0:
+            self._unfinished.add(chore)
+        return chore in self._unfinished
+
+    def _repeat(self, chore: str, found: int) -> None:
+        """A chore that found as much as it may take at once goes on in the next round, and so does one that failed."""
+        if found < BATCH:
+            self._unfinished.discard(chore)
 
     async def _report_links(self, now: int) -> None:
         states = [

@@ -39,8 +39,8 @@ class Hooks:
 
     prepare: Callable[[Facts, int], None]
     """Right before it: may add facts. Called again, with more facts, if the commit fails."""
-    spill: Callable[[Facts, int], None]
-    """Right before it, about once a second: moves the durable marks."""
+    spill: Callable[[Facts, int, int], None]
+    """Right before it, about once a second: moves the durable marks; its third argument is the highest key given."""
     committed: Callable[[], None]
     """Right after it, when its requests have their answers."""
     refused: Callable[[], None]
@@ -54,9 +54,11 @@ class Gatherer:
     next try: an operator's answer or a callback's result is never lost to a full disk.
     """
 
-    def __init__(self, store: Store, sequence: IdSequence, ids: Ids, clock: Clock, journal: Journal) -> None:
+    def __init__(self, store: Store, worker: int, last_key: int, ids: Ids, clock: Clock, journal: Journal) -> None:
+        """`last_key` is the highest key in the store; those given here are above it."""
         self._store = store
-        self._sequence = sequence
+        self._sequence = IdSequence(worker, last_key)
+        self._last_key = last_key
         self._ids = ids
         self._clock = clock
         self._journal = journal
@@ -119,6 +121,14 @@ class Gatherer:
         """Takes no more requests; those that wait are still answered."""
         self._open = False
 
+    def refuse_waiting(self) -> None:
+        """When `run` has ended: tells the requests that no commit has taken up that they are not accepted."""
+        accepts, self._facts.accepts = self._facts.accepts, []
+        for accept in accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        thens, self._thens = self._thens, []
+        self._answer(thens)
+
     async def flushed(self) -> None:
         """Waits until nothing waits for a commit."""
         while self._woken or not self._idle.is_set():
@@ -140,6 +150,8 @@ class Gatherer:
             try:
                 if facts:
                     await self._store.record(facts)
+                else:
+                    await asyncio.sleep(0)
             except Unavailable as problem:
                 self._fail(hooks, facts, thens, problem)
                 await asyncio.sleep(pause)
@@ -174,7 +186,7 @@ class Gatherer:
         start = self._last_start
         if start - self._last_spill >= SPILL_S:
             self._last_spill = start
-            hooks.spill(facts, now)
+            hooks.spill(facts, now, self._last_key)
         thens = self._thens
         self._facts = Facts()
         self._thens = []
@@ -190,6 +202,7 @@ class Gatherer:
             message.batch = accept.key if accept.batch else 0
         if not accept.batch:
             accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
+        self._last_key = accept.messages[-1].key
 
     def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
         for accept, then in thens:
@@ -214,6 +227,10 @@ class Gatherer:
                 facts.marks.update(newer.marks)
             else:
                 getattr(facts, each.name).extend(getattr(newer, each.name))
+        if facts.callbacks and facts.callback_retries:
+            # A callback may have ended while the commit failed that was to give it a row: it needs none any more.
+            ended = {done.key for done in facts.callbacks}
+            facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
         self._facts = facts
         self._answer(thens)
 

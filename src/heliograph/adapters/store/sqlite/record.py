@@ -73,7 +73,7 @@ UPDATE message SET state = 3
 WHERE key = ? AND state = 1 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
 """
 _FORGET_EARLY = "DELETE FROM early WHERE connector = ? AND operator_id = ?"
-_FORGET_AWAITING = "DELETE FROM awaiting WHERE connector = ? AND operator_id = ?"
+_FORGET_AWAITING = "DELETE FROM awaiting WHERE connector = ? AND operator_id = ? AND key = ? AND segment = ?"
 _END_RETRY = """
 DELETE FROM callback_retry
 WHERE key IN (SELECT value FROM json_each(?))
@@ -288,7 +288,7 @@ def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
         db.executemany(_FORGET_EARLY, facts.early_matched)
     _INSERT_AWAITING(db, list(map(_awaiting_row, facts.awaiting)))
     if facts.awaiting_matched:
-        db.executemany(_FORGET_AWAITING, facts.awaiting_matched)
+        db.executemany(_FORGET_AWAITING, map(_awaiting_row, facts.awaiting_matched))
 
 
 def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
