@@ -1,0 +1,114 @@
+"""Administration takes effect within five seconds, without a restart."""
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+
+pytestmark = pytest.mark.slow
+
+EFFECT_S = 5.0
+
+
+def takes_effect(look: Callable[[], bool], what: str) -> None:
+    eventually(look, what, EFFECT_S)
+
+
+def status(customer: Customer) -> int:
+    return customer.request("POST", "/api/v1/account/balance").status
+
+
+def test_accounts_and_keys(data: Path, admin: Admin) -> None:
+    with GatewayProcess(data) as gateway:
+        account = admin.account("acme", "10")
+        with (
+            Customer(gateway.url, "acme", account["api_key"]) as customer,
+            Customer(gateway.url, "acme", account["password"]) as by_password,
+        ):
+            takes_effect(lambda: status(customer) == 200, "the new account can be used")
+            assert by_password.request("POST", "/api/v2/account/balance").status == 200
+
+            admin("account", "suspend", "acme")
+            takes_effect(lambda: status(customer) == 403, "the suspended account is refused")
+            admin("account", "resume", "acme")
+            takes_effect(lambda: status(customer) == 200, "the resumed account can be used")
+
+            new = admin("key", "create", "acme")
+            with Customer(gateway.url, "acme", new["api_key"]) as with_new_key:
+                takes_effect(lambda: status(with_new_key) == 200, "the new key can be used")
+                admin("key", "revoke", "acme", account["key_id"])
+                takes_effect(lambda: status(customer) == 401, "the revoked key is refused")
+                assert status(with_new_key) == 200
+
+                admin("account", "top-up", "acme", "2.5")
+                assert with_new_key.balance() == "12.5"
+
+            changed = admin("account", "new-password", "acme")
+            takes_effect(
+                lambda: by_password.request("POST", "/api/v2/account/balance").status == 401,
+                "the old password is refused",
+            )
+            with Customer(gateway.url, "acme", changed["password"]) as customer_again:
+                assert customer_again.request("POST", "/api/v2/account/balance").status == 200
+        assert gateway.stop() == 0
+
+
+def test_connectors_routes_and_prices(tmp_path: Path, data: Path, admin: Admin, sink: BackgroundSink) -> None:
+    account = admin.account("acme", "100")
+    with (
+        SimulatorProcess(tmp_path, name="one") as one,
+        SimulatorProcess(tmp_path, name="two") as two,
+        GatewayProcess(data) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        body = {"to": "491700000001", "from": "Heliograph", "content": "Hi"}
+        reply = customer.form("/api/v1/messages", body)
+        assert (reply.status, reply.json["Field"]) == (400, "to")
+
+        admin.operator(one.port, "one", "")
+        takes_effect(lambda: customer.form("/api/v1/messages", body).status == 200, "the new route is used")
+        eventually(lambda: one.destinations() == ["491700000001"], "the message at the new operator")
+
+        def to_two(to: str) -> bool:
+            customer.send(1, to=to, content="Hi")
+            return eventually(lambda: to in one.destinations() + two.destinations(), to) and to in two.destinations()
+
+        admin.operator(two.port, "two", "49")
+        takes_effect(lambda: to_two("491700000002"), "the longer prefix is used")
+
+        admin("price", "set", "--prefix", "49", "--price", "0.07")
+        takes_effect(
+            lambda: customer.form("/api/v1/messages/quote", {**body, "to": "491700000003"}).json["Rate"] == 0.07,
+            "the price",
+        )
+
+        # what waits for an operator that is taken away goes to the next, without one it fails
+        admin("connector", "set", "two", f"port={free_port()}")
+        eventually(lambda: any(line["event"] == "smpp.not_bound" for line in gateway.log()), "the operator has gone")
+        waiting = customer.send(1, to="491700000004", content="Waits")
+        assert customer.events(waiting["Id"]) == ["Accepted", "Charged"]
+        admin("connector", "remove", "two")
+        takes_effect(lambda: "491700000004" in one.destinations(), "what waited goes to the other operator")
+
+        admin("connector", "set", "one", f"port={free_port()}")
+        eventually(
+            lambda: [line["connector"] for line in gateway.log() if line["event"] == "smpp.not_bound"][-1] == "one",
+            "gone",
+        )
+        doomed = customer.send(1, to="491700000005", content="Fails", dlr="1", **{"dlr-url": sink.url()})
+        before = customer.balance()
+        began = time.monotonic()
+        admin("connector", "remove", "one")
+        form = sink.receipt(doomed["Id"], 2 * EFFECT_S).form
+        assert (form["message_status"], form["err"]) == ("REJECTD", "001")
+        assert time.monotonic() - began < 2 * EFFECT_S
+        assert customer.get(f"/api/v1/messages/{doomed['Id']}").json["Status"] == "Failed"
+        assert Decimal(customer.balance()) == Decimal(before) + Decimal("0.07")
+        assert gateway.stop() == 0
+    admin.assert_books_right()

@@ -1,0 +1,103 @@
+"""What was answered 200 is on disk, paid once, and goes out, whatever becomes of the process."""
+
+import os
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.load import Load
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+
+pytestmark = pytest.mark.slow
+
+KILLS = int(os.environ.get("TEST_KILLS", "3"))
+"""How often the gateway is killed under load."""
+
+WINDOW = 10
+CREDIT = 1_000_000
+SETTLED_S = 60.0
+
+
+def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> None:
+    """Until the operator has each message that was accepted, and the customer the receipt of each."""
+    ids = set(load.accepted.values())
+    eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", SETTLED_S, pause=0.2)
+    simulator_has = set(simulator.destinations())
+    assert set(load.accepted) <= simulator_has
+    # nothing that nobody asked for
+    assert simulator_has <= set(load.accepted) | set(load.unanswered)
+
+
+@pytest.mark.timeout(120 + 30 * KILLS)
+def test_killed_under_load(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
+    account = admin.account("acme", str(CREDIT))
+    port = free_port()
+    with SimulatorProcess(tmp_path, receipt_delay_ms=30, latency_ms=2) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
+        with Load(f"http://127.0.0.1:{port}", "acme", account["api_key"], connections=8, dlr_url=sink.url()) as load:
+            for kill in range(KILLS):
+                with GatewayProcess(data, port=port) as gateway:
+                    load.wait_for(len(load.accepted) + 150 + 37 * kill)
+                    gateway.kill()
+                    eventually(lambda: gateway.family() == [], "no process of it is left over")
+            with GatewayProcess(data, port=port) as gateway:
+                load.wait_for(len(load.accepted) + 100)
+                load.stop()
+                wait_for_all(load, simulator, sink)
+                assert gateway.stop() == 0
+        assert simulator.stop() == 0
+        sent = Counter(simulator.destinations())
+    repeats = sum(count - 1 for count in sent.values())
+    assert repeats <= KILLS * WINDOW, repeats
+    # 503 while it starts and stops is honest; anything else is not
+    assert {status for status, _ in load.refused} <= {503}
+    admin.assert_books_right()
+    # each message was charged, also one whose sender never heard of it, and nothing else was
+    assert Decimal(admin.balance()) == CREDIT - len(sent)
+
+
+def test_a_stop_under_load_loses_nothing_and_repeats_nothing(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account("acme", str(CREDIT))
+    port = free_port()
+    with SimulatorProcess(tmp_path, receipt_delay_ms=200, latency_ms=50) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
+        with Load(f"http://127.0.0.1:{port}", "acme", account["api_key"], connections=8, dlr_url=sink.url()) as load:
+            for _ in range(2):
+                with GatewayProcess(data, port=port) as gateway:
+                    load.wait_for(len(load.accepted) + 150)
+                    assert gateway.stop(30) == 0
+            load.stop()
+            # a stopped gateway has answered everything that it took
+            with GatewayProcess(data, port=port) as gateway:
+                wait_for_all(load, simulator, sink)
+                assert gateway.stop() == 0
+        assert simulator.stop() == 0
+        sent = Counter(simulator.destinations())
+    assert set(sent.values()) == {1}
+    assert Decimal(admin.balance()) == CREDIT - len(sent)
+    admin.assert_books_right()
+
+
+def test_receipts_that_came_while_the_customer_was_away_are_posted_after_a_kill(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account("acme", str(CREDIT))
+    away = free_port()
+    with SimulatorProcess(tmp_path, receipt_delay_ms=10) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway:
+            dead = f"http://127.0.0.1:{away}/dlr"
+            with Load(gateway.url, "acme", account["api_key"], connections=4, most=50, dlr_url=dead) as load:
+                load.join()
+            assert len(load.accepted) == 50
+            eventually(lambda: admin("callbacks", "status")["owed"] == 50, "50 receipts owed", pause=0.2)
+            gateway.kill()
+        with BackgroundSink(port=away) as late, GatewayProcess(data) as gateway:
+            eventually(lambda: set(load.accepted.values()) <= late.ids(), "the receipts")
+            eventually(lambda: admin("callbacks", "status") == {"owed": 0, "failed": 0}, "none owed", pause=0.2)
+            assert gateway.stop() == 0

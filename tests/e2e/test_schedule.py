@@ -1,0 +1,102 @@
+"""What is to go later goes when it is due, whatever happened in between."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+pytestmark = pytest.mark.slow
+
+PROMPT_S = 1.0
+"""A message is claimed within so many seconds of its time."""
+
+
+def submitted_at(simulator: SimulatorProcess, destination: str, seconds: float = 30.0) -> float:
+    """When the operator got the message, in seconds since the epoch."""
+
+    def look() -> list[dict[str, Any]]:
+        requests = [line for line in simulator.seen() if line["event"] == "request"]
+        return [line for line in requests if line["pdu"].get("destination_addr") == destination]
+
+    [line] = eventually(look, f"a message to {destination}", seconds)
+    return datetime.fromisoformat(line["at"]).timestamp()
+
+
+def local(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def test_due_rescheduled_and_cancelled(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
+    account = admin.account("acme", "10")
+    with SimulatorProcess(tmp_path, receipt_delay_ms=20) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+            now = time.time()
+            due, moved, far = now + 2, now + 3, int(now) + 3600
+            first = customer.send(1, to="491700000001", content="Due", time=f"{due:.3f}", dlr="1", dlr_url=sink.url())
+            assert first["MessageStatus"] == "Scheduled"
+            second = customer.send(1, to="491700000002", content="Moved", time=far)
+            third = customer.send(1, to="491700000003", content="Cancelled", time=local(far))
+            together = customer.document(
+                "/api/v1/messages",
+                {"to": "491700000004,491700000005", "from": "Heliograph", "content": "Both", "time": far},
+            ).json
+            assert customer.balance() == "5"
+
+            reply = customer.document(f"/api/v1/messages/{second['Id']}", {"time": moved}, "PUT")
+            assert (reply.status, reply.json["MessageStatus"]) == (200, "Scheduled")
+            for cancelled in (third, together):
+                assert customer.request("DELETE", f"/api/v1/messages/{cancelled['Id']}").json == {"Status": "00"}
+            assert customer.request("DELETE", f"/api/v1/messages/{third['Id']}").status == 409
+            assert customer.balance() == "8"
+
+            assert 0 <= submitted_at(simulator, "491700000001") - due < PROMPT_S
+            assert 0 <= submitted_at(simulator, "491700000002") - moved < PROMPT_S
+            assert sink.receipt(first["Id"]).form["message_status"] == "DELIVRD"
+            statuses = [
+                customer.get(f"/api/v1/messages/{each['Id']}").json["Status"] for each in (first, second, third)
+            ]
+            assert statuses == ["Sent", "Sent", "Cancelled"]
+            assert customer.document(f"/api/v1/messages/{first['Id']}", {"time": far}, "PUT").status == 409
+            assert customer.balance() == "8"
+            assert gateway.stop() == 0
+        assert simulator.stop() == 0
+        assert sorted(simulator.destinations()) == ["491700000001", "491700000002"]
+    assert "Cancelled" not in {received.form["text"] for received in sink.requests}
+    admin.assert_books_right()
+
+
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_what_fell_due_while_the_gateway_was_down_goes_at_once(
+    tmp_path: Path, admin: Admin, data: Path, ends: str
+) -> None:
+    account = admin.account("acme", "10")
+    with SimulatorProcess(tmp_path) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+            now = time.time()
+            missed, later = now + 1, now + 6
+            customer.send(1, to="491700000001", content="Missed", time=f"{missed:.3f}")
+            customer.send(1, to="491700000002", content="Later", time=f"{later:.3f}")
+            cancelled = customer.send(1, to="491700000003", content="Never", time=f"{later:.3f}")
+            assert customer.request("DELETE", f"/api/v1/messages/{cancelled['Id']}").status == 200
+            if ends == "stopped":
+                assert gateway.stop() == 0
+            else:
+                gateway.kill()
+        eventually(lambda: time.time() > missed, "the time of the first", 5)
+        with GatewayProcess(data) as gateway:
+            ready = time.time()
+            assert submitted_at(simulator, "491700000001") - ready < 2 * PROMPT_S
+            assert 0 <= submitted_at(simulator, "491700000002") - max(later, ready) < PROMPT_S
+            assert gateway.stop() == 0
+        assert simulator.stop() == 0
+        assert sorted(simulator.destinations()) == ["491700000001", "491700000002"]
+    assert admin.balance() == "8"
+    admin.assert_books_right()

@@ -1,0 +1,117 @@
+"""Starting and stopping: what cannot start says why, what is told to stop stops."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.customer import Customer
+from tests.support.process import PROGRAM, Admin, GatewayProcess, SimulatorProcess, clean_environment, eventually
+
+pytestmark = pytest.mark.slow
+
+
+def serve(data: Path, *options: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A gateway that is expected to give up."""
+    return subprocess.run(
+        [str(PROGRAM), "serve", "--data", str(data), "--listen", "127.0.0.1:0", "--json", *options],
+        env=clean_environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_ready_is_one_json_line(data: Path) -> None:
+    with GatewayProcess(data, dev=True) as gateway:
+        assert gateway.out.count("\n") == 1
+        assert json.loads(gateway.out)["pid"] == gateway.pid
+        with Customer(gateway.url, "demo", "demo-api-key") as customer:
+            for path in ("/health/live", "/health/ready"):
+                assert customer.get(path).json["Status"] == "00"
+        assert gateway.stop() == 0
+        eventually(lambda: gateway.family() == [], "no process of it is left over")
+        assert gateway.out.count("\n") == 1
+
+
+def test_a_second_gateway_on_the_same_data_is_refused(data: Path) -> None:
+    with GatewayProcess(data) as gateway:
+        second = serve(data)
+        assert second.returncode == 1
+        assert second.stdout == ""
+        assert "another gateway runs on" in second.stderr
+        assert str(data) in second.stderr
+        assert "Traceback" not in second.stderr
+        with Customer(gateway.url, "nobody", "nothing") as customer:
+            assert customer.get("/health/ready").status == 200
+        assert gateway.stop() == 0
+    with GatewayProcess(data):
+        pass
+    # nor does one that was killed leave a lock behind
+    with GatewayProcess(data) as gateway:
+        assert gateway.stop() == 0
+
+
+def test_a_port_in_use_is_said(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = serve(data, "--listen", f"127.0.0.1:{port}")
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert "in use" in refused.stderr
+    assert str(port) in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"HELIOGRAPH_HTTP_LISTN": "127.0.0.1:1"}, "HELIOGRAPH_HTTP_LISTN"),
+        ({"HELIOGRAPH_MESSAGES_MAX_SEGMENTS": "many"}, "HELIOGRAPH_MESSAGES_MAX_SEGMENTS"),
+        ({"HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "home"}, "HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS"),
+    ],
+)
+def test_a_bad_setting_is_named(data: Path, settings: dict[str, str], named: str) -> None:
+    refused = serve(data, **settings)
+    assert refused.returncode == 1
+    assert named in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_development_run_does_not_listen_to_the_world(data: Path) -> None:
+    refused = serve(data, "--dev", "--listen", "0.0.0.0:0")
+    assert refused.returncode == 1
+    assert "--dev-anywhere" in refused.stderr
+
+
+def test_the_demo_account_exists_in_development_runs_only(data: Path) -> None:
+    with GatewayProcess(data, dev=True) as gateway, Customer(gateway.url, "demo", "demo-api-key") as customer:
+        assert customer.balance() == "1000000"
+        assert gateway.stop() == 0
+    with GatewayProcess(data) as gateway, Customer(gateway.url, "demo", "demo-api-key") as customer:
+        assert customer.request("POST", "/api/v1/account/balance").status in (401, 403)
+        assert gateway.stop() == 0
+    with GatewayProcess(data, dev=True) as gateway, Customer(gateway.url, "demo", "demo-api-key") as customer:
+        assert customer.balance() == "1000000"
+
+
+def test_an_operator_who_never_answers_does_not_hold_up_a_stop(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path, withhold_share=1, receipt_missing_share=1) as simulator:
+        admin.operator(simulator.port)
+        settings = {"HELIOGRAPH_SHUTDOWN_DRAIN_S": "4"}
+        with GatewayProcess(data, settings=settings) as gateway:
+            with Customer(gateway.url, "acme", account["api_key"]) as customer:
+                sent = customer.send(1, to="491700000001", content="Hello")
+                eventually(lambda: simulator.destinations(), "the message")
+            assert gateway.stop(10) == 0
+    # its outcome is unknown: it goes again, to an operator who answers
+    with SimulatorProcess(tmp_path, port=simulator.port, name="again") as simulator, GatewayProcess(data) as gateway:
+        with Customer(gateway.url, "acme", account["api_key"]) as customer:
+            eventually(lambda: simulator.destinations() == ["491700000001"], "the message again")
+            eventually(lambda: "Submitted" in customer.events(sent["Id"]), "its outcome")
+            assert customer.balance() == "999"
+        assert gateway.stop() == 0

@@ -1,0 +1,79 @@
+// A message centre on npm's smpp: accepts any bind, takes each message, and sends its receipt a moment later.
+//
+//   node smsc.js [RECEIPT_DELAY_MS]
+//
+// Writes a JSON object a line for what comes; the first says where it listens. Numbers that end in 1 are undelivered,
+// with error 042.
+const smpp = require('smpp');
+
+const receiptDelay = Number(process.argv[2] || 50);
+const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
+const receivers = [];
+let taken = 0;
+
+function date(moment) {
+  const two = (number) => String(number).padStart(2, '0');
+  return two(moment.getFullYear() % 100) + two(moment.getMonth() + 1) + two(moment.getDate())
+    + two(moment.getHours()) + two(moment.getMinutes());
+}
+
+function report(pdu, id, submitted) {
+  const delivered = !pdu.destination_addr.endsWith('1');
+  const state = delivered ? 'DELIVRD' : 'UNDELIV';
+  const err = delivered ? '000' : '042';
+  const text = `id:${id} sub:001 dlvrd:00${delivered ? 1 : 0} submit date:${date(submitted)} `
+    + `done date:${date(new Date())} stat:${state} err:${err} text:`;
+  const receiver = receivers[receivers.length - 1];
+  if (!receiver) return say({event: 'nobody to report to'});
+  receiver.deliver_sm({
+    source_addr: pdu.destination_addr,
+    destination_addr: pdu.source_addr,
+    esm_class: smpp.ESM_CLASS.MC_DELIVERY_RECEIPT,
+    short_message: text,
+    receipted_message_id: id,
+    message_state: smpp.MESSAGE_STATE[delivered ? 'DELIVERED' : 'UNDELIVERABLE'],
+  }, (answer) => say({event: 'receipt answered', id, status: answer.command_status}));
+}
+
+function take(session, pdu) {
+  const id = `npm-${(taken += 1)}`;
+  const udh = pdu.short_message.udh;
+  say({
+    event: 'submit_sm',
+    id,
+    source_addr: pdu.source_addr,
+    destination_addr: pdu.destination_addr,
+    esm_class: pdu.esm_class,
+    data_coding: pdu.data_coding,
+    registered_delivery: pdu.registered_delivery,
+    udh: udh ? Buffer.concat(udh.map((part) => Buffer.from(part))).toString('hex') : null,
+    text: Buffer.isBuffer(pdu.short_message.message) ? pdu.short_message.message.toString('hex')
+      : pdu.short_message.message,
+  });
+  session.send(pdu.response({message_id: id}));
+  if (pdu.registered_delivery & 1) setTimeout(report, receiptDelay, pdu, id, new Date());
+}
+
+const server = smpp.createServer((session) => {
+  session.on('error', (error) => say({event: 'error', error: String(error)}));
+  for (const command of ['bind_transceiver', 'bind_transmitter', 'bind_receiver']) {
+    session.on(command, (pdu) => {
+      say({event: command, system_id: pdu.system_id, password: pdu.password});
+      session.send(pdu.response({system_id: 'npm'}));
+      if (command !== 'bind_transmitter') receivers.push(session);
+    });
+  }
+  session.on('submit_sm', (pdu) => take(session, pdu));
+  session.on('enquire_link', (pdu) => session.send(pdu.response()));
+  session.on('unbind', (pdu) => {
+    say({event: 'unbind'});
+    session.send(pdu.response());
+    session.close();
+  });
+  session.on('close', () => {
+    const at = receivers.indexOf(session);
+    if (at >= 0) receivers.splice(at, 1);
+  });
+});
+
+server.listen(0, '127.0.0.1', () => say({event: 'listening', port: server.address().port}));

@@ -1,0 +1,115 @@
+"""Customers in numbers: many connections that send as fast as they are answered."""
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import threading
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote, urlsplit
+
+from tests.support.process import eventually
+
+HEAD = "POST /api/v{version}/messages HTTP/1.1\r\nHost: gateway\r\nAuthorization: Basic {secret}\r\n"
+FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n"
+
+
+class Load:
+    """Sends messages from a thread of its own, each to another number, until told to stop.
+
+    Connections that end are made anew, so that the gateway may be killed and started again on the same port.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        user: str,
+        secret: str,
+        *,
+        version: int = 1,
+        connections: int = 16,
+        most: int = 1_000_000,
+        dlr_url: str = "",
+    ) -> None:
+        parts = urlsplit(url)
+        self._address = (parts.hostname, parts.port)
+        basic = base64.b64encode(f"{user}:{secret}".encode()).decode()
+        self._head = HEAD.format(version=version, secret=basic)
+        self._more = f"&dlr=1&dlr-url={quote(dlr_url, safe='')}" if dlr_url else ""
+        self._connections = connections
+        self._numbers = itertools.count(491_700_000_000)
+        self._most = most
+        self._stopping = False
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self.accepted: dict[str, str] = {}
+        """The ids of the messages that were answered 200, by their destinations."""
+        self.refused: list[tuple[int, bytes]] = []
+        """Other answers."""
+        self.unanswered: list[str] = []
+        """Destinations whose request went out and had no answer: they may have been accepted."""
+
+    def wait_for(self, accepted: int, seconds: float = 60.0) -> None:
+        eventually(
+            lambda: len(self.accepted) >= accepted or not self._thread.is_alive(), f"{accepted} accepted", seconds
+        )
+
+    def stop(self) -> None:
+        """Each connection ends with the answer to its last request."""
+        self._stopping = True
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def join(self, seconds: float = 90.0) -> None:
+        """Waits until as many were sent as were to be."""
+        self._thread.join(seconds)
+        assert not self._thread.is_alive()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --- inside
+
+    async def _run(self) -> None:
+        await asyncio.gather(*(self._connection() for _ in range(self._connections)))
+
+    async def _connection(self) -> None:
+        while self._goes_on():
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_connection(*self._address)
+                try:
+                    while self._goes_on():
+                        self._most -= 1
+                        await self._send(reader, writer, str(next(self._numbers)))
+                finally:
+                    writer.transport.abort()
+            await asyncio.sleep(0.02)
+
+    def _goes_on(self) -> bool:
+        return not self._stopping and self._most > 0
+
+    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: str) -> None:
+        body = f"to={to}&from=Heliograph&content=Load+for+{to}{self._more}"
+        writer.write(f"{self._head}{FORM.format(length=len(body))}{body}".encode())
+        self.unanswered.append(to)
+        status, answer = await _read_answer(reader)
+        self.unanswered.remove(to)
+        if status == 200:
+            self.accepted[to] = json.loads(answer)["Id"]
+        else:
+            self.refused.append((status, answer))
+            await asyncio.sleep(0.02)
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode("ascii").lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines if line)
+    return int(first.split()[1]), await reader.readexactly(int(headers["content-length"]))

@@ -1,0 +1,266 @@
+"""The installed program as processes: gateways, simulated operators, commands; on data directories of the test.
+
+Whatever becomes of the test, or of the process that runs it, nothing that was started here is left behind.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+PROGRAM = Path(sys.executable).with_name("heliograph")
+
+PATIENCE_S = 30.0
+"""How long a condition is waited for, where the test says nothing else. Machines that run many tests are slow."""
+
+_WATCHMAN = 'read -r never; kill -9 -- "-$0" 2>/dev/null'
+"""A shell that ends a process group once the pipe it reads from closes: when whoever holds it is gone."""
+
+Found = TypeVar("Found")
+
+
+def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
+    """What `look` returns, once that is true. Fails the test after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds:g} s still not: {what}")
+        time.sleep(pause)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without settings of the program's that the person who runs the tests may have."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")} | dict(more or {})
+
+
+class Process:
+    """A process in a group of its own, with its standard output and error in files of `folder`."""
+
+    def __init__(
+        self, folder: Path, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.out_path = folder / f"{name}.out"
+        self.err_path = folder / f"{name}.err"
+        with self.out_path.open("ab") as out, self.err_path.open("ab") as err:
+            self._out_from, self._err_from = out.tell(), err.tell()
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=clean_environment(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        self._watchman = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHMAN, str(self.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def out(self) -> str:
+        """What it has written to standard output so far; likewise `err`."""
+        return self.out_path.read_bytes()[self._out_from :].decode()
+
+    @property
+    def err(self) -> str:
+        return self.err_path.read_bytes()[self._err_from :].decode()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def until(self, look: Callable[[], Found], what: str, seconds: float = PATIENCE_S) -> Found:
+        """As `eventually`, but fails at once if the process has ended."""
+
+        def look_alive() -> Found | bool:
+            found = look()
+            if not found and not self.running:
+                raise AssertionError(f"ended with {self._process.returncode} before: {what}\n{self.out}\n{self.err}")
+            return found
+
+        try:
+            return eventually(look_alive, what, seconds)  # type: ignore[return-value] # ends only with a true one
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.err[-2000:]}") from None
+
+    def first_line(self) -> str:
+        """Of standard output, once it is there whole."""
+        return self.until(lambda: self.out if "\n" in self.out else "", "a line on standard output").splitlines()[0]
+
+    def stop(self, seconds: float = 40.0) -> int:
+        """Asks it to end, with SIGTERM; returns its exit code."""
+        self._process.terminate()
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = 40.0) -> int:
+        return self._process.wait(seconds)
+
+    def kill(self) -> None:
+        """SIGKILL to this process alone, as a machine that runs out of memory would do it."""
+        self._process.kill()
+        self._process.wait(10)
+
+    def family(self) -> list[int]:
+        """The processes of its group that are alive, itself among them."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                # what follows the name, which stands in brackets: state, parent, group
+                state, _, group = entry.read_text().rpartition(")")[2].split()[:3]
+                if int(group) == self.pid and state not in "ZX":
+                    found.append(int(entry.parent.name))
+        return found
+
+    def resident_kib(self) -> int:
+        """Resident memory of the process, in KiB."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise AssertionError("the process is gone")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait(10)
+        self._watchman.kill()
+        self._watchman.wait(10)
+        assert self._watchman.stdin is not None
+        self._watchman.stdin.close()
+
+
+class GatewayProcess(Process):
+    """`heliograph serve`, ready. `data` may be of an earlier one."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        dev: bool = False,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        name: str = "gateway",
+    ) -> None:
+        self.data = data
+        command = [str(PROGRAM), "serve", "--data", str(data), "--listen", f"127.0.0.1:{port}", "--json"]
+        loopback = {"HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8"}
+        super().__init__(data.parent, name, [*command, "--dev"] if dev else command, loopback | dict(settings or {}))
+        try:
+            self.url: str = json.loads(self.first_line())["url"]
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of its log; each is an object."""
+        return [json.loads(line) for line in self.err.splitlines()]
+
+    def bound(self, connector: str) -> bool:
+        return any(line["event"] == "smpp.bound" and line["connector"] == connector for line in self.log())
+
+
+class SimulatorProcess(Process):
+    """`heliograph simulator`, listening. Knobs by their options: `receipt_delay_ms=50`."""
+
+    def __init__(self, folder: Path, *, port: int = 0, name: str = "simulator", **knobs: object) -> None:
+        self.seen_path = folder / f"{name}.jsonl"
+        options = [part for knob, value in knobs.items() for part in (f"--{knob.replace('_', '-')}", str(value))]
+        command = [str(PROGRAM), "simulator", "--listen", f"127.0.0.1:{port}", "--log", str(self.seen_path), *options]
+        super().__init__(folder, name, command)
+        try:
+            self.port = int(self.first_line().rpartition(":")[2])
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def seen(self) -> list[dict[str, Any]]:
+        """What it wrote of all that came and went, whole lines only."""
+        if not self.seen_path.exists():
+            return []
+        whole, _, _ = self.seen_path.read_bytes().rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def submits(self) -> list[dict[str, Any]]:
+        """The submit_sm that came, as PDUs with the names of the specification."""
+        requests = [line["pdu"] for line in self.seen() if line["event"] == "request"]
+        return [pdu for pdu in requests if pdu["command"] == "submit_sm"]
+
+    def destinations(self) -> list[str]:
+        return [pdu["destination_addr"] for pdu in self.submits()]
+
+
+class Admin:
+    """The program's commands on one data directory."""
+
+    def __init__(self, data: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.data = data
+        self._settings = settings
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Whatever comes of it."""
+        return subprocess.run(
+            [str(PROGRAM), *arguments, "--data", str(self.data)],
+            env=clean_environment(self._settings),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def __call__(self, *arguments: str) -> dict[str, Any]:
+        """Its JSON answer; it has to succeed."""
+        result = self.run(*arguments, "--json")
+        assert result.returncode == 0, f"heliograph {' '.join(arguments)}: {result.stdout}{result.stderr}"
+        answer: dict[str, Any] = json.loads(result.stdout)
+        return answer
+
+    def account(self, name: str = "acme", credit: str = "1000", *more: str) -> dict[str, Any]:
+        return self("account", "create", name, "--credit", credit, *more)
+
+    def operator(self, port: int, name: str = "operator", prefix: str = "", *more: str) -> None:
+        """A connector to a port on loopback, with a route to it."""
+        self("connector", "add", name, "--host", "127.0.0.1", "--port", str(port), "--system-id", "esme",
+             "--password", "secret", *more)  # fmt: skip
+        self("route", "add", "--prefix", prefix, "--connector", name)
+
+    def balance(self, name: str = "acme") -> str:
+        balance: str = self("account", "show", name)["balance"]
+        return balance
+
+    def assert_books_right(self) -> None:
+        """Each balance is the sum of its ledger, each message charged once and refunded at most once."""
+        audit = self("audit")
+        assert audit == {"clean": True, "problems": []}
