@@ -156,6 +156,7 @@ class Gateway:
         from heliograph.adapters.system.ids import RandomIds
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.secrets import Argon2Secrets
+        from heliograph.adapters.system.verifier import Verifier
         from heliograph.api.app import Services, build_app
         from heliograph.api.server import serve as serve_http
         from heliograph.app.authenticate import Gate
@@ -169,6 +170,7 @@ class Gateway:
         self._clock = clock = SystemClock()
         self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
         self._secrets = Argon2Secrets()
+        self._verifier = Verifier(self._secrets)
         self._store = store = await open_store(settings)
         await self._see_to_demo_account()
         if self._dev:
@@ -202,7 +204,7 @@ class Gateway:
         )
         submit = Submit(directory, store, self._guard().forbidden_host, rules)
         services = Services(
-            gate=Gate(directory, self._secrets, self._verify),
+            gate=Gate(directory, self._secrets, self._verifier),
             submit=submit,
             plan=Plan(store, submit),
             browse=Browse(store, settings.messages.list_interval_s),
@@ -231,13 +233,11 @@ class Gateway:
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
         if self._simulator is not None:
             await self._simulator.stop()
+        self._verifier.close()
         await self._store.close()
         self._journal.say("info", "stopped")
 
     # --- parts
-
-    async def _verify(self, hashed: str, password: str) -> bool:
-        return await asyncio.to_thread(self._secrets.verify_password, hashed, password)
 
     def _guard(self) -> Any:
         from heliograph.adapters.webhook.guard import AddressGuard

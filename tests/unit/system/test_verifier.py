@@ -1,0 +1,65 @@
+"""Passwords are checked beside the loop, one at a time, and the same one once."""
+
+import asyncio
+import threading
+
+import pytest
+
+from heliograph.adapters.system.verifier import Verifier
+
+
+class SlowSecrets:
+    """Checks take until they are let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.checks: list[str] = []
+        self.together = 0
+        self.most_together = 0
+
+    def hash_password(self, password: str) -> str:
+        return f"hash of {password}"
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        self.checks.append(password)
+        self.together += 1
+        self.most_together = max(self.most_together, self.together)
+        assert self.go.wait(10)
+        self.together -= 1
+        return hashed == self.hash_password(password)
+
+    def token(self, octets: int) -> str:
+        return "t" * octets
+
+    def octets(self, count: int) -> bytes:
+        return bytes(count)
+
+
+async def test_the_same_password_is_checked_once_for_all_who_ask_meanwhile() -> None:
+    secrets = SlowSecrets()
+    verifier = Verifier(secrets)
+    asked = [asyncio.ensure_future(verifier("hash of a", "a")) for _ in range(20)]
+    other = asyncio.ensure_future(verifier("hash of a", "b"))
+    await asyncio.sleep(0)
+    secrets.go.set()
+    assert await asyncio.gather(*asked) == [True] * 20
+    assert await other is False
+    assert secrets.checks == ["a", "b"]
+    assert secrets.most_together == 1
+    assert await verifier("hash of a", "a")
+    assert secrets.checks == ["a", "b", "a"]
+    verifier.close()
+
+
+async def test_one_who_gives_up_takes_the_answer_from_nobody_else() -> None:
+    secrets = SlowSecrets()
+    verifier = Verifier(secrets)
+    first = asyncio.ensure_future(verifier("hash of a", "a"))
+    second = asyncio.ensure_future(verifier("hash of a", "a"))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    secrets.go.set()
+    assert await second
+    verifier.close()
