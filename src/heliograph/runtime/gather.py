@@ -132,7 +132,6 @@ class Gatherer:
     async def flushed(self) -> None:
         """Waits until nothing waits for a commit."""
         while self._woken or not self._idle.is_set():
-            self.wake()
             self._idle.clear()
             await self._idle.wait()
 
