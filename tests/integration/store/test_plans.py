@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite import browse, callbacks, dispatch, receipts, record, recovery
+from heliograph.adapters.store.sqlite import browse, callbacks, dispatch, receipts, record, recovery, search
 from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
+from heliograph.app.operators import Search, Standing
 
 
 @pytest.fixture
@@ -87,3 +88,18 @@ def test_any_number_of_rows_is_inserted_in_order(db: sqlite3.Connection, count: 
     rows = [(f"mark {number}", number) for number in range(count)]
     Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT DO NOTHING")(db, rows)
     assert sorted(db.execute("SELECT name, value FROM mark"), key=lambda row: row[1]) == rows
+
+
+@pytest.mark.parametrize("standing", [None, *Standing])
+def test_searches_are_read_in_the_order_of_an_index(db: sqlite3.Connection, standing: Standing | None) -> None:
+    for account in (None, 1):
+        rows, values = search._rows(Search(account=account, standing=standing))
+        text = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {rows}", values))
+        assert "TEMP B-TREE" not in text
+        assert "SCAN" not in text
+        if account is not None:
+            assert "(account=? AND time>? AND time<?)" in text
+        elif standing in (Standing.SCHEDULED, Standing.CANCELLED, Standing.FAILED):
+            assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
+        else:
+            assert "INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in text

@@ -10,6 +10,8 @@ from heliograph.adapters.store.sqlite import (
     browse,
     callbacks,
     dispatch,
+    oversight,
+    people,
     plan,
     receipts,
     recovery,
@@ -22,9 +24,25 @@ from heliograph.adapters.store.sqlite.history import history
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
+from heliograph.adapters.store.sqlite.search import identified, referenced, trace
+from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.worker import Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.operators import (
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    Backlog,
+    CallbackView,
+    Deed,
+    DeedQuery,
+    Found,
+    Hit,
+    Search,
+    Trace,
+    Usage,
+)
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
@@ -49,6 +67,8 @@ class SqliteStore:
         self._node = 0
         self._writer = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
         self._reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
+        # what people look for takes its time: the gateway's own reading does not wait for it
+        self._searcher = Worker("store-searcher", Session(path, busy_ms, read_only=True), calls)
 
     @classmethod
     async def open(
@@ -215,6 +235,77 @@ class SqliteStore:
     async def link_states(self) -> list[LinkState]:
         return await self._reader.transact(routing.link_states)
 
+    # --- operators and what they ask
+
+    async def create_admin(self, user: AdminUser) -> None:
+        await self._writer.transact(people.create_admin, user)
+
+    async def admins(self) -> list[AdminUser]:
+        return await self._searcher.transact(people.admins)
+
+    async def admin(self, name: str) -> AdminUser | None:
+        return await self._searcher.transact(people.admin, name)
+
+    async def update_admin(self, user: AdminUser) -> None:
+        await self._writer.transact(people.update_admin, user)
+
+    async def remove_admin(self, name: str) -> None:
+        await self._writer.transact(people.remove_admin, name)
+
+    async def open_session(self, session: AdminSession) -> None:
+        await self._writer.transact(people.open_session, session)
+
+    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
+        return await self._reader.transact(people.session, digest, now)
+
+    async def close_session(self, digest: bytes) -> None:
+        await self._writer.transact(people.close_session, digest)
+
+    async def add_token(self, token: AdminToken) -> None:
+        await self._writer.transact(people.add_token, token)
+
+    async def tokens(self) -> list[AdminToken]:
+        return await self._searcher.transact(people.tokens)
+
+    async def token(self, digest: bytes) -> AdminToken | None:
+        return await self._reader.transact(people.token, digest)
+
+    async def revoke_token(self, token: str, now: int) -> None:
+        await self._writer.transact(people.revoke_token, token, now)
+
+    async def note(self, deed: Deed) -> None:
+        await self._writer.transact(people.note, deed)
+
+    async def deeds(self, query: DeedQuery) -> list[Deed]:
+        return await self._searcher.transact(people.deeds, query)
+
+    async def search(self, search: Search) -> Found:
+        return await self._searcher.transact(search_rows, search)
+
+    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
+        return await self._searcher.transact(identified, key, tail, limit)
+
+    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
+        return await self._searcher.transact(referenced, reference, account, limit)
+
+    async def trace(self, key: int) -> Trace | None:
+        return await self._searcher.transact(trace, key)
+
+    async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+        return await self._searcher.transact(oversight.owed_callbacks, limit, after)
+
+    async def ended_callbacks(self, limit: int, before: int | None = None) -> list[CallbackView]:
+        return await self._searcher.transact(oversight.ended_callbacks, limit, before)
+
+    async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
+        return await self._writer.transact(oversight.drop_callbacks, keys, now)
+
+    async def standing(self, now: int) -> Backlog:
+        return await self._searcher.transact(oversight.standing, now)
+
+    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
+        return await self._searcher.transact(oversight.usage, account, start, end, step)
+
     # --- keeping house
 
     async def probe(self) -> None:
@@ -237,6 +328,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """What was asked before is still done; what is asked later raises Unavailable."""
+        await self._searcher.close()
         await self._reader.close()
         await self._writer.close()
 

@@ -1,0 +1,122 @@
+"""Those who run the gateway: how they sign in, and the log of what they did."""
+
+from dataclasses import replace
+
+import pytest
+
+from heliograph.app.accounts import Exists, Missing
+from heliograph.app.operators import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.ports import Store
+from tests.support.store import HOUR, START, Opener
+
+ADA = AdminUser("ada", "hash", Role.ADMIN, START)
+SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR)
+TOKEN = AdminToken("4f1a", "billing", b"t" * 32, ("accounts:read", "topups:write"), START)
+
+
+async def test_users_are_created_once_and_listed_by_name(store: Store) -> None:
+    await store.create_admin(ADA)
+    await store.create_admin(AdminUser("aba", "other", Role.VIEWER, START))
+    with pytest.raises(Exists):
+        await store.create_admin(replace(ADA, password_hash="another"))
+    assert [user.name for user in await store.admins()] == ["aba", "ada"]
+    assert await store.admin("ada") == ADA
+    assert await store.admin("eve") is None
+
+
+async def test_a_session_is_found_until_it_expires(store: Store) -> None:
+    await store.create_admin(ADA)
+    await store.open_session(SESSION)
+    assert await store.session(SESSION.digest, START) == (SESSION, ADA)
+    assert await store.session(SESSION.digest, SESSION.expires) is None
+    assert await store.session(b"e" * 32, START) is None
+
+
+async def test_a_session_that_is_closed_is_gone(store: Store) -> None:
+    await store.create_admin(ADA)
+    await store.open_session(SESSION)
+    await store.close_session(SESSION.digest)
+    assert await store.session(SESSION.digest, START) is None
+    await store.close_session(SESSION.digest)
+
+
+async def test_a_new_password_or_role_ends_the_sessions(store: Store) -> None:
+    await store.create_admin(ADA)
+    await store.open_session(SESSION)
+    await store.update_admin(replace(ADA, password_hash="new", role=Role.VIEWER))
+    assert await store.session(SESSION.digest, START) is None
+    assert await store.admin("ada") == AdminUser("ada", "new", Role.VIEWER, START)
+    with pytest.raises(Missing):
+        await store.update_admin(replace(ADA, name="eve"))
+
+
+async def test_a_user_who_is_removed_is_signed_out(store: Store) -> None:
+    await store.create_admin(ADA)
+    await store.open_session(SESSION)
+    await store.remove_admin("ada")
+    assert await store.session(SESSION.digest, START) is None
+    with pytest.raises(Missing):
+        await store.remove_admin("ada")
+
+
+async def test_a_token_is_found_by_its_digest_until_it_is_revoked(store: Store) -> None:
+    await store.add_token(TOKEN)
+    with pytest.raises(Exists):
+        await store.add_token(replace(TOKEN, digest=b"u" * 32))
+    assert await store.token(TOKEN.digest) == TOKEN
+    assert await store.token(b"u" * 32) is None
+    await store.revoke_token(TOKEN.id, START + 5)
+    assert await store.token(TOKEN.digest) is None
+    assert await store.tokens() == [replace(TOKEN, revoked=START + 5)]
+    with pytest.raises(Missing):
+        await store.revoke_token(TOKEN.id, START + 6)
+
+
+async def test_none_of_it_counts_as_a_change(store: Store) -> None:
+    before = await store.revision()
+    await store.create_admin(ADA)
+    await store.add_token(TOKEN)
+    await store.note(deed("account.set"))
+    assert await store.revision() == before
+
+
+def deed(action: str, target: str = "acme", actor: str = "user:ada") -> Deed:
+    return Deed(START, actor, action, target, {"field": "plan", "to": "ächt"}, "192.0.2.7")
+
+
+async def test_the_audit_log_is_read_newest_first_and_by_pages(store: Store) -> None:
+    for action in ("account.set", "account.top-up", "route.add"):
+        await store.note(deed(action))
+    page = await store.deeds(DeedQuery(limit=2))
+    assert [each.action for each in page] == ["route.add", "account.top-up"]
+    assert replace(page[1], key=0) == deed("account.top-up")
+    rest = await store.deeds(DeedQuery(limit=2, before=page[-1].key))
+    assert [each.action for each in rest] == ["account.set"]
+
+
+async def test_the_audit_log_is_filtered(store: Store) -> None:
+    await store.note(deed("account.set"))
+    await store.note(deed("account.top-up", target="other"))
+    await store.note(deed("route.add", actor="cli:root"))
+
+    async def actions(query: DeedQuery) -> list[str]:
+        return [each.action for each in await store.deeds(query)]
+
+    assert await actions(DeedQuery(action="account.")) == ["account.top-up", "account.set"]
+    assert await actions(DeedQuery(target="other")) == ["account.top-up"]
+    assert await actions(DeedQuery(actor="cli:root")) == ["route.add"]
+    assert await actions(DeedQuery(actor="cli:root", action="account.")) == []
+
+
+async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
+    store = await opener()
+    await store.create_admin(ADA)
+    await store.open_session(SESSION)
+    await store.add_token(TOKEN)
+    await store.note(deed("account.set"))
+    await store.close()
+    store = await opener()
+    assert await store.session(SESSION.digest, START) == (SESSION, ADA)
+    assert await store.token(TOKEN.digest) == TOKEN
+    assert len(await store.deeds(DeedQuery())) == 1
+    await store.close()

@@ -1,0 +1,276 @@
+"""What those who run the gateway look for: messages, traces, callbacks, backlogs, usage."""
+
+from heliograph.app.accounts import Account, Entry
+from heliograph.app.facts import (
+    Attempt,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    Final,
+    Message,
+    PartReceipt,
+    Submission,
+)
+from heliograph.app.operators import Backlog, Found, Hit, Search, Standing, Usage
+from heliograph.app.ports import Store
+from heliograph.domain.receipt import Delivery
+from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
+
+
+def keys(hits: list[Hit]) -> list[int]:
+    return [hit.message.key for hit in hits]
+
+
+async def end(given: Given, message: Message, state: Delivery, **fields: object) -> None:
+    final = Final(message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
+    await given.store.record(Facts(finals=[final]))
+
+
+async def one_of_each(given: Given, account: Account) -> dict[Standing, Message]:
+    """A message of each standing, a second apart."""
+    found: dict[Standing, Message] = {}
+    for standing in Standing:
+        given.now += SECOND
+        if standing in (Standing.SCHEDULED, Standing.CANCELLED):
+            found[standing] = await given.scheduled(account.id)
+        else:
+            found[standing] = await given.sent(account.id)
+    cancelled, failed = found[Standing.CANCELLED], found[Standing.FAILED]
+    await given.store.cancel(account.id, cancelled.key, cancelled.tail, given.now)
+    await end(given, found[Standing.DELIVERED], Delivery.DELIVRD)
+    await end(given, found[Standing.UNDELIVERED], Delivery.UNDELIV)
+    await end(given, failed, Delivery.REJECTD, failed=True, account=account.id, refund=failed.price)
+    return found
+
+
+async def test_everything_is_found_newest_first(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    messages = [await given.sent(each.id) for each in (account, other, account)]
+    found = await store.search(Search())
+    assert found == Found([Hit(message, None) for message in reversed(messages)])
+    assert found.hits[0].standing is Standing.UNDER_WAY
+
+
+async def test_messages_are_found_by_their_standing(store: Store, given: Given, account: Account) -> None:
+    messages = await one_of_each(given, account)
+    for owner in (None, account.id):
+        for standing, message in messages.items():
+            found = await store.search(Search(account=owner, standing=standing))
+            assert keys(found.hits) == [message.key], standing
+            assert found.hits[0].standing is standing
+            assert found.more is None
+        assert len((await store.search(Search(account=owner))).hits) == len(messages)
+
+
+async def test_a_search_goes_on_where_its_page_ended(store: Store, given: Given, account: Account) -> None:
+    messages = await one_of_each(given, account)
+    given.now += SECOND
+    messages[Standing.FAILED] = await given.sent(account.id)
+    for owner in (None, account.id):
+        every = keys((await store.search(Search(account=owner))).hits)
+        assert len(every) == len(messages) + 1
+        paged: list[int] = []
+        page = await store.search(Search(account=owner, limit=2))
+        while page.more is not None:
+            assert len(page.hits) == 2
+            paged += keys(page.hits)
+            page = await store.search(Search(account=owner, limit=2, before=page.more))
+        assert paged + keys(page.hits) == every
+
+
+async def test_within_an_account_the_order_is_when_messages_are_sent(
+    store: Store, given: Given, account: Account
+) -> None:
+    later = await given.scheduled(account.id, after=HOUR)
+    given.now += SECOND
+    sent = await given.sent(account.id)
+    assert keys((await store.search(Search(account=account.id))).hits) == [later.key, sent.key]
+    assert keys((await store.search(Search())).hits) == [sent.key, later.key]
+
+
+async def test_messages_are_found_by_the_beginning_of_their_number(
+    store: Store, given: Given, account: Account
+) -> None:
+    near = await given.sent(account.id, destination="4917012345678")
+    await given.sent(account.id, destination="4317012345678")
+    for owner in (None, account.id):
+        for number in ("4917012345678", "49"):
+            assert keys((await store.search(Search(account=owner, number=number))).hits) == [near.key]
+        assert (await store.search(Search(account=owner, number="17012345678"))).hits == []
+
+
+async def test_messages_are_found_by_their_time(store: Store, given: Given, account: Account) -> None:
+    messages = []
+    for _ in range(4):
+        given.now += SECOND
+        messages.append(await given.sent(account.id))
+    first, second, third, fourth = messages
+    for owner in (None, account.id):
+        between = Search(account=owner, start=second.time, end=third.time)
+        assert keys((await store.search(between)).hits) == [third.key, second.key]
+        assert keys((await store.search(Search(account=owner, end=first.time))).hits) == [first.key]
+        assert keys((await store.search(Search(account=owner, start=fourth.time))).hits) == [fourth.key]
+
+
+async def test_a_search_stops_at_its_effort_and_says_where(store: Store, given: Given, account: Account) -> None:
+    wanted = await given.sent(account.id, destination="4911111111111")
+    for _ in range(4):
+        given.now += SECOND
+        await given.sent(account.id)
+    for owner in (None, account.id):
+        search = Search(account=owner, number="4911", effort=3)
+        found = await store.search(search)
+        assert found.hits == []
+        assert found.reached == START + 2 * SECOND
+        assert found.more is not None
+        search.before = found.more
+        assert keys((await store.search(search)).hits) == [wanted.key]
+
+
+async def test_a_message_or_a_batch_is_found_by_its_id(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id)
+    batch = given.batch(account.id, 3)
+    await given.recorded(batch)
+    assert keys(await store.identified(message.key, message.tail, 10)) == [message.key]
+    assert keys(await store.identified(batch.key, batch.tail, 2)) == [each.key for each in batch.messages[:2]]
+    assert await store.identified(message.key, message.tail ^ 1, 10) == []
+    assert await store.identified(batch.key, batch.tail ^ 1, 10) == []
+
+
+async def test_messages_are_found_by_the_reference_of_any_account(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    message = await given.sent(account.id, reference="order-1")
+    batch = given.batch(other.id, 2, reference="order-1")
+    await given.recorded(batch)
+    of_batch = [each.key for each in batch.messages]
+    assert keys(await store.referenced("order-1", None, 10)) == [*of_batch, message.key]
+    assert keys(await store.referenced("order-1", account.id, 10)) == [message.key]
+    assert keys(await store.referenced("order-1", None, 1)) == of_batch[:1]
+    assert await store.referenced("order-2", None, 10) == []
+
+
+async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, account: Account) -> None:
+    message = await given.sent(account.id, segments=2, wants_receipt=True, callback_url="https://customer.example/r")
+    at = given.now
+    attempt = Attempt(message.key, 0, 1, 0x58, at + 1)
+    taken = [Submission(message.key, segment, 1, f"id{segment}", 0, at + 2 + segment) for segment in range(2)]
+    progress = PartReceipt(message.key, 0, Delivery.ENROUTE, "000", at + 4)
+    part = PartReceipt(message.key, 1, Delivery.UNDELIV, "011", at + 5)
+    final = Final(message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
+    await store.record(Facts(attempts=[attempt], submissions=taken, progress=[progress], parts=[part], finals=[final]))
+    await store.record(Facts(callback_retries=[CallbackRetry(message.key, at + 9, 1, b"x", "timed out", at + 6)]))
+    trace = await store.trace(message.key)
+    assert trace is not None
+    assert trace.message == message
+    assert trace.attempts == [attempt]
+    assert trace.submissions == taken
+    assert trace.receipts == [progress, part]
+    assert trace.final == (Delivery.UNDELIV, "011", at + 6)
+    assert [(entry.kind, entry.amount) for entry in trace.entries] == [(Entry.CHARGE, -message.price)]
+    assert trace.queued is None
+    assert trace.callback is not None
+    assert (trace.callback.due, trace.callback.attempts, trace.callback.problem) == (at + 9, 1, "timed out")
+    assert trace.callback.end is None
+    await store.record(Facts(callbacks=[CallbackDone(message.key, CallbackEnd.DELIVERED, 204, 2, at + 10)]))
+    trace = await store.trace(message.key)
+    assert trace is not None
+    assert trace.callback is not None
+    assert (trace.callback.end, trace.callback.code, trace.callback.attempts) == (CallbackEnd.DELIVERED, 204, 2)
+
+
+async def test_a_trace_of_a_batchs_message_has_the_batchs_charge(store: Store, given: Given, account: Account) -> None:
+    batch = given.batch(account.id, 2, state=0, time=START + HOUR)
+    await given.recorded(batch)
+    message = batch.messages[0]
+    await store.cancel(account.id, message.key, message.tail, START)
+    trace = await store.trace(message.key)
+    assert trace is not None
+    assert [(entry.kind, entry.amount) for entry in trace.entries] == [
+        (Entry.CHARGE, -2 * CREDIT),
+        (Entry.REFUND, CREDIT),
+    ]
+    assert trace.final == (None, "", START)
+    other = await store.trace(batch.messages[1].key)
+    assert other is not None
+    assert other.queued == (1, START + HOUR, False)
+    assert await store.trace(1) is None
+
+
+async def callbacks(given: Given, account: Account, count: int) -> list[Message]:
+    """Messages whose callbacks are owed by rows, due one after the other."""
+    messages = []
+    for number in range(count):
+        message = await given.sent(account.id, wants_receipt=True, callback_url=f"https://r{number}.example/r")
+        await given.store.record(Facts(finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=True)]))
+        retry = CallbackRetry(message.key, START + 10 - number, number, b"x", "HTTP 500", START)
+        await given.store.record(Facts(callback_retries=[retry]))
+        messages.append(message)
+    return messages
+
+
+async def test_owed_callbacks_are_listed_by_when_they_are_due(store: Store, given: Given, account: Account) -> None:
+    first, second, third = await callbacks(given, account, 3)
+    owed = await store.owed_callbacks(2)
+    assert [each.key for each in owed] == [third.key, second.key]
+    assert (owed[0].url, owed[0].attempts, owed[0].problem) == ("https://r2.example/r", 2, "HTTP 500")
+    assert (owed[0].tail, owed[0].account, owed[0].first, owed[0].end) == (third.tail, account.id, START, None)
+    last = owed[-1]
+    assert last.due is not None
+    assert [each.key for each in await store.owed_callbacks(2, (last.due, last.key))] == [first.key]
+    await store.claim_callbacks(1, START + 8, NODE)
+    assert [each.key for each in await store.owed_callbacks(9)] == [second.key, first.key]
+
+
+async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, given: Given, account: Account) -> None:
+    first, second, third = await callbacks(given, account, 3)
+    await store.claim_callbacks(1, START + 8, NODE)
+    assert await store.drop_callbacks([third.key, first.key, second.key, 1], START + 20) == 2
+    assert await store.drop_callbacks([first.key], START + 21) == 0
+    assert await store.owed_callbacks(9) == []
+    ended = await store.ended_callbacks(9)
+    assert [(each.key, each.end, each.attempts, each.at) for each in ended] == [
+        (second.key, CallbackEnd.GIVEN_UP, 1, START + 20),
+        (first.key, CallbackEnd.GIVEN_UP, 0, START + 20),
+    ]
+    assert [each.key for each in await store.ended_callbacks(9, second.key)] == [first.key]
+    assert await store.replay(None, first.key, START + 30) == 1
+    assert [each.key for each in await store.owed_callbacks(9)] == [first.key]
+    assert await store.audit() == []
+
+
+async def test_delivered_callbacks_are_not_among_those_that_ended(store: Store, given: Given, account: Account) -> None:
+    gone, delivered = await callbacks(given, account, 2)
+    for message, end, code in ((gone, CallbackEnd.GONE, 410), (delivered, CallbackEnd.DELIVERED, 200)):
+        await store.record(Facts(callbacks=[CallbackDone(message.key, end, code, 3, START + 9)]))
+    (ended,) = await store.ended_callbacks(9)
+    assert (ended.key, ended.end, ended.code, ended.attempts, ended.at) == (
+        gone.key, CallbackEnd.GONE, 410, 3, START + 9,
+    )  # fmt: skip
+
+
+async def test_backlogs_are_counted(store: Store, given: Given, account: Account) -> None:
+    assert await store.standing(START) == Backlog(0, 0, None, 0, 0, 0, 0)
+    await given.scheduled(account.id, after=SECOND)
+    await given.scheduled(account.id, after=HOUR)
+    await callbacks(given, account, 3)
+    (owed, *_) = await store.owed_callbacks(9)
+    await store.drop_callbacks([owed.key], START)
+    assert await store.standing(START) == Backlog(2, 0, None, 0, 2, 1, 0)
+    assert await store.standing(START + 2 * SECOND) == Backlog(2, 1, START + SECOND, 0, 2, 1, 0)
+
+
+async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, account: Account) -> None:
+    start = START // HOUR * HOUR
+    given.now = start + 1
+    await given.sent(account.id)
+    await given.sent(account.id)
+    failed = await given.sent(account.id)
+    await end(given, failed, Delivery.REJECTD, failed=True, account=account.id, refund=failed.price)
+    await given.sent((await given.account("other")).id)
+    given.now = start + 2 * HOUR
+    await given.sent(account.id, price=5)
+    await store.add_credit(account.id, CREDIT, "", given.now)
+    usage = [Usage(start, 3, 3 * CREDIT, CREDIT), Usage(start + 2 * HOUR, 1, 5, 0)]
+    assert await store.usage(account.id, start, start + 3 * HOUR, HOUR) == usage
+    assert await store.usage(account.id, start, start + 2 * HOUR, HOUR) == usage[:1]

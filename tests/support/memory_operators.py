@@ -1,0 +1,285 @@
+"""Those who run the gateway, and what they look at, in the in-memory store."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from heliograph.app.accounts import Entry, Exists, Missing
+from heliograph.app.facts import CallbackDone, CallbackEnd, Message
+from heliograph.app.operators import (
+    COUNTED,
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    Backlog,
+    CallbackView,
+    Deed,
+    DeedQuery,
+    Found,
+    Hit,
+    Search,
+    Trace,
+    Usage,
+)
+from heliograph.domain.ids import time_of
+from heliograph.domain.message import State
+from tests.support.memory_rows import MemoryAdministration, Rows
+
+
+@dataclass(slots=True)
+class People:
+    users: dict[str, AdminUser] = field(default_factory=dict)
+    sessions: dict[bytes, AdminSession] = field(default_factory=dict)
+    tokens: dict[str, AdminToken] = field(default_factory=dict)
+    deeds: list[Deed] = field(default_factory=list)
+
+
+class MemoryOperators(MemoryAdministration):
+    """The part of `app.ports.Store` that those who run the gateway use."""
+
+    def __init__(self, rows: Rows | None = None) -> None:
+        super().__init__(rows)
+        self._people = People()
+
+    def _staff(self) -> People:
+        self._open()
+        return self._people
+
+    async def create_admin(self, user: AdminUser) -> None:
+        users = self._staff().users
+        if user.name in users:
+            raise Exists(user.name)
+        users[user.name] = replace(user)
+
+    async def admins(self) -> list[AdminUser]:
+        return [replace(user) for _, user in sorted(self._staff().users.items())]
+
+    async def admin(self, name: str) -> AdminUser | None:
+        found = self._staff().users.get(name)
+        return None if found is None else replace(found)
+
+    async def update_admin(self, user: AdminUser) -> None:
+        users = self._staff().users
+        if user.name not in users:
+            raise Missing(user.name)
+        users[user.name] = replace(users[user.name], password_hash=user.password_hash, role=user.role)
+        self._end_sessions(user.name)
+
+    async def remove_admin(self, name: str) -> None:
+        if self._staff().users.pop(name, None) is None:
+            raise Missing(name)
+        self._end_sessions(name)
+
+    def _end_sessions(self, user: str) -> None:
+        people = self._people
+        people.sessions = {digest: each for digest, each in people.sessions.items() if each.user != user}
+
+    async def open_session(self, session: AdminSession) -> None:
+        sessions = self._staff().sessions
+        for digest in [digest for digest, each in sessions.items() if each.expires <= session.created]:
+            del sessions[digest]
+        sessions[session.digest] = replace(session)
+
+    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
+        people = self._staff()
+        found = people.sessions.get(digest)
+        if found is None or found.expires <= now:
+            return None
+        return replace(found), replace(people.users[found.user])
+
+    async def close_session(self, digest: bytes) -> None:
+        self._staff().sessions.pop(digest, None)
+
+    async def add_token(self, token: AdminToken) -> None:
+        tokens = self._staff().tokens
+        if token.id in tokens:
+            raise Exists(token.id)
+        tokens[token.id] = replace(token)
+
+    async def tokens(self) -> list[AdminToken]:
+        return [replace(each) for each in sorted(self._staff().tokens.values(), key=lambda each: each.created)]
+
+    async def token(self, digest: bytes) -> AdminToken | None:
+        for each in self._staff().tokens.values():
+            if each.digest == digest and each.revoked is None:
+                return replace(each)
+        return None
+
+    async def revoke_token(self, token: str, now: int) -> None:
+        found = self._staff().tokens.get(token)
+        if found is None or found.revoked is not None:
+            raise Missing(token)
+        found.revoked = now
+
+    async def note(self, deed: Deed) -> None:
+        deeds = self._staff().deeds
+        deeds.append(replace(deed, key=len(deeds) + 1))
+
+    async def deeds(self, query: DeedQuery) -> list[Deed]:
+        found = [
+            deed
+            for deed in reversed(self._staff().deeds)
+            if (query.before is None or deed.key < query.before)
+            and query.actor in ("", deed.actor)
+            and deed.action.startswith(query.action)
+            and query.target in ("", deed.target)
+        ]
+        return [replace(deed) for deed in found[: query.limit]]
+
+    # --- messages
+
+    async def search(self, search: Search) -> Found:
+        rows = self._open()
+        own = search.account is not None
+        places = sorted(
+            ((message.time, key) if own else (time_of(key), key) for key, message in rows.messages.items()),
+            key=lambda place: place if own else place[1],
+            reverse=True,
+        )
+        looked, hits = 0, list[Hit]()
+        for time, key in places:
+            message = rows.messages[key]
+            place = (message.time, key)
+            if search.before is not None and (place >= search.before if own else key >= search.before[1]):
+                continue
+            if search.account not in (None, message.account):
+                continue
+            if not (search.start or 0) <= time <= (1 << 62 if search.end is None else search.end):
+                continue
+            looked += 1
+            hit = self._hit(rows, message)
+            fits = message.destination.startswith(search.number) and search.standing in (None, hit.standing)
+            if fits and len(hits) == search.limit:
+                last = hits[-1].message
+                return Found(hits, (last.time, last.key))
+            if fits:
+                hits.append(hit)
+            if looked == search.effort:
+                return Found(hits, place, time)
+        return Found(hits)
+
+    def _hit(self, rows: Rows, message: Message) -> Hit:
+        end = rows.finals.get(message.key)
+        return Hit(replace(message), None if end is None else end.state, "" if end is None else end.err)
+
+    def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
+        return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]
+
+    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
+        rows = self._open()
+        if key in rows.messages:
+            return self._hits(rows, [key], limit) if rows.messages[key].tail == tail else []
+        batch = rows.batches.get(key)
+        return [] if batch is None or batch.tail != tail else self._hits(rows, batch.keys, limit)
+
+    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
+        rows = self._open()
+        uses = [
+            used
+            for (owner, name), used in rows.references.items()
+            if name == reference and account in (None, owner)
+        ]  # fmt: skip
+        keys: list[int] = []
+        for used in sorted(uses, key=lambda used: -used.key):
+            keys += rows.batches[used.key].keys if used.batch else [used.key]
+        return self._hits(rows, keys, limit)
+
+    async def trace(self, key: int) -> Trace | None:
+        rows = self._open()
+        message = rows.messages.get(key)
+        if message is None:
+            return None
+        end, queued = rows.finals.get(key), rows.queue.get(key)
+        receipts = [*(each for each in rows.progress if each.key == key)]
+        receipts += [part for (of, _), part in rows.parts.items() if of == key]
+        return Trace(
+            message=replace(message),
+            submissions=sorted(
+                (each for (of, _), each in rows.sent.items() if of == key), key=lambda each: (each.at, each.segment)
+            ),
+            attempts=[each for each in rows.attempts if each.key == key],
+            receipts=sorted(receipts, key=lambda each: (each.at, each.segment)),
+            final=None if end is None else (end.state, end.err, end.at),
+            entries=[
+                entry
+                for entry in rows.ledger
+                if (entry.kind is Entry.CHARGE and entry.key == (message.batch or key))
+                or (entry.kind is Entry.REFUND and entry.message == key)
+            ],
+            queued=None if queued is None else (queued.connector, queued.due, queued.node is not None),
+            callback=self._callback(rows, message),
+        )
+
+    def _callback(self, rows: Rows, message: Message) -> CallbackView | None:
+        retry, done = rows.retries.get(message.key), rows.callbacks.get(message.key)
+        if retry is None and done is None:
+            return None
+        view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
+        if retry is not None:
+            view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
+            view.due, view.held = retry.due, retry.node is not None
+        if done is not None:
+            view.end, view.code, view.attempts, view.at = done.end, done.code, done.attempts, done.at
+            if retry is None:
+                end = rows.finals.get(message.key)
+                view.first = done.at if end is None else end.at
+        return view
+
+    # --- callbacks, backlogs, usage
+
+    async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+        rows = self._open()
+        places = sorted(
+            (row.due, key)
+            for key, row in rows.retries.items()
+            if row.node is None and row.due is not None
+        )  # fmt: skip
+        views = [self._callback(rows, rows.messages[key]) for due, key in places if after is None or (due, key) > after]
+        return [view for view in views if view is not None][:limit]
+
+    async def ended_callbacks(self, limit: int, before: int | None = None) -> list[CallbackView]:
+        rows = self._open()
+        keys = sorted(
+            (key for key, done in rows.callbacks.items() if done.end is not CallbackEnd.DELIVERED), reverse=True
+        )
+        views = [self._callback(rows, rows.messages[key]) for key in keys if before is None or key < before]
+        return [view for view in views if view is not None][:limit]
+
+    async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
+        rows = self._open()
+        dropped = 0
+        for key in keys:
+            retry = rows.retries.get(key)
+            if retry is not None and retry.node is None and retry.due is not None:
+                rows.callbacks.setdefault(key, CallbackDone(key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now))
+                retry.due = None
+                dropped += 1
+        return dropped
+
+    async def standing(self, now: int) -> Backlog:
+        rows = self._open()
+        due = [row for row in rows.queue.values() if row.due <= now]
+        counts = (
+            sum(message.state == State.SCHEDULED for message in rows.messages.values()),
+            len(due),
+            len(rows.awaiting),
+            sum(row.due is not None for row in rows.retries.values()),
+            sum(done.end is not CallbackEnd.DELIVERED for done in rows.callbacks.values()),
+            len(rows.early),
+        )
+        scheduled, waiting, awaiting, owed, ended, orphans = (min(count, COUNTED) for count in counts)
+        oldest = min((row.due for row in due if row.node is None), default=None)
+        return Backlog(scheduled, waiting, oldest, awaiting, owed, ended, orphans)
+
+    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
+        spans: dict[int, Usage] = {}
+        for entry in self._open().ledger:
+            at = time_of(entry.key)
+            if entry.account != account or entry.kind is Entry.TOP_UP or not start <= at < end:
+                continue
+            usage = spans.setdefault(at // step * step, Usage(at // step * step, 0, 0, 0))
+            if entry.kind is Entry.CHARGE:
+                usage.requests += 1
+                usage.charged -= entry.amount
+            else:
+                usage.refunded += entry.amount
+        return [spans[at] for at in sorted(spans)]
