@@ -159,7 +159,6 @@ class Simulator:
             case e.TimedOut(token=Delivery() as delivery):
                 self._deliveries.again([delivery])
             case e.Lost():
-                self._unbound(link)
                 self._deliveries.again([token for token in event.tokens if isinstance(token, Delivery)])
             case e.Unbound():
                 self._note("unbound", link, by_peer=event.by_peer)

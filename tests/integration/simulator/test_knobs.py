@@ -26,7 +26,7 @@ async def test_latency(start: Start) -> None:
     esme = await smsc.bind()
     began = esme.loop.time()
     await esme.submit()
-    assert esme.loop.time() - began >= 0.06
+    assert esme.loop.time() - began >= 0.055
 
 
 async def test_latency_takes_none_of_the_window(start: Start) -> None:
@@ -35,7 +35,7 @@ async def test_latency_takes_none_of_the_window(start: Start) -> None:
     esme = await smsc.bind()
     began = esme.loop.time()
     await asyncio.gather(*(esme.send(submit_sm()) for _ in range(50)))
-    assert 0.2 <= esme.loop.time() - began < 5.0
+    assert 0.19 <= esme.loop.time() - began < 5.0
 
 
 async def test_withheld_answers(start: Start) -> None:
@@ -197,7 +197,7 @@ async def test_late_receipts(start: Start) -> None:
     began = esme.loop.time()
     await esme.submit()
     await esme.wait(lambda: esme.receipts)
-    assert esme.loop.time() - began >= 0.08
+    assert esme.loop.time() - began >= 0.075
 
 
 async def test_missing_receipts(start: Start) -> None:
@@ -297,9 +297,9 @@ async def test_cut_by_chance(start: Start) -> None:
 async def test_half_open(start: Start) -> None:
     smsc = await start(half_open_after=2)
     esme = await smsc.bind(enquire_interval=0.05)
-    assert (await esme.submit()).status == 0
-    future = esme.send(submit_sm())
+    before, future = esme.send(submit_sm()), esme.send(submit_sm())
     await smsc.until(lambda: smsc.simulator.counters.silenced == 1)
+    assert isinstance(await asyncio.wait_for(before, 10.0), e.Answered)
     assert not esme.closed
     assert smsc.simulator.counters.links == 1
     # nothing answers enquire_link any more

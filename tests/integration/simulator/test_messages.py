@@ -83,6 +83,18 @@ async def test_receipts_without_an_answer_come_again_on_the_next_bind(start: Sta
     assert smsc.simulator.counters.receipts_repeated == 1
 
 
+async def test_receipts_that_come_again_come_first_and_in_their_order(start: Start) -> None:
+    smsc = await start(deliver_window=2)
+    first = await smsc.bind(receipt_status=None)
+    ids = [(await first.submit()).message_id for _ in range(4)]
+    await smsc.until(lambda: smsc.simulator.counters.receipts_waiting == 2)
+    await first.wait(lambda: len(first.receipts) == 2)
+    await first.close()
+    second = await smsc.bind()
+    await second.wait(lambda: len(second.receipts) == 4)
+    assert [receipt.message_id for receipt in second.receipts] == ids
+
+
 async def test_receipts_not_answered_in_time_come_again(start: Start) -> None:
     smsc = await start(deliver_timeout_ms=50.0)
     esme = await smsc.bind(receipt_status=None)
