@@ -1,23 +1,19 @@
 """Accounts, their keys and their credit."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, account_of, account_row
 from heliograph.adapters.store.sqlite.money import KINDS, TOP_UP, Book
 from heliograph.adapters.store.sqlite.routing import changed, put_price
 from heliograph.app.accounts import ACCOUNT_FIELDS, Account, ApiKey, Exists, LedgerEntry, Missing, Price
 
-_COLUMNS = (
-    "id, name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate, "
-    "callback_url, callback_format, content_decoding, networks, senders, created"
-)
-_BY_ID = f"SELECT {_COLUMNS} FROM account WHERE id = ?"  # noqa: S608 - made of constants
-_BY_NAME = f"SELECT {_COLUMNS} FROM account WHERE name = ?"  # noqa: S608 - made of constants
-_ALL = f"SELECT {_COLUMNS}, balance FROM account ORDER BY name"  # noqa: S608 - made of constants
-_NEW_COLUMNS = _COLUMNS.removeprefix("id, ")
+_BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = ?"  # noqa: S608 - made of constants
+_BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = ?"  # noqa: S608 - made of constants
+_ALL = f"SELECT {ACCOUNT_COLUMNS}, balance FROM account ORDER BY name"  # noqa: S608 - made of constants
+_NEW_COLUMNS = ACCOUNT_COLUMNS.removeprefix("id, ")
 _INSERT = f"""
 INSERT INTO account ({_NEW_COLUMNS}) VALUES ({", ".join("?" * (_NEW_COLUMNS.count(",") + 1))})
 ON CONFLICT (name) DO NOTHING
@@ -39,7 +35,7 @@ _ANY_KEY = (1 << 63) - 1
 def create_account(
     db: sqlite3.Connection, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]
 ) -> Account:
-    row = db.execute(_INSERT, _row(account)[1:]).fetchone()
+    row = db.execute(_INSERT, account_row(account)[1:]).fetchone()
     if row is None:
         raise Exists(f"there is an account {account.name} already")
     created = replace(account, id=row[0])
@@ -61,7 +57,7 @@ def update_account(db: sqlite3.Connection, account: int, changes: dict[str, Any]
         if name not in ACCOUNT_FIELDS:
             raise ValueError(f"{name} of an account cannot be changed")
     updated = replace(found, **changes)
-    values = dict(zip(_COLUMNS.split(", "), _row(updated), strict=True))
+    values = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
     for name in changes:
         db.execute(f"UPDATE account SET {name} = ? WHERE id = ?", (values[name], account))  # noqa: S608 - a known name
     changed(db)
@@ -72,17 +68,17 @@ def account(db: sqlite3.Connection, name: str) -> tuple[Account, list[ApiKey]] |
     row = db.execute(_BY_NAME, (name,)).fetchone()
     if row is None:
         return None
-    found = _account(row)
+    found = account_of(row)
     return found, [ApiKey(*key) for key in db.execute(_KEYS, (found.id,))]
 
 
 def account_by_id(db: sqlite3.Connection, account: int) -> Account | None:
     row = db.execute(_BY_ID, (account,)).fetchone()
-    return _account(row) if row else None
+    return account_of(row) if row else None
 
 
 def accounts(db: sqlite3.Connection) -> list[tuple[Account, int]]:
-    return [(_account(row[:-1]), row[-1]) for row in db.execute(_ALL)]
+    return [(account_of(row[:-1]), row[-1]) for row in db.execute(_ALL)]
 
 
 def add_credit(db: sqlite3.Connection, account: int, amount: int, note: str, now: int) -> int:
@@ -118,46 +114,3 @@ def _insert_key(db: sqlite3.Connection, key: ApiKey) -> None:
     row = (key.account, key.id, key.digest, key.created, key.revoked)
     if db.execute(_ADD_KEY, row).rowcount == 0:
         raise Exists(f"there is a key {key.id} already")
-
-
-def _row(account: Account) -> tuple[Any, ...]:
-    """In the order of _COLUMNS."""
-    return (
-        account.id,
-        account.name,
-        account.password_hash,
-        account.signing_secret,
-        account.timezone,
-        account.plan,
-        account.credit_limit,
-        account.suspended,
-        account.list_interval,
-        account.rate,
-        account.callback_url,
-        account.callback_format,
-        account.content_decoding,
-        json.dumps(account.networks),
-        json.dumps(account.senders),
-        account.created,
-    )
-
-
-def _account(row: tuple[Any, ...]) -> Account:
-    return Account(
-        id=row[0],
-        name=row[1],
-        password_hash=row[2],
-        signing_secret=row[3],
-        timezone=row[4],
-        plan=row[5],
-        credit_limit=row[6],
-        suspended=bool(row[7]),
-        list_interval=row[8],
-        rate=row[9],
-        callback_url=row[10],
-        callback_format=row[11],
-        content_decoding=row[12],
-        networks=tuple(json.loads(row[13])),
-        senders=tuple(json.loads(row[14])),
-        created=row[15],
-    )

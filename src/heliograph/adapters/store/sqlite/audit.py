@@ -1,190 +1,23 @@
-"""Proof of the books, from the rows alone. Each query finds what must not be, and a sentence says what it is."""
+"""Proof of the books of one file."""
 
 import sqlite3
-from typing import Any
 
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.domain.ids import to_hex
-from heliograph.domain.money import format_credits
+from heliograph.adapters.store.audit import MOST, checks, findings
 
-_MARKS = {"dispatch": DISPATCH, "awaiting": AWAITING, "callback": CALLBACK}
 
-MOST = 1_000
-"""Findings of one kind that are told; there may be more."""
+def _mark(name: str, key: str) -> str:  # noqa: ARG001 - one writer, hence one mark of a name
+    return f"(SELECT coalesce(max(value), 0) FROM mark WHERE name = '{name}')"  # noqa: S608 - a constant
 
-#: A sentence, and the query that fills its places. Columns `..._credits` are money; `key` and `tail` make an `id`.
-_CHECKS: tuple[tuple[str, str], ...] = (
-    (
-        "The balance of the account {name} is {balance_credits}, but its ledger adds up to {ledger_credits}.",
-        """
-        SELECT a.name, a.balance AS balance_credits, coalesce(sum(l.amount), 0) AS ledger_credits
-        FROM account AS a LEFT JOIN ledger AS l ON l.account = a.id
-        GROUP BY a.id HAVING balance_credits <> ledger_credits
-        """,
-    ),
-    (
-        "The ledger has an entry of {amount_credits} for the account number {account}, which does not exist.",
-        """
-        SELECT l.account, l.amount AS amount_credits FROM ledger AS l
-        WHERE NOT EXISTS (SELECT 1 FROM account AS a WHERE a.id = l.account)
-        """,
-    ),
-    (
-        "The message {id} costs {price_credits} and was charged {charged_credits}.",
-        """
-        SELECT m.key, m.tail, m.price AS price_credits, -coalesce(l.amount, 0) AS charged_credits
-        FROM message AS m
-        LEFT JOIN ledger AS l ON l.account = m.account AND l.key = m.key AND l.kind = 0
-        WHERE m.batch = 0 AND price_credits <> charged_credits
-        """,
-    ),
-    (
-        "The messages of the batch {id} cost {cost_credits} together and were charged {charged_credits}.",
-        """
-        SELECT b.key, b.tail, coalesce(sum(m.price), 0) AS cost_credits, -coalesce(l.amount, 0) AS charged_credits
-        FROM batch AS b
-        LEFT JOIN message AS m ON m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.account = b.account
-        LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = 0
-        GROUP BY b.key HAVING cost_credits <> charged_credits
-        """,
-    ),
-    (
-        "The message {id} belongs to a batch that does not exist.",
-        """
-        SELECT m.key, m.tail FROM message AS m
-        WHERE m.batch <> 0 AND NOT EXISTS (
-            SELECT 1 FROM batch AS b WHERE b.key = m.batch AND b.account = m.account AND m.key <= b.last_key
-        )
-        """,
-    ),
-    (
-        "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}.",
-        """
-        SELECT l.account, -l.amount AS amount_credits, l.key FROM ledger AS l
-        WHERE l.kind = 0
-          AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
-          AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
-        """,
-    ),
-    (
-        "A refund of {amount_credits} of the account number {account} is not backed by a lost message: {id}.",
-        """
-        SELECT l.account, l.amount AS amount_credits, l.message AS key FROM ledger AS l
-        WHERE l.kind = 1 AND NOT EXISTS (
-            SELECT 1 FROM message AS m
-            WHERE m.key = l.message AND m.account = l.account AND m.state IN (2, 3) AND m.price = l.amount
-        )
-        """,
-    ),
-    (
-        "The message {id} was refunded {times} times.",
-        """
-        SELECT message AS key, count(*) AS times FROM ledger WHERE kind = 1 GROUP BY message HAVING times > 1
-        """,
-    ),
-    (
-        "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",
-        """
-        SELECT m.key, m.tail, m.price AS price_credits FROM message AS m
-        WHERE m.state IN (2, 3) AND m.price <> 0
-          AND NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.kind = 1 AND l.message = m.key)
-        """,
-    ),
-    (
-        "The message {id} has the state {state}, which does not exist.",
-        "SELECT key, tail, state FROM message WHERE state NOT IN (0, 1, 2, 3)",
-    ),
-    (
-        "The message {id} is cancelled or failed, and nothing says when.",
-        """
-        SELECT m.key, m.tail FROM message AS m
-        WHERE m.state IN (2, 3) AND NOT EXISTS (
-            SELECT 1 FROM final AS f WHERE f.key = m.key AND (f.state IS NULL) = (m.state = 2)
-        )
-        """,
-    ),
-    (
-        "The message {id} came to an end, which its state does not say.",
-        """
-        SELECT m.key, m.tail FROM message AS m JOIN final AS f ON f.key = m.key
-        WHERE m.state = 0 OR (f.state IS NULL AND m.state <> 2)
-        """,
-    ),
-    (
-        "The scheduled message {id} is not in the queue.",
-        """
-        SELECT m.key, m.tail FROM message AS m
-        WHERE m.state = 0 AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
-        """,
-    ),
-    (
-        "The message {id} is in the queue, although it has ended, is answered, or does not exist.",
-        """
-        SELECT q.key, m.tail FROM queue AS q
-        LEFT JOIN message AS m ON m.key = q.key
-        WHERE m.key IS NULL OR m.state NOT IN (0, 1) OR EXISTS (SELECT 1 FROM final AS f WHERE f.key = q.key)
-           OR (SELECT count(*) FROM sent AS s WHERE s.key = q.key) >= m.segments
-        """,
-    ),
-    (
-        "The message {id} is to be sent, and nothing will send it.",
-        """
-        SELECT m.key, m.tail FROM message AS m
-        WHERE m.state = 1 AND m.key <= (SELECT coalesce(max(value), 0) FROM mark WHERE name = :dispatch)
-          AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
-          AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
-          AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
-        """,
-    ),
-    (
-        "The receipt of part {part} of the message {id} is awaited, and would not be recognised.",
-        """
-        SELECT m.key, m.tail, s.segment + 1 AS part
-        FROM sent AS s JOIN message AS m ON m.key = s.key
-        WHERE s.status = 0 AND m.wants_receipt = 1
-          AND m.key <= (SELECT coalesce(max(value), 0) FROM mark WHERE name = :awaiting)
-          AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
-          AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
-          AND NOT EXISTS (SELECT 1 FROM awaiting AS a WHERE a.key = s.key AND a.segment = s.segment)
-        """,
-    ),
-    (
-        "A callback is owed for the message {id}, and nothing will make it.",
-        """
-        SELECT f.key, m.tail
-        FROM final AS f LEFT JOIN message AS m ON m.key = f.key
-        WHERE f.owed = 1 AND f.key <= (SELECT coalesce(max(value), 0) FROM mark WHERE name = :callback)
-          AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
-          AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key AND r.due IS NOT NULL)
-        """,
-    ),
-    (
-        "A callback for the message {id} is to be made, although the message has not ended.",
-        """
-        SELECT r.key FROM callback_retry AS r
-        WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)
-        """,
-    ),
-)
+
+_CHECKS = checks(_mark)
 
 
 def audit(db: sqlite3.Connection) -> list[str]:
     """What is wrong, a sentence each; nothing if the books are in order."""
-    findings: list[str] = []
+    found: list[str] = []
     for sentence, query in _CHECKS:
-        cursor = db.execute(query, _MARKS)
+        cursor = db.execute(query)
         names = [column[0] for column in cursor.description]
-        findings += [sentence.format_map(_places(names, row)) for row in cursor.fetchmany(MOST)]
+        found += findings(sentence, names, cursor.fetchmany(MOST))
         cursor.close()
-    return findings
-
-
-def _places(names: list[str], row: tuple[Any, ...]) -> dict[str, str]:
-    values = dict(zip(names, row, strict=True))
-    places = {
-        name: format_credits(value) if name.endswith("_credits") else str(value) for name, value in values.items()
-    }
-    if "key" in values:
-        tail = values.get("tail")
-        places["id"] = f"with the key {values['key']}" if tail is None else to_hex(values["key"], tail)
-    return places
+    return found

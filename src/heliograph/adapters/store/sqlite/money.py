@@ -3,11 +3,11 @@
 import sqlite3
 from collections.abc import Iterable
 
-from heliograph.app.accounts import Entry
+from heliograph.adapters.store.rows import CHARGE, KINDS, REFUND, TOP_UP
 from heliograph.domain.ids import first_key_at
 
-KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
-CHARGE, REFUND, TOP_UP = KINDS
+__all__ = ["CHARGE", "KINDS", "REFUND", "TOP_UP", "Book"]
+
 
 _STEP = 32
 _WORKER_BITS = 31

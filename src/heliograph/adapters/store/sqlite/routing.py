@@ -1,18 +1,16 @@
 """Connectors, routes, prices, and what nodes say of their links."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from heliograph.adapters.store.rows import CONNECTOR_COLUMNS, connector_of, connector_row
 from heliograph.app.accounts import Connector, Exists, LinkState, Missing, Price, Route, Tables
 
 _CHANGED = "UPDATE revision SET value = value + 1"
 _REVISION = "SELECT value FROM revision"
-_COLUMNS = 'id, name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created'
-_CONNECTORS = f"SELECT {_COLUMNS} FROM connector ORDER BY id"  # noqa: S608 - made of constants
-_NEW_COLUMNS = _COLUMNS.removeprefix("id, ")
+_CONNECTORS = f"SELECT {CONNECTOR_COLUMNS} FROM connector ORDER BY id"  # noqa: S608 - made of constants
+_NEW_COLUMNS = CONNECTOR_COLUMNS.removeprefix("id, ")
 _VALUES = ", ".join("?" * (_NEW_COLUMNS.count(",") + 1))
 _ADD_CONNECTOR = f"""
 INSERT INTO connector ({_NEW_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (name) DO NOTHING RETURNING id
@@ -55,14 +53,14 @@ def revision(db: sqlite3.Connection) -> int:
 def tables(db: sqlite3.Connection) -> Tables:
     return Tables(
         revision(db),
-        [_connector(row) for row in db.execute(_CONNECTORS)],
+        [connector_of(row) for row in db.execute(_CONNECTORS)],
         [Route(*row) for row in db.execute(_ROUTES)],
         [Price(*row) for row in db.execute(_PRICES)],
     )
 
 
 def add_connector(db: sqlite3.Connection, connector: Connector) -> Connector:
-    row = db.execute(_ADD_CONNECTOR, _row(connector)).fetchone()
+    row = db.execute(_ADD_CONNECTOR, connector_row(connector)).fetchone()
     if row is None:
         raise Exists(f"there is a connector {connector.name} already")
     changed(db)
@@ -71,7 +69,7 @@ def add_connector(db: sqlite3.Connection, connector: Connector) -> Connector:
 
 def update_connector(db: sqlite3.Connection, connector: Connector) -> None:
     try:
-        count = db.execute(_UPDATE_CONNECTOR, (*_row(connector), connector.id)).rowcount
+        count = db.execute(_UPDATE_CONNECTOR, (*connector_row(connector), connector.id)).rowcount
     except sqlite3.IntegrityError:
         raise Exists(f"there is a connector {connector.name} already") from None
     if count == 0:
@@ -126,41 +124,3 @@ def save_link_states(db: sqlite3.Connection, states: Sequence[LinkState]) -> Non
 
 def link_states(db: sqlite3.Connection) -> list[LinkState]:
     return [LinkState(*row) for row in db.execute(_LINK_STATES)]
-
-
-def _row(connector: Connector) -> tuple[Any, ...]:
-    """In the order of _NEW_COLUMNS."""
-    return (
-        connector.name,
-        connector.host,
-        connector.port,
-        connector.system_id,
-        connector.password,
-        connector.bind,
-        connector.binds,
-        connector.window,
-        connector.rate,
-        connector.tls,
-        connector.enabled,
-        json.dumps(connector.options),
-        connector.created,
-    )
-
-
-def _connector(row: tuple[Any, ...]) -> Connector:
-    return Connector(
-        id=row[0],
-        name=row[1],
-        host=row[2],
-        port=row[3],
-        system_id=row[4],
-        password=row[5],
-        bind=row[6],
-        binds=row[7],
-        window=row[8],
-        rate=row[9],
-        tls=bool(row[10]),
-        enabled=bool(row[11]),
-        options=json.loads(row[12]),
-        created=row[13],
-    )
