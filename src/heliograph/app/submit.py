@@ -250,7 +250,8 @@ class Submit:
             raise invalid("dlr-url", "The dlr-url must be a text: an absolute http or https URL.")
         if len(url) > URL_CHARS:
             raise invalid("dlr-url", f"The dlr-url is too long: {len(url)} characters, the limit is {URL_CHARS}.")
-        problem = self._url_problem(url)
+        plain = _PLAIN_URL(url)
+        problem = self._url_problem(url if plain is None else plain[1])
         if problem is not None:
             raise invalid("dlr-url", problem)
         return url
@@ -369,19 +370,20 @@ def _kind_or_none(fields: Fields) -> Kind | None:
     return parse_kind(str(value))
 
 
-_DLR: dict[str, bool] = {
+DLR_WORDS: dict[str, bool] = {
     "yes": True, "true": True, "1": True, "on": True, "2": True, "3": True,
     "no": False, "false": False, "0": False, "off": False, "": False,
 }  # fmt: skip
+"""Every accepted text of `dlr`, in any case, and whether it asks for a receipt."""
 
 
 def _wants(value: Any) -> bool | None:
     """Whether `dlr` asks for a receipt; None where it is absent."""
     if value is None or isinstance(value, bool):
         return value
-    wants = _DLR.get(_text(value, "dlr").lower())
+    wants = DLR_WORDS.get(_text(value, "dlr").lower())
     if wants is None:
-        words = ", ".join(word for word in _DLR if word)
+        words = ", ".join(word for word in DLR_WORDS if word)
         raise invalid("dlr", f"The dlr {shown(value)} is unknown; give one of {words}.")
     return wants
 
@@ -418,6 +420,13 @@ def _fingerprint(
 _URL = re.compile(r"[!-~]+").fullmatch
 _NETLOC = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?").fullmatch
 _URL_RULE = "give an absolute http or https URL, such as https://example.com/receipts"
+
+
+_PLAIN_URL = re.compile(
+    r"(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)"
+    r"(?:/[A-Za-z0-9/._~!$&'()*+,;=:-]*)?(?:\?[A-Za-z0-9/._~!$&'()*+,;=:?-]*)?"
+).fullmatch
+"""A URL of which nothing but its origin, the first group, can be wrong. Those of one customer differ in the rest."""
 
 
 def _split_url(url: str) -> tuple[str | None, str]:
