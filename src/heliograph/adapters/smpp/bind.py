@@ -105,7 +105,7 @@ class Bind:
                 continue  # the other hosts come first
             await self._wait(self._pause(status))
             while (left := self._setup.bar.until - self._setup.clock.monotonic()) > 0:
-                await self._wait(left * (1.0 + 0.2 * random.random()))
+                await self._wait(left * (1.05 + 0.2 * random.random()))
 
     async def _wait(self, pause: float) -> None:
         self._retry_at = self._setup.clock.monotonic() + pause
@@ -117,7 +117,8 @@ class Bind:
             return self._backoff.pause(random.random())
         timings, bar, now = self._setup.timings, self._setup.bar, self._setup.clock.monotonic()
         if bar.until > now:
-            return bar.until - now  # another bind had the same answer just before
+            # Another bind had the same answer just before: it is also the one to try again first.
+            return (bar.until - now) * (1.05 + 0.2 * random.random())
         ceiling = timings.credentials_first_s * 2.0 ** min(bar.refusals, 16)
         self._backoff.credentials_pause = min(timings.credentials_most_s, ceiling)
         bar.refusals += 1
@@ -188,6 +189,10 @@ class Bind:
     @property
     def bound(self) -> bool:
         return self.link is not None and self.link.up
+
+    @property
+    def stopped(self) -> bool:
+        return self._state == "stopped"
 
     @property
     def error(self) -> str:

@@ -114,7 +114,8 @@ class SmppCarrier:
         if self._problems:
             return "It does not bind, since its options are wrong: " + "; ".join(self._problems)
         if self._draining:
-            return "It is being taken down."
+            gone = all(bind.stopped for bind in self._binds)
+            return "It is taken down." if gone else "It is being taken down."
         bound, total = sum(bind.bound for bind in self._binds), len(self._binds)
         troubled = next((bind for bind in self._binds if not bind.bound), None)
         if troubled is None:

@@ -375,9 +375,18 @@ class Link(asyncio.Protocol):
             self._tell_quiet()
 
     def _arm(self) -> None:
-        """Sets the timer to the session's next deadline, unless it goes off before: then it is set again."""
+        """Sets the timer to the session's next deadline, unless it goes off before: then it is set again.
+
+        Deadlines move later as things happen, save that an answered enquire_link makes room for the next one: hence
+        never more than an interval ahead.
+        """
         deadline = self.session.next_deadline()
-        if deadline is not None and deadline < self._timer_at:
+        if deadline is None:
+            return
+        interval = self._setup.timings.enquire_interval_s
+        if interval:
+            deadline = min(deadline, self._setup.clock.monotonic() + interval)
+        if deadline < self._timer_at:
             self._arm_at(deadline)
 
     def _arm_at(self, deadline: float) -> None:

@@ -1,0 +1,168 @@
+"""What a carrier is tested with: parts of messages, and someone who notes what the carrier says."""
+
+import asyncio
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Self
+
+from heliograph.adapters.smpp.carrier import SmppCarrier
+from heliograph.adapters.smpp.options import Timings
+from heliograph.app.accounts import Connector
+from heliograph.app.facts import Message
+from heliograph.app.ports import Accepted, Outcome, Part, Report
+from heliograph.domain.message import Kind
+from heliograph.domain.segment import split
+
+QUICK = Timings(
+    connect_timeout_s=5.0,
+    response_timeout_s=20.0,
+    enquire_interval_s=20.0,
+    enquire_timeout_s=5.0,
+    unbind_timeout_s=1.0,
+    reconnect_first_s=0.05,
+    reconnect_most_s=0.2,
+    credentials_first_s=60.0,
+    credentials_most_s=300.0,
+)
+
+_keys = itertools.count(1)
+
+
+class RealClock:
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class NotedJournal:
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        self.counts[name] += amount
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Durations are not looked at."""
+
+    def say(self, level: str, event: str, **fields: Any) -> None:
+        self.lines.append((level, event, fields))
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        return [fields for _, name, fields in self.lines if name == event]
+
+
+class NotedEvents:
+    """Notes everything; a second outcome for one part fails the test."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[Part, Outcome] = {}
+        self.order: list[Part] = []
+        self.reports: list[tuple[Report, Callable[[bool], None]]] = []
+        self.capacities: list[int] = []
+        self.carrier: SmppCarrier | None = None
+        self.keeps: bool | None = None
+        """What is answered to receipts at once; None: nothing."""
+
+    def on_outcome(self, part: Part, outcome: Outcome) -> None:
+        assert part not in self.outcomes, "a part has one outcome"
+        self.outcomes[part] = outcome
+        self.order.append(part)
+
+    def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
+        self.reports.append((report, acknowledge))
+        if self.keeps is not None:
+            acknowledge(self.keeps)
+
+    def on_capacity(self) -> None:
+        assert self.carrier is not None
+        self.capacities.append(self.carrier.capacity)
+
+    def of(self, kind: type[Outcome]) -> list[Any]:
+        return [outcome for outcome in self.outcomes.values() if isinstance(outcome, kind)]
+
+    @property
+    def accepted(self) -> int:
+        return len(self.of(Accepted))
+
+
+def connector(port: int, **fields: Any) -> Connector:
+    values: dict[str, Any] = {
+        "id": 1,
+        "name": "op1",
+        "host": "127.0.0.1",
+        "port": port,
+        "system_id": "helio",
+        "password": "hunter2",
+    }
+    return Connector(**{**values, **fields})
+
+
+def parts_of(
+    content: str = "Hello",
+    *,
+    destination: str = "447700900123",
+    sender: str = "Helio",
+    kind: Kind = Kind.TEXT,
+    wants_receipt: bool = False,
+    expires: int | None = None,
+    reference: int = 77,
+    key: int | None = None,
+    header_octets: int = 6,
+) -> list[Part]:
+    """All parts of one message."""
+    encoding, pieces = split(content, kind, header_octets)
+    now = time.time_ns() // 1_000_000
+    message = Message(
+        account=1,
+        destination=destination,
+        sender=sender,
+        kind=kind,
+        content=content,
+        segments=len(pieces),
+        price=1,
+        time=now,
+        expires=now + 3_600_000 if expires is None else expires,
+        state=1,
+        connector=1,
+        wants_receipt=wants_receipt,
+        key=next(_keys) if key is None else key,
+    )
+    return [
+        Part(message, number, len(pieces), encoding, piece, reference if len(pieces) > 1 else 0)
+        for number, piece in enumerate(pieces)
+    ]
+
+
+def singles(count: int, destination: str = "") -> list[Part]:
+    """So many short messages, to one number or each to its own."""
+    return [part for n in range(count) for part in parts_of(f"{n}", destination=destination or f"44770090{n:04d}")]
+
+
+class Rig:
+    """A carrier under test, with what it says. Ends it when the test is over."""
+
+    def __init__(self, connector: Connector, timings: Timings = QUICK) -> None:
+        self.events = NotedEvents()
+        self.journal = NotedJournal()
+        self.carrier = SmppCarrier(connector, self.events, clock=RealClock(), journal=self.journal, timings=timings)
+        self.events.carrier = self.carrier
+
+    async def __aenter__(self) -> Self:
+        self.carrier.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.drain(0.0)
+
+    async def drain(self, seconds: float) -> None:
+        await self.carrier.drain(asyncio.get_running_loop().time() + seconds)
+
+    @property
+    def binds(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.carrier.state()["binds"]
+        return found

@@ -1,0 +1,254 @@
+"""submit_sm as operators want it, read back by a foreign decoder."""
+
+import struct
+from typing import Any
+
+import pytest
+from smpplib.client import SimpleSequenceGenerator
+from smpplib.smpp import parse_pdu
+
+from heliograph.adapters.smpp.encoding import Encoder, validity_period
+from heliograph.adapters.smpp.options import Dialect, Timings, read_options
+from heliograph.app.ports import Part
+from heliograph.domain import alphabet
+from heliograph.domain.message import Kind
+from heliograph.smpp import codec, tlv
+from heliograph.smpp import pdu as p
+from tests.support.carrier import parts_of
+
+NOW = 1_800_000_000_000
+HOUR_MS = 3_600_000
+
+
+def frame_of(body: bytes) -> bytes:
+    return struct.pack(">IIII", len(body) + 16, 4, 0, 1) + body
+
+
+def dialect(**options: Any) -> Dialect:
+    read, _, problems = read_options(options, Timings())
+    assert problems == []
+    return read
+
+
+def body(part: Part, **options: Any) -> bytes:
+    return Encoder(dialect(**options)).body(part, NOW)
+
+
+def foreign(part: Part, **options: Any) -> Any:
+    """The submit_sm as smpplib reads it."""
+    return parse_pdu(frame_of(body(part, **options)), client=SimpleSequenceGenerator(), allow_unknown_opt_params=True)
+
+
+def own(part: Part, **options: Any) -> p.SubmitSm:
+    read = codec.decode(frame_of(body(part, **options)))
+    assert isinstance(read, p.SubmitSm)
+    return read
+
+
+def one(content: str = "Hello", **fields: Any) -> Part:
+    (part,) = parts_of(content, expires=NOW + HOUR_MS, **fields)
+    return part
+
+
+def test_a_plain_message_byte_by_byte() -> None:
+    fields = [
+        b"\0",  # service_type
+        b"\5\0Helio\0",
+        b"\1\x01447700900123\0",
+        b"\0\0\0",  # esm_class, protocol_id, priority_flag
+        b"\0\0",  # schedule_delivery_time, validity_period
+        b"\1\0\0\0",  # registered_delivery, replace_if_present_flag, data_coding, sm_default_msg_id
+        b"\5Hello",
+    ]
+    assert body(one(wants_receipt=True), validity="none") == b"".join(fields)
+
+
+def test_a_foreign_decoder_reads_every_field() -> None:
+    read = foreign(
+        one(wants_receipt=True), service_type="CMT", protocol_id=1, priority=2, esm_class=3, dest_ton=2, dest_npi=8
+    )
+    assert read.command == "submit_sm"
+    assert (read.service_type, read.protocol_id, read.priority_flag, read.esm_class) == (b"CMT", 1, 2, 3)
+    assert (read.source_addr_ton, read.source_addr_npi, read.source_addr) == (5, 0, b"Helio")
+    assert (read.dest_addr_ton, read.dest_addr_npi, read.destination_addr) == (2, 8, b"447700900123")
+    assert (read.registered_delivery, read.data_coding, read.short_message) == (1, 0, b"Hello")
+    assert read.validity_period == b"000000010000000R"
+
+
+@pytest.mark.parametrize(
+    ("sender", "ton", "npi"),
+    [
+        ("Helio", 5, 0),
+        ("4TheRoad", 5, 0),
+        ("447700900999", 1, 1),
+        ("123456789", 1, 1),
+        ("12345678", 3, 0),
+        ("777", 3, 0),
+    ],
+)
+def test_the_senders_form_decides_its_type_of_number(sender: str, ton: int, npi: int) -> None:
+    read = foreign(one(sender=sender))
+    assert (read.source_addr_ton, read.source_addr_npi) == (ton, npi)
+
+
+@pytest.mark.parametrize(
+    ("sender", "options", "numbering"),
+    [
+        ("Helio", {"source_ton": 0, "source_npi": 8}, (0, 8)),
+        ("Helio", {"alphanumeric_npi": 1}, (5, 1)),
+        ("447700900999", {"msisdn_ton": 2}, (2, 1)),
+        ("77777", {"short_code_ton": 6, "short_code_npi": 9}, (6, 9)),
+        ("77777", {"short_code_digits": 4}, (1, 1)),
+        ("447700900999", {"source_npi": 0}, (1, 0)),
+    ],
+)
+def test_a_connector_may_number_senders_its_own_way(
+    sender: str, options: dict[str, int], numbering: tuple[int, int]
+) -> None:
+    read = own(one(sender=sender), **options)
+    assert (read.source_addr_ton, read.source_addr_npi) == numbering
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "options", "coding", "octets"),
+    [
+        (Kind.TEXT, "Hi", {}, 0x00, b"Hi"),
+        (Kind.TEXT, "Hi {€}@", {}, 0x00, b"Hi \x1b(\x1be\x1b)\0"),
+        (Kind.TEXT, "Ж", {}, 0x08, b"\x04\x16"),
+        (Kind.UNICODE, "Hi", {}, 0x08, b"\0H\0i"),
+        (Kind.FLASH, "Hi", {}, 0x10, b"Hi"),
+        (Kind.FLASH, "Ж", {}, 0x18, b"\x04\x16"),
+        (Kind.BINARY, "00ff", {}, 0x04, b"\0\xff"),
+        (Kind.TEXT, "Hi", {"text_coding": 1}, 0x01, b"Hi"),
+        (Kind.UNICODE, "Hi", {"unicode_coding": 0x19}, 0x19, b"\0H\0i"),
+        (Kind.BINARY, "00ff", {"binary_coding": 2}, 0x02, b"\0\xff"),
+        (Kind.TEXT, "@è", {"alphabet": "latin1"}, 0x00, b"@\xe8"),
+        (Kind.TEXT, "@{}", {"alphabet": "ascii"}, 0x00, b"@{}"),
+        (Kind.TEXT, "5 €", {"alphabet": "latin1"}, 0x08, b"\x005\0 \x20\xac"),
+        (Kind.TEXT, "è", {"alphabet": "ascii"}, 0x08, b"\0\xe8"),
+        (Kind.UNICODE, "è", {"alphabet": "ascii"}, 0x08, b"\0\xe8"),
+    ],
+)
+def test_content_and_its_coding(kind: Kind, content: str, options: dict[str, Any], coding: int, octets: bytes) -> None:
+    read = foreign(one(content, kind=kind), **options)
+    assert (read.data_coding, read.short_message, read.esm_class) == (coding, octets, 0)
+
+
+def test_what_the_operators_alphabet_lacks_is_marked_where_ucs2_has_no_room() -> None:
+    read = own(one("€" + "x" * 100), alphabet="latin1")
+    assert (read.data_coding, read.short_message) == (0, b"?" + b"x" * 100)
+
+
+def parts(**fields: Any) -> list[Part]:
+    return parts_of("x" * 152 + "€" + "y" * 200, expires=NOW + HOUR_MS, key=0x1234567, **fields)
+
+
+def test_parts_are_numbered_by_an_8_bit_header() -> None:
+    long = parts(reference=200)
+    read = [foreign(part) for part in long]
+    assert [each.esm_class for each in read] == [0x40] * 3
+    assert [each.short_message[:6] for each in read] == [bytes((5, 0, 3, 200, 3, n)) for n in (1, 2, 3)]
+    text = "".join(alphabet.decode(each.short_message[6:]) for each in read)
+    assert text == "x" * 152 + "€" + "y" * 200
+
+
+def test_parts_are_numbered_by_a_16_bit_header() -> None:
+    encoder = Encoder(dialect(concatenation="udh16"))
+    assert encoder.header_octets == 7
+    read = [own(part, concatenation="udh16") for part in parts(reference=200, header_octets=7)]
+    assert [each.esm_class for each in read] == [0x40] * 3
+    headers = [each.short_message[:7] for each in read]
+    assert [header[:3] for header in headers] == [b"\6\x08\4"] * 3
+    assert {header[4] for header in headers} == {200}
+    assert len({header[3:5] for header in headers}) == 1
+    assert [header[5:] for header in headers] == [bytes((3, n)) for n in (1, 2, 3)]
+    # With this header a short message has room for 152 septets.
+    assert all(len(each.short_message) - 7 <= (140 - 7) * 8 // 7 for each in read)
+
+
+def test_parts_are_numbered_by_sar_parameters() -> None:
+    read = [own(part, concatenation="sar") for part in parts(reference=200)]
+    assert [each.esm_class for each in read] == [0] * 3
+    assert [tlv.find_integer(each.tlvs, tlv.SAR_SEGMENT_SEQNUM) for each in read] == [1, 2, 3]
+    assert {tlv.find_integer(each.tlvs, tlv.SAR_TOTAL_SEGMENTS) for each in read} == {3}
+    references = {tlv.find_integer(each.tlvs, tlv.SAR_MSG_REF_NUM) for each in read}
+    assert len(references) == 1
+    assert (references.pop() or 0) & 0xFF == 200
+    assert read[0].short_message == b"x" * 152
+
+
+def test_parts_travel_in_message_payload() -> None:
+    read = [own(part, concatenation="payload") for part in parts(reference=200)]
+    assert [each.esm_class for each in read] == [0x40] * 3
+    assert [each.short_message for each in read] == [b""] * 3
+    assert [each.content[:6] for each in read] == [bytes((5, 0, 3, 200, 3, n)) for n in (1, 2, 3)]
+
+
+def test_what_is_too_long_for_short_message_travels_in_message_payload() -> None:
+    part = one()
+    part.octets = b"x" * 300
+    read = own(part)
+    assert (read.short_message, read.content) == (b"", b"x" * 300)
+
+
+def test_long_messages_under_way_to_one_number_do_not_share_a_reference() -> None:
+    read = [
+        own(part, concatenation="udh16").short_message[3:5]
+        for reference in range(1, 256)
+        for part in parts_of("x" * 161, reference=reference, header_octets=7)[:1]
+    ]
+    assert len(set(read)) == 255
+
+
+@pytest.mark.parametrize(
+    ("wants", "options", "value"), [(True, {}, 1), (False, {}, 0), (True, {"registered_delivery": 17}, 17)]
+)
+def test_receipts_are_asked_for_when_wanted(wants: bool, options: dict[str, Any], value: int) -> None:
+    assert foreign(one(wants_receipt=wants), **options).registered_delivery == value
+
+
+@pytest.mark.parametrize(
+    ("minutes", "absolute", "text"),
+    [
+        (0, False, ""),
+        (0, True, ""),
+        (1, False, "000000000100000R"),
+        (2 * 1440, False, "000002000000000R"),
+        (1 * 1440 + 23 * 60 + 59, False, "000001235900000R"),
+        (400 * 1440, False, "000030000000000R"),
+        (30_000_000, True, "270115080000000+"),
+    ],
+)
+def test_validity_is_written_as_the_specification_has_it(minutes: int, absolute: bool, text: str) -> None:
+    assert validity_period(minutes, absolute) == text
+    assert len(text) in (0, 16)
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "mode", "text"),
+    [
+        (HOUR_MS, "relative", "000000010000000R"),
+        (HOUR_MS - 59_999, "relative", "000000010000000R"),
+        (HOUR_MS - 60_000, "relative", "000000005900000R"),
+        (1, "relative", "000000000100000R"),
+        (-5, "relative", "000000000100000R"),
+        (HOUR_MS, "absolute", "270115090000000+"),
+        (HOUR_MS + 1, "absolute", "270115090100000+"),
+        (HOUR_MS, "none", ""),
+    ],
+)
+def test_the_operator_is_told_how_long_to_try_rounded_up_to_minutes(left_ms: int, mode: str, text: str) -> None:
+    part = one()
+    part.message.expires = NOW + left_ms
+    assert own(part, validity=mode).validity_period == text
+
+
+def test_templates_do_not_mix_messages_up_and_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heliograph.adapters.smpp.encoding.MAX_TEMPLATES", 3)
+    encoder = Encoder(dialect())
+    wanted = [one(sender=f"Helio{n}", kind=kind) for n in range(5) for kind in (Kind.TEXT, Kind.UNICODE, Kind.FLASH)]
+    for part in wanted * 2:
+        read = codec.decode(frame_of(encoder.body(part, NOW)))
+        assert isinstance(read, p.SubmitSm)
+        assert read.source_addr == part.message.sender
+        assert read.data_coding == {Kind.TEXT: 0, Kind.UNICODE: 8, Kind.FLASH: 0x10}[Kind(part.message.kind)]

@@ -1,0 +1,88 @@
+"""A connector's options: what is understood, and what is said of what is not."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, parse_hosts, read_options
+from heliograph.adapters.smpp.outcome import Verdict
+
+
+def test_without_options_everything_is_as_most_operators_have_it() -> None:
+    assert read_options({}, Timings()) == (Dialect(), Timings(), [])
+
+
+def test_options_are_read_as_the_command_line_stores_them() -> None:
+    dialect, timings, problems = read_options(
+        {
+            "system_type": "VMA",
+            "interface_version": 5.0,
+            "hosts": "b.example:2776, [2001:db8::1]:2777",
+            "source_ton": 1,
+            "binary_coding": "0xF5",
+            "alphabet": "LATIN1",
+            "tls_verify": False,
+            "response_timeout_s": 5,
+            "outcome_rinvdstadr": "refuse UNDELIV 011",
+        },
+        Timings(response_timeout_s=30, enquire_interval_s=7),
+    )
+    assert problems == []
+    assert (dialect.system_type, dialect.interface_version, dialect.source_ton) == ("VMA", 0x50, 1)
+    assert dialect.hosts == (("b.example", 2776), ("2001:db8::1", 2777))
+    assert (dialect.binary_coding, dialect.alphabet, dialect.tls_verify) == (0xF5, "latin1", False)
+    assert isinstance(dialect.outcomes[0x0B], Verdict)
+    assert (timings.response_timeout_s, timings.enquire_interval_s) == (5.0, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"concatination": "sar"}, "no such option"),
+        ({"concatenation": "udh32"}, "none of udh8"),
+        ({"source_ton": 256}, "from 0 to 255"),
+        ({"source_ton": True}, "from 0 to 255"),
+        ({"binary_coding": "0xZZ"}, "hexadecimal"),
+        ({"service_type": "TOOLONG"}, "at most 5"),
+        ({"tls_verify": "perhaps"}, "neither true nor false"),
+        ({"response_timeout_s": -1}, "seconds"),
+        ({"response_timeout_s": "soon"}, "seconds"),
+        ({"hosts": "a:b"}, "no host and port"),
+        ({"hosts": "[::1"}, "no address"),
+        ({"hosts": ",".join(["a"] * 17)}, "the limit is 16"),
+        ({"interface_version": 4}, "none of 3.3"),
+        ({"key_file": "/k.pem"}, "cert_file"),
+        ({"outcome_nonsense": "defer"}, "no command status"),
+        ({"outcome_0x58": "perhaps"}, "none of accept"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_would_be_right(options: dict[str, Any], words: str) -> None:
+    _, _, problems = read_options(options, Timings())
+    assert len(problems) == 1
+    assert problems[0].startswith(f"option {next(iter(options))}: ")
+    assert words in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("", ()),
+        ("a.example", (("a.example", 2775),)),
+        ("2001:db8::1", (("2001:db8::1", 2775),)),
+        ("[::1]", (("::1", 2775),)),
+        (" a:1 ,, b:65535 ", (("a", 1), ("b", 65535))),
+    ],
+)
+def test_hosts(text: str, hosts: tuple[tuple[str, int], ...]) -> None:
+    assert parse_hosts(text) == hosts
+
+
+@pytest.mark.parametrize("text", ["a:0", "a:65536", ":2775", "[::1]x", "a:²"])
+def test_no_hosts(text: str) -> None:
+    with pytest.raises(ValueError, match="is no"):
+        parse_hosts(text)
+
+
+def test_every_field_of_a_dialect_has_its_option() -> None:
+    assert {each.name for each in fields(Dialect)} - {"outcomes"} <= set(OPTION_NAMES)

@@ -1,0 +1,63 @@
+"""From receipts to reports."""
+
+import pytest
+
+from heliograph.adapters.smpp.reports import report_of
+from heliograph.app.ports import Report
+from heliograph.domain.receipt import Delivery
+from heliograph.smpp import constants as c
+from heliograph.smpp import pdu as p
+from heliograph.smpp import tlv
+from tests.support.smsc import receipt
+
+
+@pytest.mark.parametrize(
+    ("stat", "err", "state", "final", "code"),
+    [
+        ("DELIVRD", "000", Delivery.DELIVRD, True, "000"),
+        ("UNDELIV", "27", Delivery.UNDELIV, True, "027"),
+        ("FAILED", "0x1", Delivery.UNDELIV, True, "001"),
+        ("REJECTD", "", Delivery.REJECTD, True, "001"),
+        ("ENROUTE", "000", Delivery.ENROUTE, False, "000"),
+        ("ACCEPTD", "000", Delivery.ACCEPTD, False, "000"),
+        ("NEVERHEARD", "000", Delivery.UNKNOWN, True, "000"),
+    ],
+)
+def test_a_receipt_in_text(stat: str, err: str, state: Delivery, final: bool, code: str) -> None:
+    assert report_of(receipt("abc", stat, err)) == Report("abc", "447700900123", state, final, code)
+
+
+def test_parameters_count_before_text() -> None:
+    pdu = receipt("abc", "UNDELIV", "001")
+    pdu.tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "xyz"), tlv.make(tlv.MESSAGE_STATE, 2))
+    report = report_of(pdu)
+    assert report is not None
+    assert (report.operator_id, report.state) == ("xyz", Delivery.DELIVRD)
+
+
+@pytest.mark.parametrize(("stat", "final"), [("UNDELIV", False), ("ENROUTE", False), ("DELIVRD", True)])
+def test_an_intermediate_notification_ends_nothing_but_delivery(stat: str, final: bool) -> None:
+    pdu = receipt("abc", stat)
+    pdu.esm_class = c.ESM_INTERMEDIATE
+    report = report_of(pdu)
+    assert report is not None
+    assert report.final is final
+
+
+def test_a_receipt_in_data_sm() -> None:
+    pdu = p.DataSm(source_addr="447700900123", esm_class=c.ESM_RECEIPT)
+    pdu.tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "xyz"), tlv.make(tlv.MESSAGE_STATE, 5))
+    assert report_of(pdu) == Report("xyz", "447700900123", Delivery.UNDELIV, True, "001")
+
+
+def test_what_only_looks_like_a_receipt_is_none() -> None:
+    pdu = receipt("abc")
+    pdu.esm_class = 0
+    assert report_of(pdu) is None
+
+
+def test_a_receipt_without_an_id_names_no_message() -> None:
+    pdu = p.DeliverSm(esm_class=c.ESM_RECEIPT, short_message=b"thanks")
+    report = report_of(pdu)
+    assert report is not None
+    assert report.operator_id == ""
