@@ -1,14 +1,38 @@
 """What requests are answered: status, headers, and a compact JSON body in UTF-8."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import msgspec
 
+from heliograph.api.shapes import (
+    Balance,
+    EventLine,
+    History,
+    QuotePart,
+    QuoteResult,
+    Record,
+    RecordList,
+    SendPart,
+    SendResult,
+)
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.plan import Moved
+from heliograph.app.ports import Event
 from heliograph.domain import ids, segment
-from heliograph.domain.error import CONFLICT, FORBIDDEN, NO_CREDIT, UNAUTHENTICATED, UNAVAILABLE, Fault
-from heliograph.domain.message import Kind
+from heliograph.domain.calendar import format_local
+from heliograph.domain.error import (
+    CONFLICT,
+    FORBIDDEN,
+    METHOD,
+    NO_CREDIT,
+    NOT_FOUND,
+    UNAUTHENTICATED,
+    UNAVAILABLE,
+    Fault,
+)
+from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
@@ -26,8 +50,8 @@ class Answer(NamedTuple):
     """Those beyond content-type, content-length and x-request-id."""
 
 
-def of(document: dict[str, Any]) -> Answer:
-    return Answer(200, _encode(document))
+def of(shape: msgspec.Struct) -> Answer:
+    return Answer(200, _encode(shape))
 
 
 def of_fault(fault: Fault) -> Answer:
@@ -48,6 +72,7 @@ def of_accept(accept: Accept) -> Answer:
 
 
 def _send_result(accept: Accept) -> bytes:
+    """A `SendResult`; that of one destination written out, since this is what is answered most."""
     status = "Scheduled" if accept.scheduled else "Sent"
     reference = b"null" if accept.reference is None else _encode(accept.reference)
     if not accept.batch:
@@ -64,57 +89,50 @@ def _send_result(accept: Accept) -> bytes:
 def _batch_result(
     key: int, tail: int, total: int, reference: str | None, messages: list[Message], status: str
 ) -> bytes:
-    return _encode(
-        {
-            "Status": "00",
-            "Id": ids.to_hex(key, tail),
-            "Rate": _number(total),
-            "Reference": reference,
-            "MessageStatus": status,
-            "Messages": [
-                {
-                    "Status": "00",
-                    "Id": ids.to_hex(message.key, message.tail),
-                    "To": message.destination,
-                    "Rate": _number(message.price),
-                    "MessageStatus": status,
-                }
-                for message in messages
-            ],
-        }
-    )
+    parts = [
+        SendPart("00", ids.to_hex(each.key, each.tail), each.destination, _number(each.price), status)
+        for each in messages
+    ]
+    return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, parts))
 
 
 def of_moved(moved: Moved) -> Answer:
+    scheduled = State.SCHEDULED.label
     if moved.batch:
-        body = _batch_result(moved.key, moved.tail, moved.total, moved.reference, moved.messages, "Scheduled")
+        body = _batch_result(moved.key, moved.tail, moved.total, moved.reference, moved.messages, scheduled)
         return Answer(200, body)
-    return of(
-        {
-            "Status": "00",
-            "Id": ids.to_hex(moved.key, moved.tail),
-            "Rate": _number(moved.total),
-            "Reference": moved.reference,
-            "MessageStatus": "Scheduled",
-        }
-    )
+    return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 
 def of_quote(accept: Accept) -> Answer:
     first = accept.messages[0]
     encoding, segments = segment.count(first.content, Kind(first.kind))
-    return of(
-        {
-            "Status": "00",
-            "Rate": _number(accept.total),
-            "Encoding": encoding.label,
-            "Segments": segments,
-            "Messages": [
-                {"To": message.destination, "Rate": _number(message.price), "Segments": message.segments}
-                for message in accept.messages
-            ],
-        }
-    )
+    parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
+    return of(QuoteResult("00", _number(accept.total), encoding.label, segments, parts))
+
+
+def of_message(message: Message, zone: ZoneInfo) -> Answer:
+    return of(_record(message, zone))
+
+
+def of_page(messages: list[Message], zone: ZoneInfo) -> Answer:
+    return of(RecordList(len(messages), [_record(message, zone) for message in messages]))
+
+
+def of_history(events: list[Event], zone: ZoneInfo) -> Answer:
+    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in events]
+    return of(History(len(lines), lines))
+
+
+def of_balance(micro: int) -> Answer:
+    return of(Balance("00", format_credits(micro)))
+
+
+def _record(message: Message, zone: ZoneInfo) -> Record:
+    return Record(
+        ids.to_hex(message.key, message.tail), message.sender, message.destination,
+        format_local(message.time, zone), format_credits(message.price), State(message.state).label, message.content,
+    )  # fmt: skip
 
 
 def _number(micro: int) -> msgspec.Raw:
@@ -133,6 +151,17 @@ def _suspended(_: Accept) -> Fault:
 
 def _conflict(_: Accept) -> Fault:
     return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
+
+
+def no_such_path() -> Fault:
+    return Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
+
+
+def of_not_allowed(methods: Iterable[str]) -> Answer:
+    """405, with the methods that there are."""
+    allowed = ", ".join(sorted(methods))
+    reply = of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))
+    return reply._replace(headers=((b"allow", allowed.encode()),))
 
 
 def unavailable() -> Fault:

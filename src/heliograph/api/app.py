@@ -8,14 +8,15 @@ The hot operation, a send, is also there without ASGI: see `Api.submit_request`.
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from heliograph.api import answer, decode
+from heliograph.api import answer, decode, operations
 from heliograph.api.answer import Answer
+from heliograph.api.shapes import Done, Health
 from heliograph.app.authenticate import Gate, admit
 from heliograph.app.browse import Browse
 from heliograph.app.directory import AccountView
@@ -24,7 +25,7 @@ from heliograph.app.plan import Plan, no_such_message
 from heliograph.app.ports import Clock, Intake, Journal, Unavailable
 from heliograph.app.submit import Submit
 from heliograph.domain import ids, limits
-from heliograph.domain.error import INTERNAL, MEDIA_TYPE, METHOD, NOT_FOUND, TOO_LARGE, Fault
+from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -100,7 +101,7 @@ class Call:
         return client[0] if client else ""
 
 
-class Operation(NamedTuple):
+class Handler(NamedTuple):
     """`version` 0 asks for no credentials. `run` is given the body where it `reads` one."""
 
     version: int
@@ -108,7 +109,8 @@ class Operation(NamedTuple):
     run: Callable[[Call, bytes], Awaitable[Answer]]
 
 
-Operations = dict[str, Operation]
+Handlers = dict[str, Handler]
+"""By method."""
 
 
 class Api:
@@ -123,26 +125,29 @@ class Api:
         self._ready_until = 0.0
         self._responses: dict[int, int] = {}
         self._mounts: list[tuple[str, Asgi]] = []
-        live = _readable(Operation(0, False, self._live))
-        ready = _readable(Operation(0, False, self._ready))
-        self._paths: dict[str, Operations] = {
-            "/api/v1/messages": {
-                **_readable(Operation(1, False, self._list)),
-                "POST": Operation(1, True, partial(self._send, 1)),
-            },
-            "/api/v2/messages": {"POST": Operation(2, True, partial(self._send, 2))},
-            "/api/v1/messages/quote": {"POST": Operation(1, True, self._quote)},
-            "/api/v1/account/balance": {"POST": Operation(1, False, self._balance)},
-            "/api/v2/account/balance": {"POST": Operation(2, False, self._balance)},
-            "/health/live": live,
-            "/health/ready": ready,
+        run: dict[str, Callable[[Call, bytes], Awaitable[Answer]]] = {
+            "send_message": partial(self._send, 1),
+            "send_message_v2": partial(self._send, 2),
+            "quote_message": self._quote,
+            "list_messages": self._list,
+            "get_message": self._get,
+            "reschedule_message": self._reschedule,
+            "cancel_message": self._cancel,
+            "list_message_events": self._history,
+            "get_balance": self._balance,
+            "get_balance_v2": self._balance,
+            "get_liveness": self._live,
+            "get_readiness": self._ready,
         }
-        self._message: Operations = {
-            **_readable(Operation(1, False, self._get)),
-            "PUT": Operation(1, True, self._reschedule),
-            "DELETE": Operation(1, False, self._cancel),
-        }
-        self._events: Operations = _readable(Operation(1, False, self._history))
+        self._paths: dict[str, Handlers] = {}
+        for operation in operations.OPERATIONS:
+            handler = Handler(operation.version, bool(operation.body), run[operation.name])
+            handlers = self._paths.setdefault(operation.path, {})
+            handlers[operation.method] = handler
+            if operation.method == "GET":
+                handlers["HEAD"] = handler
+        self._message = self._paths.pop(operations.ONE_MESSAGE)
+        self._events = self._paths.pop(operations.EVENTS)
 
     def mount(self, path: str, application: Asgi) -> None:
         """Leaves everything at and below a path to another application."""
@@ -153,7 +158,7 @@ class Api:
             raise RuntimeError(f"nothing here speaks {scope['type']}")
         for prefix, application in self._mounts:
             if scope["path"] == prefix or scope["path"].startswith(f"{prefix}/"):
-                return await application(scope, receive, send)
+                return await application(scope, receive, self._with_request_id(scope, send))
         call = Call(scope, receive)
         given = call.request_id
         if given is None or REQUEST_ID(given) is None:
@@ -172,6 +177,21 @@ class Api:
         self.note_response(reply.status)
         await _respond(call, reply, send)
         return None
+
+    def _with_request_id(self, scope: Scope, send: Send) -> Send:
+        """Names the request in an answer that a mounted application did not name it in."""
+
+        async def named(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                if not any(name.lower() == b"x-request-id" for name, _ in headers):
+                    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), None)
+                    kept = given is not None and REQUEST_ID(given) is not None
+                    headers.append((b"x-request-id", given if kept else self.next_request_id()))
+                    message = {**message, "headers": headers}
+            await send(message)
+
+        return named
 
     def next_request_id(self) -> bytes:
         """For an `X-Request-Id` that the client did not choose."""
@@ -246,29 +266,29 @@ class Api:
         return accept
 
     async def _handle(self, call: Call) -> Answer:
-        operations = self._find(call)
-        operation = operations.get(call.scope["method"])
-        if operation is None:
-            return _not_allowed(operations)
-        if operation.version:
+        handlers = self._find(call)
+        handler = handlers.get(call.scope["method"])
+        if handler is None:
+            return answer.of_not_allowed(handlers)
+        if handler.version:
             now = self._clock.monotonic()
-            view = self._gate.remembered(operation.version, call.authorization, now)
+            view = self._gate.remembered(handler.version, call.authorization, now)
             if view is None:
-                view = await self._gate.check(operation.version, call.authorization, call.address, now)
+                view = await self._gate.check(handler.version, call.authorization, call.address, now)
             admit(view, call.address)
             call.view = view
-        return await operation.run(call, await self._body(call) if operation.reads else b"")
+        return await handler.run(call, await self._body(call) if handler.reads else b"")
 
-    def _find(self, call: Call) -> Operations:
+    def _find(self, call: Call) -> Handlers:
         path = call.scope["path"]
-        operations = self._paths.get(path)
-        if operations is None and path.endswith("/"):
-            operations = self._paths.get(path[:-1])
-        if operations is not None:
-            return operations
+        handlers = self._paths.get(path)
+        if handlers is None and path.endswith("/"):
+            handlers = self._paths.get(path[:-1])
+        if handlers is not None:
+            return handlers
         match = _ONE_MESSAGE(path)
         if match is None:
-            raise Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
+            raise answer.no_such_path()
         call.target = match[1]
         return self._events if match[2] else self._message
 
@@ -319,15 +339,20 @@ class Api:
 
     async def _list(self, call: Call, _: bytes) -> Answer:
         query = decode.query(call.scope["query_string"])
-        return answer.of(await self._services.browse.list(call.view, query, self._clock.now()))
+        messages = await self._services.browse.list(call.view, query, self._clock.now())
+        return answer.of_page(messages, call.view.zone)
 
     async def _get(self, call: Call, _: bytes) -> Answer:
         query = decode.query(call.scope["query_string"])
         key, tail = _message_id(call)
-        return answer.of(await self._services.browse.get(call.view, key, tail, query))
+        found = await self._services.browse.get(call.view, key, tail, query)
+        if isinstance(found, list):
+            return answer.of_page(found, call.view.zone)
+        return answer.of_message(found, call.view.zone)
 
     async def _history(self, call: Call, _: bytes) -> Answer:
-        return answer.of(await self._services.browse.history(call.view, *_message_id(call)))
+        events = await self._services.browse.history(call.view, *_message_id(call))
+        return answer.of_history(events, call.view.zone)
 
     async def _reschedule(self, call: Call, body: bytes) -> Answer:
         media = decode.media_type(call.content_type, body)
@@ -338,19 +363,19 @@ class Api:
 
     async def _cancel(self, call: Call, _: bytes) -> Answer:
         await self._services.plan.cancel(call.view, *_message_id(call), self._clock.now())
-        return answer.of({"Status": "00"})
+        return answer.of(Done("00"))
 
     async def _balance(self, call: Call, _: bytes) -> Answer:
-        return answer.of(await self._services.browse.balance(call.view))
+        return answer.of_balance(await self._services.browse.balance(call.view))
 
     async def _live(self, _: Call, __: bytes) -> Answer:
-        return answer.of({"Status": "00", "Message": "live"})
+        return answer.of(Health("00", "live"))
 
     async def _ready(self, _: Call, __: bytes) -> Answer:
         if self._clock.monotonic() >= self._ready_until:
             await self._services.probe()
             self._ready_until = self._clock.monotonic() + READY_KEPT_S
-        return answer.of({"Status": "00", "Message": "ready"})
+        return answer.of(Health("00", "ready"))
 
     def _failed(self, call: Call, error: Exception) -> Answer:
         """Names the place, never the values: they may be a customer's text."""
@@ -386,16 +411,6 @@ async def _respond(call: Call, reply: Answer, send: Send) -> None:
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     body = b"" if call.scope["method"] == "HEAD" else reply.body
     await send({"type": "http.response.body", "body": body})
-
-
-def _readable(operation: Operation) -> Operations:
-    return {"GET": operation, "HEAD": operation}
-
-
-def _not_allowed(operations: Iterable[str]) -> Answer:
-    allowed = ", ".join(sorted(operations))
-    reply = answer.of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))
-    return reply._replace(headers=((b"allow", allowed.encode()),))
 
 
 def _too_large(most: int) -> Fault:

@@ -6,6 +6,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
+from heliograph.api.fields import SEND
 from heliograph.app.submit import Fields, Number, shown
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
@@ -21,6 +22,8 @@ _MEDIA_TYPE = re.compile(
 ).fullmatch
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([^"'\s;]*)""", re.IGNORECASE).search
 _UTF_8 = (b"utf-8", b"utf8", b"us-ascii")
+
+_TO, _FROM, _CONTENT, _TIME, _TYPE, _DLR, _DLR_URL, _REFERENCE = (field.name for field in SEND[1])
 
 _media_types: dict[bytes, int] = {b"application/json": JSON, b"application/x-www-form-urlencoded": FORM}
 
@@ -134,16 +137,15 @@ def send_fields(media: int, body: bytes) -> Fields:
     if media == JSON:
         get = json_object(body).get
         return Fields(
-            get("to"), get("from"), get("content"), get("time"), get("type"), get("dlr"), get("dlr-url"),
-            get("reference"),
-        )  # fmt: skip
-    fields = form(body)
-    to = fields.pop("to", None)
-    single = _single(fields).get
+            get(_TO), get(_FROM), get(_CONTENT), get(_TIME), get(_TYPE), get(_DLR), get(_DLR_URL), get(_REFERENCE)
+        )
+    values = form(body)
+    to = values.pop(_TO, None)
+    single = _single(values).get
     return Fields(
         to[0] if to is not None and len(to) == 1 else to,
-        single("from"), single("content"), single("time"), single("type"), single("dlr"), single("dlr-url"),
-        single("reference"),
+        single(_FROM), single(_CONTENT), single(_TIME), single(_TYPE), single(_DLR), single(_DLR_URL),
+        single(_REFERENCE),
         form=True,
     )  # fmt: skip
 
@@ -151,7 +153,7 @@ def send_fields(media: int, body: bytes) -> Fields:
 def time_field(media: int, body: bytes) -> Any:
     """The field `time` of a request to reschedule. Raises Fault (400)."""
     if media == JSON:
-        return json_object(body).get("time")
-    fields = form(body)
-    fields.pop("to", None)
-    return _single(fields).get("time")
+        return json_object(body).get(_TIME)
+    values = form(body)
+    values.pop(_TO, None)
+    return _single(values).get(_TIME)

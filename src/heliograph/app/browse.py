@@ -1,22 +1,24 @@
-"""What customers look up: messages, lists, histories, the balance; as the JSON objects that they are shown as."""
+"""What customers look up: messages, lists, histories, the balance."""
 
 import re
 from collections.abc import Mapping
 from math import ceil
-from typing import Any
 
 from heliograph.app.directory import AccountView
 from heliograph.app.facts import Message
 from heliograph.app.plan import no_such_message
-from heliograph.app.ports import ListQuery, Store
+from heliograph.app.ports import Event, ListQuery, Store
 from heliograph.app.submit import TIME_CHARS, shown
-from heliograph.domain import calendar, ids, limits
+from heliograph.domain import calendar, limits
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
-from heliograph.domain.message import State
-from heliograph.domain.money import format_credits
 
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
-_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""Every accepted value of a boolean parameter, in any case."""
+
+# `list` is a method below, and would be taken for the type there
+Page = list[Message]
+Events = list[Event]
 
 
 class Browse:
@@ -25,18 +27,18 @@ class Browse:
         self._store = store
         self._list_interval = list_interval
 
-    async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> dict[str, Any]:
-        """The record of a message, or the list of the messages of a batch. Raises Fault."""
+    async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> Message | Page:
+        """A message, or a page of the messages of a batch. Raises Fault."""
         index, limit = _page(query)
         message = await self._store.message(view.account.id, key, tail)
         if message is not None:
-            return _record(view, message)
+            return message
         batch = await self._store.batch(view.account.id, key, tail, index, limit)
         if batch is None:
             raise no_such_message()
-        return _page_of(view, batch.messages)
+        return batch.messages
 
-    async def list(self, view: AccountView, query: Mapping[str, str], now: int) -> dict[str, Any]:
+    async def list(self, view: AccountView, query: Mapping[str, str], now: int) -> Page:
         """A page of the account's messages. Raises Fault: 429 within the interval since the last that was answered."""
         wanted = _list_query(view, query)
         account = view.account
@@ -46,43 +48,18 @@ class Browse:
             if wait > 0:
                 problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
                 raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
-        return _page_of(view, await self._store.messages(account.id, wanted))
+        return await self._store.messages(account.id, wanted)
 
-    async def history(self, view: AccountView, key: int, tail: int) -> dict[str, Any]:
+    async def history(self, view: AccountView, key: int, tail: int) -> Events:
         """What has happened to a message. Raises Fault."""
         events = await self._store.history(view.account.id, key, tail)
         if events is None:
             raise no_such_message()
-        lines = [
-            {
-                "Time": calendar.format_local(event.at, view.zone),
-                "Event": event.event,
-                "Segment": event.segment,
-                "Detail": event.detail,
-            }
-            for event in events
-        ]
-        return {"count": len(lines), "events": lines}
+        return events
 
-    async def balance(self, view: AccountView) -> dict[str, Any]:
-        return {"Status": "00", "Message": format_credits(await self._store.balance(view.account.id))}
-
-
-def _record(view: AccountView, message: Message) -> dict[str, Any]:
-    return {
-        "MessageId": ids.to_hex(message.key, message.tail),
-        "From": message.sender,
-        "To": message.destination,
-        "Time": calendar.format_local(message.time, view.zone),
-        "Rate": format_credits(message.price),
-        "Status": State(message.state).label,
-        "Content": message.content,
-    }
-
-
-def _page_of(view: AccountView, messages: list[Message]) -> dict[str, Any]:
-    records = [_record(view, message) for message in messages]
-    return {"count": len(records), "messages": records}
+    async def balance(self, view: AccountView) -> int:
+        """Micro-credits."""
+        return await self._store.balance(view.account.id)
 
 
 def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
@@ -91,7 +68,7 @@ def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
     if start is not None and end is not None and end < start:
         raise invalid("end", "The end lies before the start; exchange them.")
     index, limit = _page(query)
-    pending = _BOOLEANS.get((query.get("pending") or "false").lower())
+    pending = BOOLEAN_WORDS.get((query.get("pending") or "false").lower())
     if pending is None:
         problem = f"The parameter pending is true or false, not {shown(query['pending'])}."
         raise invalid("pending", problem)

@@ -1,0 +1,278 @@
+"""What requests consist of: the names that decoding reads, and the rules that the OpenAPI document tells.
+
+A rule is made of the very limits and words that the request will be checked by.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from heliograph.app.browse import BOOLEAN_WORDS
+from heliograph.app.submit import DLR_WORDS, SubmitRules
+from heliograph.domain import limits, phone
+from heliograph.domain.message import KIND_NAMES, KIND_WORDS, Kind
+from heliograph.domain.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
+
+Schema = dict[str, Any]
+"""A JSON Schema (draft 2020-12)."""
+
+MEDIA_TYPES = ("application/json", "application/x-www-form-urlencoded")
+
+NULL: Schema = {"type": "null"}
+
+_DESTINATION = f"[1-9][0-9]{{{phone.MIN_DIGITS - 1},{phone.MAX_DIGITS - 1}}}"
+_DESTINATIONS = f"^ *{_DESTINATION} *(, *{_DESTINATION} *)+$"
+_SENDER = f"[A-Za-z0-9]{{{phone.MIN_SENDER_CHARS},{phone.MAX_SENDER_CHARS}}}"
+_MSISDN = f"[0-9]{{1,{phone.MAX_DIGITS}}}"
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = "[0-9]{2}:[0-9]{2}"
+TIME = (
+    rf"^({_DATE} {_CLOCK}:[0-9]{{2}}"
+    rf"|{_DATE}[Tt]{_CLOCK}(:[0-9]{{2}}([.,][0-9]{{1,19}})?)?([Zz]|[+-][0-9]{{2}}(:?[0-9]{{2}})?)?"
+    r"|[0-9]{1,19}(\.[0-9]{1,19})?)$"
+)
+_URL = r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._\-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?([/?][!-\"$-~]*)?$"
+_HEX = "^([0-9A-Fa-f]{2})+$"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """The settings in force, as far as customers feel them."""
+
+    rules: SubmitRules = dataclasses.field(default_factory=SubmitRules)
+    max_body: int = limits.MAX_BODY_OCTETS
+    list_interval_s: float = limits.LIST_INTERVAL_S
+    callback_timeout_s: float = limits.CALLBACK_TIMEOUT_S
+    callback_retry_hours: float = limits.CALLBACK_RETRY_HOURS
+
+
+class Field(NamedTuple):
+    """A field of a request body. A form has its text; JSON has that, what is `loose`, and null for an absent one."""
+
+    name: str
+    meaning: Callable[[Terms, int], str]
+    """For an API version."""
+    text: Callable[[int], Schema]
+    example: Any
+    loose: tuple[Callable[[Terms], Schema], ...] = ()
+    required: bool = False
+    repeats: bool = False
+    """A form may have it more than once."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a query. An empty one counts as absent."""
+
+    name: str
+    meaning: Callable[[Terms], str]
+    schema: Schema
+    example: Any
+
+
+def _said(text: str) -> Callable[[Terms, int], str]:
+    return lambda _, __: text
+
+
+def _of(schema: Schema) -> Callable[[int], Schema]:
+    return lambda _: schema
+
+
+def _to(terms: Terms, _: int) -> str:
+    return (
+        f"The destination: {phone.MIN_DIGITS} to {phone.MAX_DIGITS} digits with the country code, no `+`. Several: an "
+        "array, one text with commas, or in a form `to` repeated; at most "
+        f"{terms.rules.max_destinations:,}, repeats count once, all or nothing."
+    )
+
+
+def _to_list(terms: Terms) -> Schema:
+    one: Schema = {"anyOf": [{"type": "string", "pattern": f"^{_DESTINATION}$"}, _number_of(terms)]}
+    return {"type": "array", "minItems": 1, "maxItems": terms.rules.max_destinations, "items": one}
+
+
+def _number_of(_: Terms) -> Schema:
+    return {"type": "integer", "minimum": 10 ** (phone.MIN_DIGITS - 1), "maximum": 10**phone.MAX_DIGITS - 1}
+
+
+def _from(_: Terms, version: int) -> str:
+    number = f", or a number of up to {phone.MAX_DIGITS} digits, without `+`" if version == 1 else ""
+    return f"The sender: {phone.MIN_SENDER_CHARS} to {phone.MAX_SENDER_CHARS} letters and digits{number}."
+
+
+def _from_text(version: int) -> Schema:
+    return {"type": "string", "pattern": f"^({_SENDER}|{_MSISDN})$" if version == 1 else f"^{_SENDER}$"}
+
+
+def _content(terms: Terms, _: int) -> str:
+    segments = terms.rules.max_segments
+    septets, units, octets = SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
+    if segments > 1:
+        septets, units, octets = 153 * segments, 67 * segments, 134 * segments
+    return (
+        f"The text, at most {segments} segments: {septets:,} characters of GSM-7 (some count twice), {units:,} of "
+        f"UCS-2. With `type` `binary` hexadecimal digits, at most {octets:,} octets. A JSON text that is URL-encoded "
+        "throughout is decoded once (account setting `content_decoding`), so that `Hello%20World`, `Hello+World` and "
+        "`Hello World` are one."
+    )
+
+
+def _time(terms: Terms, _: int) -> str:
+    return (
+        "When to send it: `YYYY-MM-DD HH:MM:SS` in the account's time zone, ISO 8601 with `T` (an offset or `Z` "
+        f"wins), or Unix seconds. In the future, at most {terms.rules.horizon_days} days ahead; not a local time "
+        "that a clock change skips."
+    )
+
+
+def _url(_: Terms, version: int) -> str:
+    where = (
+        "Alone it asks for a receipt; without it the account's default is used."
+        if version == 1
+        else "Required when `dlr` asks for a receipt; alone it asks for one too."
+    )
+    return f"Where the receipt is posted: an absolute http or https URL, without user name or fragment. {where}"
+
+
+WANTED: tuple[Any, ...] = (True, *(word for word, wants in DLR_WORDS.items() if wants), 1, 2, 3)
+"""Every `dlr` that asks for a receipt, as JSON may have it."""
+
+
+TO = Field(
+    "to", _to, _of({"type": "string", "pattern": f"^{_DESTINATION}$|{_DESTINATIONS}"}), "491701234567",
+    (_number_of, _to_list), required=True, repeats=True,
+)  # fmt: skip
+FROM = Field("from", _from, _from_text, "Heliograph", required=True)
+CONTENT = Field(
+    "content", _content, _of({"type": "string", "minLength": 1, "pattern": "^[^\\u0000]+$"}), "Hello, world",
+    required=True,
+)  # fmt: skip
+TIME_FIELD = Field(
+    "time", _time, _of({"type": "string", "pattern": TIME}), "2027-01-15 08:00:00", (lambda _: {"type": "number"},)
+)
+KIND = Field(
+    "type",
+    _said(
+        "`text` (GSM-7 where possible, else UCS-2), `unicode` (UCS-2), `flash` (shown at once, not kept) or `binary`; "
+        "the other words are aliases. In any case; default `text`."
+    ),
+    _of({"type": "string", "enum": list(KIND_WORDS)}),
+    "text",
+    (lambda _: {"type": "integer", "enum": [int(word) for word in KIND_WORDS if word.isdigit()]},),
+)
+DLR = Field(
+    "dlr",
+    _said("Whether a receipt is wanted. In any case; default no."),
+    _of({"type": "string", "enum": list(DLR_WORDS)}),
+    "yes",
+    (
+        lambda _: {"type": "boolean"},
+        lambda _: {"type": "integer", "enum": [int(word) for word in DLR_WORDS if word.isdigit()]},
+    ),
+)
+DLR_URL = Field(
+    "dlr-url", _url, _of({"type": "string", "maxLength": limits.URL_CHARS, "pattern": _URL}),
+    "https://example.com/receipts",
+)  # fmt: skip
+REFERENCE = Field(
+    "reference",
+    _said(
+        f"Your name for the request: at most {limits.REFERENCE_CHARS} printable characters, unique in your account. "
+        "The same request with it again gives the first answer, and sends and charges nothing; a different one 409."
+    ),
+    _of({"type": "string", "minLength": 1, "maxLength": limits.REFERENCE_CHARS}),
+    "order-17",
+    (lambda _: {"type": "number"},),
+)
+
+SEND: dict[int, tuple[Field, ...]] = {
+    1: (TO, FROM, CONTENT, TIME_FIELD, KIND, DLR, DLR_URL, REFERENCE),
+    2: (TO, FROM, CONTENT, KIND, DLR, DLR_URL, REFERENCE),
+}
+"""The fields of a request to send, by API version, in the order in which they are checked."""
+
+RESCHEDULE: tuple[Field, ...] = (TIME_FIELD._replace(required=True),)
+
+
+def json_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
+    """The object of a JSON body."""
+    properties = {}
+    for field in fields:
+        variants = [field.text(version), *(loose(terms) for loose in field.loose)]
+        if not field.required:
+            variants.append(NULL)
+        schema = variants[0] if len(variants) == 1 else {"anyOf": variants}
+        properties[field.name] = _described(field, schema, terms, version)
+    return _object(fields, properties, version)
+
+
+def form_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
+    """The object that a form is read as."""
+    properties = {}
+    for field in fields:
+        schema = field.text(version)
+        if field.repeats:
+            schema = {"anyOf": [schema, {"type": "array", "minItems": 1, "items": schema}]}
+        elif not field.required and "" not in schema.get("enum", ()):
+            schema = {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
+        properties[field.name] = _described(field, schema, terms, version)
+    return _object(fields, properties, version)
+
+
+def _described(field: Field, schema: Schema, terms: Terms, version: int) -> Schema:
+    return {"description": field.meaning(terms, version), **schema, "examples": [field.example]}
+
+
+def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: int) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [field.name for field in fields if field.required],
+    }
+    conditions = []
+    if KIND in fields:
+        binary = _given("type", [KIND_NAMES[Kind.BINARY]])
+        conditions.append({"if": binary, "then": {"properties": {"content": {"pattern": _HEX}}}})
+    if version != 1 and DLR_URL in fields:
+        url = {"properties": {"dlr-url": DLR_URL.text(version)}, "required": ["dlr-url"]}
+        conditions.append({"if": _given("dlr", list(WANTED)), "then": url})
+    if conditions:
+        schema["allOf"] = conditions
+    return schema
+
+
+def _given(name: str, values: list[Any]) -> Schema:
+    return {"properties": {name: {"enum": values}}, "required": [name]}
+
+
+_AT: Schema = {"type": "string", "pattern": TIME}
+_FLAG: Schema = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "string", "enum": [word for word in BOOLEAN_WORDS if word not in ("true", "false")]},
+    ]
+}
+
+START = Parameter(
+    "start", lambda _: "The first second, in the formats of `time`. Inclusive.", _AT, "2027-01-01 00:00:00"
+)
+END = Parameter("end", lambda _: "The last second, not before `start`. Inclusive.", _AT, "2027-01-31 23:59:59")
+INDEX = Parameter(
+    "index", lambda _: "How many to skip.", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0}, 0
+)
+LIMIT = Parameter(
+    "limit",
+    lambda _: "The most to answer with.",
+    {"type": "integer", "minimum": 1, "maximum": limits.LIST_LIMIT, "default": limits.LIST_LIMIT},
+    10,
+)
+PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
+ORDER = Parameter(
+    "order",
+    lambda _: "`asc`: oldest first. `desc`: newest first.",
+    {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
+    "desc",
+)
+
+PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)
+LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)

@@ -1,0 +1,122 @@
+"""The operations: which paths and methods there are, what each reads and answers, and by which errors it may end."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from heliograph.api import fields, shapes
+from heliograph.api.fields import Field, Parameter
+from heliograph.domain.error import (
+    CONFLICT,
+    FORBIDDEN,
+    INTERNAL,
+    INVALID,
+    MALFORMED,
+    MEDIA_TYPE,
+    MISSING,
+    NO_CREDIT,
+    NOT_FOUND,
+    TOO_EARLY,
+    TOO_LARGE,
+    UNAUTHENTICATED,
+    UNAVAILABLE,
+    Entry,
+)
+
+MESSAGES = "/api/v1/messages"
+ONE_MESSAGE = "/api/v1/messages/{id}"
+EVENTS = "/api/v1/messages/{id}/events"
+
+_CREDENTIALS = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY)
+_BODY = (MALFORMED, MISSING, INVALID, TOO_LARGE, MEDIA_TYPE)
+_QUERY = (MALFORMED, INVALID)
+_ALWAYS = (UNAVAILABLE, INTERNAL)
+
+
+class Operation(NamedTuple):
+    """What is read with GET is read with HEAD too."""
+
+    name: str
+    method: str
+    path: str
+    version: int
+    """Whose credentials are asked for; 0 asks for none."""
+    tag: str
+    summary: str
+    meaning: str
+    answers: tuple[type[msgspec.Struct], ...]
+    faults: tuple[Entry, ...]
+    body: tuple[Field, ...] = ()
+    query: tuple[Parameter, ...] = ()
+    shown: tuple[tuple[str, ...], ...] = ()
+    """The examples: of each the fields or parameters that are in it, where not all that are required."""
+
+
+_SEND_MEANING = (
+    "To one destination or several. What is answered 200 is stored and charged. With a `reference` a request can be "
+    "repeated safely."
+)
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "send_message", "POST", MESSAGES, 1, "messages", "Send or schedule",
+        f"{_SEND_MEANING} With `time` it is scheduled, and charged at once.",
+        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[1],
+        shown=(("to", "from", "content", "reference"), ("to", "from", "content", "time")),
+    ),
+    Operation(
+        "list_messages", "GET", MESSAGES, 1, "messages", "List",
+        "By time, the oldest first. Cancelled messages are never listed, scheduled ones with `pending`.",
+        (shapes.RecordList,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.LIST, shown=(("limit", "order"),),
+    ),
+    Operation(
+        "quote_message", "POST", "/api/v1/messages/quote", 1, "messages", "Quote",
+        "What a request to send would cost. It is checked as that would be; nothing is sent or charged.",
+        (shapes.QuoteResult,), (*_BODY, *_CREDENTIALS, *_ALWAYS), fields.SEND[1],
+    ),
+    Operation(
+        "get_message", "GET", ONE_MESSAGE, 1, "messages", "Get",
+        "A message by its id; by a batch's id its messages, in the order of the request, whatever their state.",
+        (shapes.Record, shapes.RecordList), (*_QUERY, *_CREDENTIALS, NOT_FOUND, *_ALWAYS), query=fields.PAGE,
+    ),
+    Operation(
+        "reschedule_message", "PUT", ONE_MESSAGE, 1, "messages", "Reschedule",
+        "Gives a scheduled message a new time; by a batch's id all of its messages that are still scheduled.",
+        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS), fields.RESCHEDULE,
+    ),
+    Operation(
+        "cancel_message", "DELETE", ONE_MESSAGE, 1, "messages", "Cancel",
+        "Cancels a scheduled message, or those of a batch that are still scheduled. What was charged comes back.",
+        (shapes.Done,), (*_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS),
+    ),
+    Operation(
+        "list_message_events", "GET", EVENTS, 1, "messages", "History",
+        "What has happened to a message, segment by segment: for whoever asks why it did not arrive.",
+        (shapes.History,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
+    ),
+    Operation(
+        "get_balance", "POST", "/api/v1/account/balance", 1, "account", "Balance",
+        "The account's credit. There is nothing to send with it.",
+        (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
+    ),
+    Operation(
+        "send_message_v2", "POST", "/api/v2/messages", 2, "messages", "Send (v2)",
+        f"{_SEND_MEANING} v2 does not schedule: a `time` is refused.",
+        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[2],
+        shown=(("to", "from", "content", "dlr", "dlr-url"),),
+    ),
+    Operation(
+        "get_balance_v2", "POST", "/api/v2/account/balance", 2, "account", "Balance (v2)",
+        "The account's credit. There is nothing to send with it.",
+        (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
+    ),
+    Operation(
+        "get_liveness", "GET", "/health/live", 0, "health", "Liveness", "Whether the gateway runs.",
+        (shapes.Health,), (INTERNAL,),
+    ),
+    Operation(
+        "get_readiness", "GET", "/health/ready", 0, "health", "Readiness",
+        "Whether requests are taken: 503 while the store cannot be written.",
+        (shapes.Health,), _ALWAYS,
+    ),
+)  # fmt: skip

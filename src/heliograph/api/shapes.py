@@ -1,0 +1,204 @@
+"""What answers, and receipts, consist of: rendering encodes these types, and the OpenAPI document describes them."""
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from heliograph.domain.error import CATALOGUE
+from heliograph.domain.limits import LIST_LIMIT, RECEIPT_TEXT_CHARS
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery, is_final
+from heliograph.domain.segment import Encoding
+
+HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
+UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
+NUMBER = "^[1-9][0-9]{6,14}$"
+
+EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
+
+
+def _text(description: str, example: str | None = None, pattern: str | None = None, **more: Any) -> Meta:
+    return Meta(
+        description=description,
+        pattern=pattern,
+        examples=None if example is None else [example],
+        extra_json_schema=more or None,
+    )
+
+
+_Done = Annotated[str, _text("`00`: done.", "00", "^00$")]
+_Id = Annotated[str, _text("The message's id; of several destinations the batch's.", EXAMPLE_ID, HEX_ID)]
+_To = Annotated[str, _text("The destination.", "491701234567", NUMBER)]
+_Rate = Annotated[
+    Raw,
+    Meta(
+        description="Credits, exact: the price of a segment there, times the segments.",
+        extra_json_schema={"type": "number", "minimum": 0, "examples": [1, 0.07]},
+    ),
+]
+_MessageStatus = Annotated[
+    str,
+    _text(
+        "`Scheduled` with a `time`, else `Sent`: accepted for sending at once.",
+        "Sent",
+        enum=[State.SENT.label, State.SCHEDULED.label],
+    ),
+]
+_Moment = Annotated[str, _text("In the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME)]
+
+
+class SendPart(Struct, rename="pascal"):
+    """One destination of a request to several."""
+
+    status: _Done
+    id: _Id
+    to: _To
+    rate: _Rate
+    message_status: _MessageStatus
+
+
+class SendResult(Struct, rename="pascal"):
+    """What was accepted, stored and charged. `Id` and `Rate` are the whole request's."""
+
+    status: _Done
+    id: _Id
+    rate: _Rate
+    reference: Annotated[str | None, Meta(description="Yours, or null.", examples=["order-17"])]
+    message_status: _MessageStatus
+    messages: (
+        Annotated[
+            list[SendPart],
+            Meta(description="Only with several destinations: each of them, in the order given.", min_length=1),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class QuotePart(Struct, rename="pascal"):
+    """What one destination would cost."""
+
+    to: _To
+    rate: _Rate
+    segments: Annotated[int, Meta(description="Short messages it takes.", ge=1, examples=[1])]
+
+
+class QuoteResult(Struct, rename="pascal"):
+    """What a request would cost. Nothing was sent or charged."""
+
+    status: _Done
+    rate: _Rate
+    encoding: Annotated[
+        str, _text("How the content goes over the air.", "GSM-7", enum=[encoding.label for encoding in Encoding])
+    ]
+    segments: Annotated[int, Meta(description="Short messages for each destination.", ge=1, examples=[1])]
+    messages: Annotated[list[QuotePart], Meta(description="Each destination, in the order given.", min_length=1)]
+
+
+class Record(Struct, rename="pascal"):
+    """A message."""
+
+    message_id: Annotated[str, _text("Its id.", EXAMPLE_ID, HEX_ID)]
+    sender: Annotated[str, _text("The sender.", "Heliograph", "^[A-Za-z0-9]{1,15}$")] = field(name="From")
+    to: _To
+    time: Annotated[
+        str,
+        _text(
+            "When it was or will be sent, if scheduled; else when it was accepted. In the account's time zone.",
+            "2027-01-15 08:00:00",
+            LOCAL_TIME,
+        ),
+    ]
+    rate: Annotated[str, _text("Credits charged: exact decimal text.", "0.035", "^[0-9]+(\\.[0-9]{1,6})?$")]
+    status: Annotated[
+        str,
+        _text(
+            "`Failed`: it never left the gateway and was refunded.",
+            "Sent",
+            enum=[state.label for state in State],
+        ),
+    ]
+    content: Annotated[str, _text("The text, decoded; of a `binary` message its hexadecimal digits.", "Hello, world")]
+
+
+class RecordList(Struct):
+    """A page of messages."""
+
+    count: Annotated[int, Meta(description="How many are in `messages`.", ge=0, le=LIST_LIMIT, examples=[1])]
+    messages: Annotated[list[Record], Meta(max_length=LIST_LIMIT)]
+
+
+class Done(Struct, rename="pascal"):
+    """It is done."""
+
+    status: _Done
+
+
+class Balance(Struct, rename="pascal"):
+    """The account's credit."""
+
+    status: _Done
+    message: Annotated[str, _text("Credits: exact decimal text.", "98.965", "^-?[0-9]+(\\.[0-9]{1,6})?$")]
+
+
+class Health(Struct, rename="pascal"):
+    """The gateway is well."""
+
+    status: _Done
+    message: Annotated[str, _text("What it is.", "ready")]
+
+
+class EventLine(Struct, rename="pascal"):
+    """Something that happened to a message."""
+
+    time: _Moment
+    event: Annotated[str, _text("What happened: `Accepted`, `Submitted`, `Receipt`, `Final` and others.", "Submitted")]
+    segment: Annotated[int | None, Meta(description="Which segment, from 1; null: the whole message.", examples=[1])]
+    detail: Annotated[str, _text("The operator's id or code, an amount, the outcome of a try.", "to op1 as 1f3a70")]
+
+
+class History(Struct):
+    """What has happened to a message, in the order of time."""
+
+    count: Annotated[int, Meta(description="How many are in `events`.", ge=0, examples=[1])]
+    events: list[EventLine]
+
+
+class Problem(Struct, rename="pascal"):
+    """Why a request failed. Nothing was stored or charged."""
+
+    status: Annotated[str, _text("Never `00`.", "03", enum=[entry.code for entry in CATALOGUE])]
+    message: Annotated[str, _text("What is wrong and what to do, for people.")]
+    field: Annotated[str, _text("The field or parameter at fault, if it is one.", "to")] | UnsetType = UNSET
+
+
+class Receipt(Struct):
+    """How the delivery of a message ended."""
+
+    id: Annotated[
+        str, _text("The message's id, with dashes.", "019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2", UUID, format="uuid")
+    ]
+    message_status: Annotated[
+        str, _text("The final state.", "DELIVRD", enum=[state.name for state in Delivery if is_final(state)])
+    ]
+    subdate: Annotated[
+        str,
+        _text("When it was submitted (its `Time`), in the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME),
+    ]
+    donedate: Annotated[
+        str,
+        _text("When the final state was recorded, in the account's time zone.", "2027-01-15 08:00:04", LOCAL_TIME),
+    ]
+    err: Annotated[
+        str, _text("The operator's code; without one `000` on `DELIVRD` and `001` otherwise.", "000", "^[0-9]{3}$")
+    ]
+    text: Annotated[
+        str,
+        Meta(description="The beginning of the message.", max_length=RECEIPT_TEXT_CHARS, examples=["Hello, world"]),
+    ]
+
+
+SHAPES: tuple[type[Struct], ...] = (
+    SendResult, QuoteResult, Record, RecordList, Done, Balance, History, Health, Problem, Receipt,
+)  # fmt: skip
+"""Those that are whole answers, or a receipt."""
