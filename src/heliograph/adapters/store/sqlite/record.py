@@ -143,7 +143,7 @@ def _record_halves(session: Session, accepts: list[Accept]) -> None:
             _record_halves(session, accepts[:middle])
             _record_halves(session, accepts[middle:])
         else:
-            log.error("a request of the account %d cannot be written: %s", accepts[0].account, describe(fault))  # noqa: TRY400 - a trace would quote the content
+            log.error("row.refused account=%d problem=%s", accepts[0].account, describe(fault))  # noqa: TRY400 - no trace
 
 
 def _tell(rulings: list[Ruling]) -> None:
