@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import getpass
 import os
 import random
 import secrets
@@ -18,6 +19,7 @@ from heliograph import dev as development
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration, AlreadyThere
 from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
+from heliograph.app.staff import Staff
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
 
@@ -58,9 +60,30 @@ async def administration(settings: Settings) -> AsyncIterator[Administration]:
 
     store = await open_store(settings)
     try:
-        yield Administration(store, Argon2Secrets(), SystemClock(), _option_problems)
+        yield Administration(store, Argon2Secrets(), SystemClock(), _option_problems, _who_types())
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def staff(settings: Settings) -> AsyncIterator[Staff]:
+    """Who may look after the gateway, likewise."""
+    from heliograph.adapters.system.clock import SystemClock
+    from heliograph.adapters.system.secrets import Argon2Secrets
+
+    store = await open_store(settings)
+    try:
+        yield Staff(store, Argon2Secrets(), SystemClock(), _who_types())
+    finally:
+        await store.close()
+
+
+def _who_types() -> str:
+    """Whom the audit log names for what commands change."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):  # a user without a name, as in containers
+        return f"cli:{os.getuid()}"
 
 
 def _option_problems(options: Mapping[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from heliograph.app import fields
 from heliograph.app.accounts import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.directory import DEFAULT_PLAN
 from heliograph.app.fields import Invalid
+from heliograph.app.operators import Deed
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain import money, signature
 
@@ -101,9 +102,12 @@ def digest_key(api_key: str) -> bytes:
 
 
 class Administration:
-    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable."""
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable.
 
-    __slots__ = ("_clock", "_option_problems", "_secrets", "_store")
+    Each change is noted in the audit log once it is made.
+    """
+
+    __slots__ = ("_actor", "_address", "_clock", "_option_problems", "_secrets", "_store")
 
     def __init__(
         self,
@@ -111,8 +115,13 @@ class Administration:
         secrets: Secrets,
         clock: Clock,
         option_problems: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _options: (),
+        actor: str = "system",
+        address: str = "",
     ) -> None:
-        """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows."""
+        """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows.
+        `actor` and `address` are whom the audit log names."""
+        self._actor = actor
+        self._address = address
         self._option_problems = option_problems
         self._store = store
         self._secrets = secrets
@@ -126,6 +135,15 @@ class Administration:
     def now(self) -> int:
         """Milliseconds since the epoch by the clock that changes are dated with."""
         return self._clock.now()
+
+    def acting_as(self, actor: str, address: str = "") -> "Administration":
+        """The same, at the hands of another."""
+        return Administration(self._store, self._secrets, self._clock, self._option_problems, actor, address)
+
+    async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
+        """A line of the audit log; no secrets and no message texts."""
+        deed = Deed(self._clock.now(), self._actor, action, target, dict(details or {}), self._address)
+        await self._store.note(deed)
 
     # --- accounts
 
@@ -165,6 +183,7 @@ class Administration:
             created = await self._store.create_account(account, key, credit, prices)
         except Exists:
             raise AlreadyThere("account", name) from None
+        await self.note("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
         secret = signature.format_secret(given.signing_secret)
         return NewAccount(created, credit, given.password, given.api_key, key.id, secret)
 
@@ -191,23 +210,31 @@ class Administration:
                     f"the balance is {money.format_credits(left)} and may not fall below "
                     f"{money.format_credits(-account.credit_limit)}",
                 )
-        return await self._store.add_credit(account.id, micro, note, self._clock.now())
+        balance = await self._store.add_credit(account.id, micro, note, self._clock.now())
+        texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
+        await self.note("account.top-up", name, texts)
+        return balance
 
     async def suspend(self, name: str, suspended: bool) -> Account:
         account, _ = await self._find(name)
-        return await self._store.update_account(account.id, {"suspended": suspended})
+        changed = await self._store.update_account(account.id, {"suspended": suspended})
+        await self.note("account.suspend" if suspended else "account.resume", name)
+        return changed
 
     async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
         """Changes fields of `fields.ACCOUNT`, all or none."""
         changes = fields.parse_changes(fields.ACCOUNT, texts)
         account, _ = await self._find(name)
-        return await self._store.update_account(account.id, changes)
+        changed = await self._store.update_account(account.id, changes)
+        await self.note("account.set", name, texts)
+        return changed
 
     async def new_password(self, name: str) -> str:
         """Replaces the password; the old one stops working."""
         account, _ = await self._find(name)
         password = self._secrets.octets(_PASSWORD_OCTETS).hex()
         await self._store.update_account(account.id, {"password_hash": self._secrets.hash_password(password)})
+        await self.note("account.new-password", name)
         return password
 
     async def new_signing_secret(self, name: str) -> str:
@@ -215,6 +242,7 @@ class Administration:
         account, _ = await self._find(name)
         secret = self._secrets.octets(signature.SECRET_OCTETS)
         await self._store.update_account(account.id, {"signing_secret": secret})
+        await self.note("account.new-signing-secret", name)
         return signature.format_secret(secret)
 
     async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
@@ -229,6 +257,7 @@ class Administration:
         api_key = self._fresh_key()
         key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
         await self._store.add_key(key)
+        await self.note("key.create", name, {"key": key.id})
         return NewKey(name, key.id, api_key)
 
     async def keys(self, name: str) -> list[ApiKey]:
@@ -240,6 +269,7 @@ class Administration:
             await self._store.revoke_key(account.id, key_id, self._clock.now())
         except Missing:
             raise NoSuch(f"key in use of the account {name} with the id", key_id) from None
+        await self.note("key.revoke", name, {"key": key_id})
 
     # --- connectors
 
@@ -258,6 +288,7 @@ class Administration:
             added = await self._store.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
+        await self.note("connector.add", name, _shown({**texts, **(options or {})}))
         return ConnectorChange(added, _doubts(added))
 
     async def connectors(self) -> list[Connector]:
@@ -281,6 +312,7 @@ class Administration:
             await self._store.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
+        await self.note("connector.set", name, _shown({**texts, **(options or {})}))
         return ConnectorChange(changed, _doubts(changed))
 
     async def remove_connector(self, name: str) -> None:
@@ -289,6 +321,7 @@ class Administration:
             await self._store.remove_connector(name)
         except Missing:
             raise NoSuch("connector", name) from None
+        await self.note("connector.remove", name)
 
     # --- routes
 
@@ -301,6 +334,7 @@ class Administration:
             route = await self._store.add_route(Route(0, prefix, target.id, priority))
         except Exists:
             raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
+        await self.note("route.add", prefix, {"connector": connector, "priority": str(priority)})
         return RouteView(route.id, prefix, connector, priority)
 
     async def routes(self) -> list[RouteView]:
@@ -315,6 +349,7 @@ class Administration:
             await self._store.remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
+        await self.note("route.remove", str(route))
 
     # --- prices
 
@@ -324,6 +359,7 @@ class Administration:
         fields.check_name("plan", plan)
         entry = Price(plan, prefix, _not_negative(price))
         await self._store.set_price(entry)
+        await self.note("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
         return entry
 
     async def prices(self, plan: str | None = None) -> list[Price]:
@@ -337,6 +373,7 @@ class Administration:
             await self._store.remove_price(plan, prefix)
         except Missing:
             raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
+        await self.note("price.remove", prefix, {"plan": plan})
 
     # --- inside
 
@@ -376,6 +413,11 @@ def _not_negative(price: int) -> int:
     if price < 0:
         raise Invalid("price", "it must not be below zero")
     return price
+
+
+def _shown(texts: Mapping[str, str]) -> dict[str, str]:
+    """Texts as the audit log may have them: without the values of secrets."""
+    return {name: "(changed)" if "password" in name else text for name, text in texts.items()}
 
 
 def _all_or(prefix: str) -> str:

@@ -54,7 +54,9 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
 
     async def work(admin: Administration) -> int:
         account = None if name is None else (await admin.account(name)).account.id
-        return await admin.store.replay(account, key, admin.now)
+        count = await admin.store.replay(account, key, admin.now)
+        await admin.note("callback.replay", name or message or "all", {"callbacks": str(count)})
+        return count
 
     count = invocation.administer(work)
     invocation.show({"replayed": count}, lambda: click.echo(f"{count} receipts are to be pushed again."))

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,9 +12,11 @@ import click
 
 if TYPE_CHECKING:
     from heliograph.app.administer import Administration
+    from heliograph.app.staff import Staff
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
+Tool = TypeVar("Tool")
 
 
 class Failure(click.ClickException):
@@ -51,9 +54,23 @@ class Invocation:
 
     def administer(self, work: "Callable[[Administration], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration on the store. Raises Failure."""
+        from heliograph import bootstrap
+
+        return self._run(bootstrap.administration, work)
+
+    def staff(self, work: "Callable[[Staff], Awaitable[Answer]]") -> Answer:
+        """The same for who may look after the gateway."""
+        from heliograph import bootstrap
+
+        return self._run(bootstrap.staff, work)
+
+    def _run(
+        self,
+        opens: "Callable[[Settings], AbstractAsyncContextManager[Tool]]",
+        work: "Callable[[Tool], Awaitable[Answer]]",
+    ) -> Answer:
         import asyncio
 
-        from heliograph import bootstrap
         from heliograph.app.administer import AlreadyThere, NoSuch
         from heliograph.app.fields import Invalid
         from heliograph.app.ports import Unavailable
@@ -61,8 +78,8 @@ class Invocation:
         settings = self.settings()
 
         async def run() -> Answer:
-            async with bootstrap.administration(settings) as administration:
-                return await work(administration)
+            async with opens(settings) as tool:
+                return await work(tool)
 
         try:
             return asyncio.run(run())
@@ -95,6 +112,9 @@ class Invocation:
 
 
 def _listing(kind: str, invocation: Invocation) -> str:
+    for word, command in (("admin user", "admin list"), ("token", "admin token list")):
+        if kind.startswith(word):
+            return invocation.typed(command)
     for word in ("key", "account", "connector", "route", "price"):
         if kind.startswith(word):
             return invocation.typed(f"{word} list" + (" NAME" if word == "key" else ""))

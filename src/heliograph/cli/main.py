@@ -4,6 +4,7 @@ import click
 
 from heliograph import __version__
 from heliograph.cli.account import account, key
+from heliograph.cli.admin import admin
 from heliograph.cli.books import audit, callbacks, receipts
 from heliograph.cli.command import Group, examples
 from heliograph.cli.connector import connector
@@ -15,7 +16,7 @@ from heliograph.cli.settings import settings
 from heliograph.cli.simulator import simulator
 
 _COMMANDS = (
-    serve, account, key, connector, route, price, send, callbacks, receipts, simulator, settings, doctor, audit,
+    serve, account, key, connector, route, price, send, callbacks, receipts, admin, simulator, settings, doctor, audit,
 )  # fmt: skip
 
 

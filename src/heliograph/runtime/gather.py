@@ -1,6 +1,7 @@
 """Group commit: everything that happens while one transaction is written goes into the next one."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import exp
@@ -248,7 +249,8 @@ class Gatherer:
         if facts.attempts:
             count("parts_deferred", len(facts.attempts))
         if facts.finals:
-            count("messages_final", len(facts.finals))
+            for state, number in Counter(final.state for final in facts.finals).items():
+                count("messages_final", number, state=state.name)
         if facts.callbacks:
             count("callbacks_done", len(facts.callbacks))
         if facts.callback_retries:

@@ -1,0 +1,229 @@
+"""Signing in to the console, and admin tokens."""
+
+import asyncio
+
+import pytest
+
+from heliograph.app import access
+from heliograph.app.access import Access, Actor
+from heliograph.app.fields import Invalid
+from heliograph.app.operators import SCOPES_OF, TOKEN_SCOPES, DeedQuery, Role, Scope
+from heliograph.app.staff import Staff
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
+from tests.support.gateway import HandClock
+from tests.support.memory_store import MemoryStore
+
+
+class CountingSecrets:
+    """Secrets that can be foretold, each another one."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def hash_password(self, password: str) -> str:
+        return f"hash of {password}"
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        return hashed == f"hash of {password}"
+
+    def token(self, octets: int) -> str:
+        return self.octets(octets).hex()
+
+    def octets(self, count: int) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(2, "big") * (count // 2)
+
+
+class House:
+    def __init__(self) -> None:
+        self.store, self.clock, self.secrets = MemoryStore(), HandClock(), CountingSecrets()
+        self.go = asyncio.Event()
+        self.go.set()
+        self.access = Access(self.store, self.secrets, self.clock, self.verify)
+        self.staff = Staff(self.store, self.secrets, self.clock, "cli:root")
+
+    async def verify(self, hashed: str, password: str) -> bool:
+        await self.go.wait()
+        return self.secrets.verify_password(hashed, password)
+
+    async def refused(self, name: str, password: str, entry: Entry, address: str = "192.0.2.1") -> Fault:
+        with pytest.raises(Fault) as refusal:
+            await self.access.sign_in(name, password, address)
+        assert refusal.value.entry is entry
+        return refusal.value
+
+    async def deeds(self) -> list[tuple[str, str, str]]:
+        return [(deed.actor, deed.action, deed.target) for deed in await self.store.deeds(DeedQuery())]
+
+
+@pytest.fixture
+async def house() -> House:
+    house = House()
+    await house.staff.create("ada", "operator", "correct horse")
+    return house
+
+
+async def test_who_signs_in_is_known_by_the_token_until_it_ends(house: House) -> None:
+    token = await house.access.sign_in("ada", "correct horse", "192.0.2.1")
+    actor = await house.access.session(token, "192.0.2.1")
+    assert actor is not None
+    assert (actor.name, actor.role, actor.plain_name) == ("user:ada", Role.OPERATOR, "ada")
+    assert actor.scopes == SCOPES_OF[Role.OPERATOR]
+    assert actor.csrf
+    assert actor.csrf != token
+    assert await house.access.session(token + "0", "192.0.2.1") is None
+    assert await house.access.session("", "192.0.2.1") is None
+    house.clock.ms += access.SESSION_MS
+    assert await house.access.session(token, "192.0.2.1") is None
+
+
+async def test_a_role_counts_as_it_is_now(house: House) -> None:
+    token = await house.access.sign_in("ada", "correct horse", "x")
+    await house.staff.set_role("ada", "viewer")
+    assert await house.access.session(token, "x") is None
+    again = await house.access.session(await house.access.sign_in("ada", "correct horse", "x"), "x")
+    assert again is not None
+    assert not again.may(Scope.SEND)
+
+
+async def test_signing_out_ends_the_session(house: House) -> None:
+    token = await house.access.sign_in("ada", "correct horse", "x")
+    actor = await house.access.session(token, "x")
+    assert actor is not None
+    await house.access.sign_out(token, actor)
+    assert await house.access.session(token, "x") is None
+
+
+async def test_it_does_not_tell_who_there_is(house: House) -> None:
+    one = await house.refused("ada", "wrong", UNAUTHENTICATED)
+    other = await house.refused("eve", "wrong", UNAUTHENTICATED)
+    assert one.message == other.message
+
+
+async def test_guessing_is_slowed_down_for_a_user_at_an_address(house: House) -> None:
+    for _ in range(access.FAILURES):
+        await house.refused("ada", "wrong", UNAUTHENTICATED)
+    slowed = await house.refused("ada", "correct horse", TOO_EARLY)
+    assert slowed.retry_after == access.WINDOW_S
+    assert await house.access.sign_in("ada", "correct horse", "192.0.2.2")
+    house.clock.forward(access.WINDOW_S)
+    assert await house.access.sign_in("ada", "correct horse", "192.0.2.1")
+
+
+async def test_guessing_of_many_names_is_slowed_down_at_an_address(house: House) -> None:
+    for number in range(access.FAILURES_AN_ADDRESS):
+        await house.refused(f"user{number}", "wrong", UNAUTHENTICATED)
+    await house.refused("ada", "correct horse", TOO_EARLY)
+
+
+async def test_guessing_from_many_addresses_is_slowed_down_for_a_user(house: House) -> None:
+    for number in range(access.FAILURES_A_USER):
+        await house.refused("ada", "wrong", UNAUTHENTICATED, f"192.0.2.{number}")
+    await house.refused("ada", "correct horse", TOO_EARLY, "198.51.100.1")
+
+
+async def test_failures_are_counted_for_so_many(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "WATCHED", 10)
+    for number in range(30):
+        await house.refused(f"user{number}", "wrong", UNAUTHENTICATED, f"192.0.2.{number}")
+    assert len(house.access._failures) <= 10
+
+
+async def test_only_so_many_passwords_wait_to_be_checked(house: House) -> None:
+    house.go.clear()
+    tasks = [
+        asyncio.create_task(house.access.sign_in("ada", "correct horse", f"192.0.2.{number}"))
+        for number in range(access.CHECKS_WAITING)
+    ]
+    await asyncio.sleep(0)
+    await house.refused("ada", "correct horse", UNAVAILABLE)
+    house.go.set()
+    assert len(set(await asyncio.gather(*tasks))) == access.CHECKS_WAITING
+
+
+async def test_signing_in_and_failing_to_are_in_the_audit_log(house: House) -> None:
+    await house.refused("my-password", "wrong", UNAUTHENTICATED)
+    await house.refused("ada", "wrong", UNAUTHENTICATED)
+    await house.access.sign_in("ada", "correct horse", "x")
+    assert await house.deeds() == [
+        ("user:ada", "session.open", "ada"),
+        ("user:ada", "session.refuse", "ada"),
+        ("unknown", "session.refuse", ""),
+        ("cli:root", "admin.create", "ada"),
+    ]
+
+
+async def test_a_token_has_its_scopes_and_no_others(house: House) -> None:
+    made = await house.staff.create_token("billing", ["topups:write", "accounts:read"])
+    actor = await house.access.bearer(f"Bearer {made.secret}".encode(), "x")
+    assert actor.name == f"token:{made.token.id}"
+    assert actor.scopes == {Scope.READ_ACCOUNTS, Scope.TOP_UP}
+    assert made.secret not in repr(made)
+    await house.staff.revoke_token(made.token.id)
+    with pytest.raises(Fault) as refusal:
+        await house.access.bearer(f"Bearer {made.secret}".encode(), "x")
+    assert refusal.value.entry is UNAUTHENTICATED
+
+
+HEADERS = [None, b"Bearer", b"Bearer x", b"Basic YTpi", b"", b"\xff\xfe", b"Bearer " + b"x" * 9999]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+async def test_no_token_is_no_actor(house: House, header: bytes | None) -> None:
+    with pytest.raises(Fault) as refusal:
+        await house.access.bearer(header, "x")
+    assert refusal.value.entry is UNAUTHENTICATED
+
+
+async def test_guessing_tokens_is_slowed_down(house: House) -> None:
+    made = await house.staff.create_token("billing", ["accounts:read"])
+    for _ in range(access.FAILURES_AN_ADDRESS):
+        with pytest.raises(Fault):
+            await house.access.bearer(b"Bearer x", "x")
+    with pytest.raises(Fault) as refusal:
+        await house.access.bearer(f"Bearer {made.secret}".encode(), "x")
+    assert refusal.value.entry is TOO_EARLY
+    assert (await house.access.bearer(f"Bearer {made.secret}".encode(), "y")).scopes
+
+
+def test_each_role_may_do_what_the_one_before_it_may() -> None:
+    viewer, operator, admin = (SCOPES_OF[role] for role in Role)
+    assert viewer < operator < admin == set(Scope)
+    assert all(scope.value.endswith(":read") for scope in viewer)
+    assert Scope.PEOPLE not in operator
+    assert Scope.PEOPLE not in TOKEN_SCOPES
+
+
+def test_what_is_refused_is_said_in_words() -> None:
+    viewer = Actor("user:v", SCOPES_OF[Role.VIEWER], "", Role.VIEWER)
+    with pytest.raises(Fault, match="This takes the role operator; yours is viewer") as refusal:
+        viewer.need(Scope.SEND)
+    assert refusal.value.entry is FORBIDDEN
+    with pytest.raises(Fault, match="has not the scope messages:send"):
+        Actor("token:1", frozenset(), "").need(Scope.SEND)
+    viewer.need(Scope.READ_MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "password", "field"),
+    [
+        ("no name", "admin", None, "name"),
+        ("eve", "root", None, "role"),
+        ("eve", "admin", "too short", "password"),
+        ("eve", "admin", "x" * 129, "password"),
+    ],
+)
+async def test_users_are_checked(house: House, name: str, role: str, password: str | None, field: str) -> None:
+    with pytest.raises(Invalid) as problem:
+        await house.staff.create(name, role, password)
+    assert problem.value.field == field
+    assert len(await house.staff.users()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "scopes"), [("", ["accounts:read"]), ("x", []), ("x", ["people:write"]), ("x", ["y"])]
+)
+async def test_tokens_are_checked(house: House, name: str, scopes: list[str]) -> None:
+    with pytest.raises(Invalid):
+        await house.staff.create_token(name, scopes)
+    assert await house.staff.tokens() == []
