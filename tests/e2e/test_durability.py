@@ -35,7 +35,7 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
 def test_killed_under_load(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
     account = admin.account("acme", str(CREDIT))
     port = free_port()
-    with SimulatorProcess(tmp_path, receipt_delay_ms=30, latency_ms=2) as simulator:
+    with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=30, latency_ms=2) as simulator:
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
         with Load(f"http://127.0.0.1:{port}", "acme", account["api_key"], connections=8, dlr_url=sink.url()) as load:
             for kill in range(KILLS):
@@ -64,7 +64,7 @@ def test_a_stop_under_load_loses_nothing_and_repeats_nothing(
 ) -> None:
     account = admin.account("acme", str(CREDIT))
     port = free_port()
-    with SimulatorProcess(tmp_path, receipt_delay_ms=200, latency_ms=50) as simulator:
+    with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=200, latency_ms=50) as simulator:
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
         with Load(f"http://127.0.0.1:{port}", "acme", account["api_key"], connections=8, dlr_url=sink.url()) as load:
             for _ in range(2):
@@ -88,7 +88,7 @@ def test_receipts_that_came_while_the_customer_was_away_are_posted_after_a_kill(
 ) -> None:
     account = admin.account("acme", str(CREDIT))
     away = free_port()
-    with SimulatorProcess(tmp_path, receipt_delay_ms=10) as simulator:
+    with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=10) as simulator:
         admin.operator(simulator.port)
         with GatewayProcess(data) as gateway:
             dead = f"http://127.0.0.1:{away}/dlr"

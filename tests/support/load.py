@@ -32,12 +32,14 @@ class Load:
         connections: int = 16,
         most: int = 1_000_000,
         dlr_url: str = "",
+        receipts: bool = False,
     ) -> None:
+        """`most` is how many requests are made at most. `receipts` asks for receipts that are only recorded."""
         parts = urlsplit(url)
         self._address = (parts.hostname, parts.port)
         basic = base64.b64encode(f"{user}:{secret}".encode()).decode()
         self._head = HEAD.format(version=version, secret=basic)
-        self._more = f"&dlr=1&dlr-url={quote(dlr_url, safe='')}" if dlr_url else ""
+        self._more = f"&dlr=1&dlr-url={quote(dlr_url, safe='')}" if dlr_url else "&dlr=1" * receipts
         self._connections = connections
         self._numbers = itertools.count(491_700_000_000)
         self._most = most

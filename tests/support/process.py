@@ -192,14 +192,25 @@ class GatewayProcess(Process):
         return any(line["event"] == "smpp.bound" and line["connector"] == connector for line in self.log())
 
 
-class SimulatorProcess(Process):
-    """`heliograph simulator`, listening. Knobs by their options: `receipt_delay_ms=50`."""
+def _option(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    return [f"--{name}", str(value)]
 
-    def __init__(self, folder: Path, *, port: int = 0, name: str = "simulator", **knobs: object) -> None:
+
+class SimulatorProcess(Process):
+    """`heliograph simulator`, listening. Knobs by their options: `receipt_delay_ms=50, magic=False`.
+    `logged`: it writes what it
+    sees."""
+
+    def __init__(
+        self, folder: Path, *, port: int = 0, name: str = "simulator", logged: bool = True, **knobs: object
+    ) -> None:
         self.seen_path = folder / f"{name}.jsonl"
-        options = [part for knob, value in knobs.items() for part in (f"--{knob.replace('_', '-')}", str(value))]
-        command = [str(PROGRAM), "simulator", "--listen", f"127.0.0.1:{port}", "--log", str(self.seen_path), *options]
-        super().__init__(folder, name, command)
+        options = [part for knob, value in knobs.items() for part in _option(knob.replace("_", "-"), value)]
+        if logged:
+            options += ["--log", str(self.seen_path)]
+        super().__init__(folder, name, [str(PROGRAM), "simulator", "--listen", f"127.0.0.1:{port}", *options])
         try:
             self.port = int(self.first_line().rpartition(":")[2])
         except BaseException:
