@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,9 @@ from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
 from heliograph.app.staff import Staff
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
+
+if TYPE_CHECKING:
+    from heliograph.api.fields import Terms
 
 STORE_FILE = "heliograph.db"
 LOCK_FILE = "engine.lock"
@@ -152,6 +155,21 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
     return 1 if gateway.engine.failed.is_set() else 0
 
 
+def terms(settings: Settings) -> "Terms":
+    """The settings that the API goes by, and that its document tells."""
+    from heliograph.api.fields import Terms
+    from heliograph.app.submit import SubmitRules
+
+    messages, callbacks = settings.messages, settings.callbacks
+    rules = SubmitRules(
+        messages.max_destinations,
+        messages.max_segments,
+        messages.horizon_days,
+        int(messages.validity_hours * 3_600_000),
+    )
+    return Terms(rules, settings.http.max_body, messages.list_interval_s, callbacks.timeout_s, callbacks.retry_hours)
+
+
 def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.encode({"url": gateway.url, "pid": os.getpid()}).decode() + "\n")
@@ -181,12 +199,13 @@ class Gateway:
         from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.adapters.system.verifier import Verifier
         from heliograph.api.app import Services, build_app
+        from heliograph.api.reference import PATHS, Reference
         from heliograph.api.server import serve as serve_http
         from heliograph.app.authenticate import Gate
         from heliograph.app.browse import Browse
         from heliograph.app.directory import Directory
         from heliograph.app.plan import Plan
-        from heliograph.app.submit import Submit, SubmitRules
+        from heliograph.app.submit import Submit
 
         settings = self._settings
         host, port = parse_address(settings.http.listen)
@@ -219,26 +238,24 @@ class Gateway:
             fallbacks=() if self._simulator is None else (self._simulated_connector(),),
         )
         await self.engine.start()
-        rules = SubmitRules(
-            settings.messages.max_destinations,
-            settings.messages.max_segments,
-            settings.messages.horizon_days,
-            int(settings.messages.validity_hours * 3_600_000),
-        )
-        submit = Submit(directory, store, self._guard().forbidden_host, rules)
+        in_force = terms(settings)
+        submit = Submit(directory, store, self._guard().forbidden_host, in_force.rules)
         services = Services(
             gate=Gate(directory, self._secrets, self._verifier),
             submit=submit,
             plan=Plan(store, submit),
-            browse=Browse(store, settings.messages.list_interval_s),
+            browse=Browse(store, in_force.list_interval_s),
             intake=self.engine.gatherer,
             clock=clock,
             journal=journal,
             probe=store.probe,
             request_prefix=secrets.token_hex(4),
-            max_body=settings.http.max_body,
+            max_body=in_force.max_body,
         )
         app = build_app(services)
+        reference = Reference(in_force)
+        for path in PATHS:
+            app.mount(path, reference)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         self._http = await serve_http(app, host, port)

@@ -148,7 +148,7 @@ CONTENT = Field(
     required=True,
 )  # fmt: skip
 TIME_FIELD = Field(
-    "time", _time, _of({"type": "string", "pattern": TIME}), "2027-01-15 08:00:00", (lambda _: {"type": "number"},)
+    "time", _time, _of({"type": "string", "pattern": TIME}), "2027-01-15 09:00:00", (lambda _: {"type": "number"},)
 )
 KIND = Field(
     "type",

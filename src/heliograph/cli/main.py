@@ -9,6 +9,7 @@ from heliograph.cli.books import audit, callbacks, receipts
 from heliograph.cli.command import Group, examples
 from heliograph.cli.connector import connector
 from heliograph.cli.doctor import doctor
+from heliograph.cli.openapi import openapi
 from heliograph.cli.routing import price, route
 from heliograph.cli.send import send
 from heliograph.cli.serve import serve
@@ -16,7 +17,8 @@ from heliograph.cli.settings import settings
 from heliograph.cli.simulator import simulator
 
 _COMMANDS = (
-    serve, account, key, connector, route, price, send, callbacks, receipts, admin, simulator, settings, doctor, audit,
+    serve, account, key, connector, route, price, send, callbacks, receipts, admin, simulator, settings, openapi,
+    doctor, audit,
 )  # fmt: skip
 
 

@@ -1,0 +1,305 @@
+"""The OpenAPI 3.1 document of the customers' API, drawn from its operations, fields, shapes and errors."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from heliograph import __version__
+from heliograph.api import fields, shapes
+from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
+from heliograph.api.fields import Field, Schema, Terms
+from heliograph.api.operations import OPERATIONS, Operation
+from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
+
+JSON, FORM = fields.MEDIA_TYPES
+
+_SCHEMES = {1: "apiKey", 2: "password"}
+"""The security scheme of each API version."""
+
+_BODIES: tuple[tuple[str, tuple[Field, ...], int], ...] = (
+    ("Send", fields.SEND[1], 1),
+    ("SendV2", fields.SEND[2], 2),
+    ("Reschedule", fields.RESCHEDULE, 1),
+)
+"""The bodies that are read: what their schemas are called, their fields, the API version."""
+
+_INTRODUCTION = """\
+Send text messages, schedule them, look them up, and be told how their delivery ended.
+
+Two generations side by side: `/api/v1` signs in with user name and API key, `/api/v2` with user name and password, \
+both by HTTP Basic. Bodies are JSON or forms, with at most {max_body:,} octets; without a `Content-Type` a body that \
+begins with `{{` is taken for JSON. Unknown fields are ignored, and in JSON `null` stands for an absent one. Answers \
+are JSON.
+
+What can be read with GET can be read with HEAD, and a path may end with a slash. Every answer has an `X-Request-Id`: \
+yours, if it has at most 128 characters of `A-Z a-z 0-9 . _ ~ + / = : -`, else one of ours. Give it to whoever runs \
+the gateway when you ask about a request.
+
+On an error nothing was stored or charged. One list query is answered every {list_interval_s:g} seconds for each \
+account, unless it has an interval of its own."""
+
+_RECEIPT = """\
+Posted once to the `dlr-url` when a message that asked for it has reached its final state; as JSON if the account is \
+set to it. A message of several segments has one receipt, with the worst of their states.
+
+Answer any 2xx within {callback_timeout_s:g} seconds. Anything else, or no answer, is tried again: after about 5 \
+seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects are not \
+followed. The same receipt may come more than once: `webhook-id` and the body are the same then.
+
+The signature is that of Standard Webhooks: HMAC-SHA256, keyed with the octets of the account's signing secret, over \
+`webhook-id`, `webhook-timestamp` and the body, joined with full stops."""
+
+
+def document(terms: Terms) -> dict[str, Any]:
+    """The document for a gateway with these settings."""
+    _, schemas = msgspec.json.schema_components(shapes.SHAPES, ref_template="#/components/schemas/{name}")
+    for name, body, version in _BODIES:
+        schemas[f"{name}Request"] = fields.json_body(body, terms, version)
+        schemas[f"{name}Form"] = fields.form_body(body, terms, version)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Heliograph",
+            "version": __version__,
+            "summary": "An SMS gateway",
+            "description": _filled(_INTRODUCTION, terms),
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "This gateway"}],
+        "tags": [
+            {"name": "messages", "description": "Sending, and what has become of it."},
+            {"name": "account", "description": "Your account."},
+            {"name": "health", "description": "For load balancers and monitors; without credentials."},
+        ],
+        "paths": _paths(terms, schemas),
+        "webhooks": {"receipt": {"post": _receipt(terms, schemas)}},
+        "components": {
+            "schemas": schemas,
+            "responses": {_name(status): _failure(status) for status in dict.fromkeys(e.http for e in CATALOGUE)},
+            "headers": _HEADERS,
+            "securitySchemes": {
+                _SCHEMES[1]: {"type": "http", "scheme": "basic", "description": "v1: user name and API key, in UTF-8."},
+                _SCHEMES[2]: {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "v2: user name and password, in UTF-8.",
+                },
+            },
+        },
+        "x-errors": [
+            {"Status": each.code, "HTTP": each.http, "title": each.title, "when": each.when, "retry": each.retry}
+            for each in CATALOGUE
+        ],
+    }
+
+
+_HEADERS: dict[str, Any] = {
+    "X-Request-Id": {
+        "description": "Finds the request in the gateway's log.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~+/=:\\-]{1,128}$"},
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before the same request may succeed.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "WWW-Authenticate": {"description": "Basic.", "required": True, "schema": {"type": "string"}},
+    "Allow": {"description": "The methods that there are.", "required": True, "schema": {"type": "string"}},
+}
+
+
+def _filled(text: str, terms: Terms) -> str:
+    return text.format(
+        max_body=terms.max_body,
+        list_interval_s=terms.list_interval_s,
+        callback_timeout_s=terms.callback_timeout_s,
+        callback_retry_hours=terms.callback_retry_hours,
+    )
+
+
+def _name(status: int) -> str:
+    return f"Error{status}"
+
+
+def _ref(kind: str, name: str) -> Schema:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _failure(status: int) -> dict[str, Any]:
+    """The response of one HTTP status, with an example of each error that has it."""
+    entries = [entry for entry in CATALOGUE if entry.http == status]
+    headers = ["X-Request-Id"]
+    if any(entry.retry for entry in entries):
+        headers.append("Retry-After")
+    headers += ["WWW-Authenticate"] if UNAUTHENTICATED in entries else ["Allow"] if METHOD in entries else []
+    examples = {entry.code: {"summary": entry.title, "value": FAULTS[entry].body()} for entry in entries}
+    return {
+        "description": " ".join(f"{entry.title} (`{entry.code}`): {_lower(entry.when)}" for entry in entries),
+        "headers": {name: _ref("headers", name) for name in headers},
+        "content": {JSON: {"schema": _ref("schemas", "Problem"), "examples": examples}},
+    }
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _paths(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, terms, schemas)
+    return paths
+
+
+def _operation(operation: Operation, terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.meaning,
+        "security": [{_SCHEMES[operation.version]: []}] if operation.version else [],
+    }
+    parameters = [_ID] if "{id}" in operation.path else []
+    parameters += [
+        {
+            "name": each.name,
+            "in": "query",
+            "description": each.meaning(terms),
+            "allowEmptyValue": True,
+            "schema": each.schema,
+            "example": each.example,
+        }
+        for each in operation.query
+    ]
+    if parameters:
+        found["parameters"] = parameters
+    if operation.body:
+        found["requestBody"] = _body(operation, terms)
+    found["responses"] = {"200": _success(operation.answers, schemas)} | _failures(operation.faults)
+    found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": each} for each in _curl(operation)]
+    return found
+
+
+_ID: dict[str, Any] = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "description": "The `Id` of a message or of a batch, or the same as a UUID with dashes; in any case.",
+    "schema": {
+        "type": "string",
+        "pattern": f"{shapes.HEX_ID}|{shapes.UUID}".replace("a-f", "A-Fa-f").replace("[89ab]", "[89ABab]"),
+    },
+    "example": shapes.EXAMPLE_ID,
+}
+
+
+def _examples(operation: Operation) -> list[dict[str, Any]]:
+    """The examples of its body."""
+    required = tuple(field.name for field in operation.body if field.required)
+    examples = {field.name: field.example for field in operation.body}
+    return [{name: examples[name] for name in names} for names in operation.shown or (required,)]
+
+
+def _body(operation: Operation, terms: Terms) -> dict[str, Any]:
+    [name] = [name for name, body, _ in _BODIES if body is operation.body]
+    examples = {", ".join(each): {"value": each} for each in _examples(operation)}
+    content: dict[str, Any] = {
+        JSON: {"schema": _ref("schemas", f"{name}Request"), "examples": examples},
+        FORM: {"schema": _ref("schemas", f"{name}Form"), "examples": examples},
+    }
+    repeated = {field.name: {"style": "form", "explode": True} for field in operation.body if field.repeats}
+    if repeated:
+        content[FORM]["encoding"] = repeated
+    return {"required": True, "description": f"At most {terms.max_body:,} octets.", "content": content}
+
+
+def _success(answers: Sequence[type[msgspec.Struct]], schemas: dict[str, Schema]) -> dict[str, Any]:
+    names = [answer.__name__ for answer in answers]
+    refs = [_ref("schemas", name) for name in names]
+    examples = {name: {"value": _example(schemas[name], schemas, whole=False)} for name in names}
+    for name in names:
+        if set(schemas[name]["properties"]) != set(schemas[name]["required"]):
+            whole = _example(schemas[name], schemas, whole=True)
+            examples[f"{name}Whole"] = {"summary": "With all that it may have", "value": whole}
+    return {
+        "description": " Or: ".join(schemas[name]["description"] for name in names),
+        "headers": {"X-Request-Id": _ref("headers", "X-Request-Id")},
+        "content": {JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples}},
+    }
+
+
+def _failures(entries: Iterable[Entry]) -> dict[str, Any]:
+    statuses = sorted({entry.http for entry in entries})
+    return {str(status): _ref("responses", _name(status)) for status in statuses}
+
+
+def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
+    """An instance made of the examples of its parts; `whole` has what is not required too."""
+    if "$ref" in schema:
+        return _example(schemas[schema["$ref"].rpartition("/")[2]], schemas, whole=whole)
+    if "properties" in schema:
+        names = schema["properties"] if whole else schema["required"]
+        return {name: _example(schema["properties"][name], schemas, whole=whole) for name in names}
+    if schema.get("type") == "array":
+        return [_example(schema["items"], schemas, whole=whole)]
+    return schema["examples"][0]
+
+
+def _curl(operation: Operation) -> list[str]:
+    """Commands that call it: with a body one in JSON and one as a form."""
+    path = operation.path.replace("{id}", shapes.EXAMPLE_ID)
+    who = f" -u {USER}:{SECRETS[operation.version]}" if operation.version else ""
+    if not operation.body:
+        method = f" -X {operation.method}" if operation.method != "GET" else ""
+        query = {
+            each.name: each.example for each in operation.query if any(each.name in names for names in operation.shown)
+        }
+        url = f"{BASE}{path}?{urlencode(query)}" if query else f"{BASE}{path}"
+        return [f"curl{who}{method} {shlex.quote(url)}"]
+    method = f" -X {operation.method}" if operation.method != "POST" else ""
+    examples = _examples(operation)
+    body = json.dumps(examples[0], ensure_ascii=False)
+    parts = [f"     --data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in examples[-1].items()]
+    return [
+        f"curl{who}{method} {BASE}{path} \\\n     -H 'Content-Type: application/json' \\\n     -d {shlex.quote(body)}",
+        f"curl{who}{method} {BASE}{path} \\\n" + " \\\n".join(parts),
+    ]
+
+
+def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+    schema = _ref("schemas", shapes.Receipt.__name__)
+    example = _example(schema, schemas, whole=True)
+    headers = (
+        ("webhook-id", "What the receipt is known by; the same each time it is tried.", {"type": "string"},
+         f"dlr_{example['id']}"),
+        ("webhook-timestamp", "When this try was made, in Unix seconds. Refuse one that is minutes away from now.",
+         {"type": "integer"}, 1800000004),
+        ("webhook-signature", "One or several signatures, separated by spaces: `v1,` and base64.",
+         {"type": "string"}, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
+    )  # fmt: skip
+    return {
+        "operationId": "receive_receipt",
+        "tags": ["messages"],
+        "summary": "Delivery receipt",
+        "description": _filled(_RECEIPT, terms),
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "description": text, "schema": kind, "example": value}
+            for name, text, kind, value in headers
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {media: {"schema": schema, "example": example} for media in (FORM, JSON)},
+        },
+        "responses": {
+            "2XX": {"description": "Taken. The body does not matter."},
+            str(HTTPStatus.GONE.value): {"description": "Never tell of this message again."},
+            "default": {"description": "Not taken: it is tried again."},
+        },
+    }
