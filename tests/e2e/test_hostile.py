@@ -24,29 +24,82 @@ TEXT = "Confidential-words"
 NUMBER = "491705550123"
 
 VALUES = [
-    NUMBER, "", "0", "-1", "+" + NUMBER, "４９１７０５５５", "9" * 400, TEXT, TEXT * 200, "\x00", "\ud7ff\U0010ffff", "%",
-    "%zz", "%FF%FE", "{}", "[]", "null", "true", "1e309", "NaN", "2030-02-30 10:00:00", "9999-12-31 23:59:59", "1" * 30,
-    "0.1", "-0001-01-01T00:00:00Z", "2030-01-01T00:00:00+99:99", "http://", "http://[::1",
-    "http://user:x@example.net/", "http://169.254.169.254/", "http://example.net:99999/", "javascript:1", "yes", "binary", "flash", "6",
-    "abc", "🦊" * 71,
-]  # fmt: skip
+    NUMBER,
+    "",
+    "0",
+    "-1",
+    "+" + NUMBER,
+    "４９１７０５５５",
+    "9" * 400,
+    TEXT,
+    TEXT * 200,
+    "\x00",
+    "\ud7ff\U0010ffff",
+    "%",
+    "%zz",
+    "%FF%FE",
+    "{}",
+    "[]",
+    "null",
+    "true",
+    "1e309",
+    "NaN",
+    "2030-02-30 10:00:00",
+    "9999-12-31 23:59:59",
+    "1" * 30,
+    "0.1",
+    "-0001-01-01T00:00:00Z",
+    "2030-01-01T00:00:00+99:99",
+    "http://",
+    "http://[::1",
+    "http://user:x@example.net/",
+    "http://169.254.169.254/",
+    "http://example.net:99999/",
+    "javascript:1",
+    "yes",
+    "binary",
+    "flash",
+    "6",
+    "abc",
+    "🦊" * 71,
+]
 FIELDS = ["to", "from", "content", "time", "type", "dlr", "dlr-url", "reference", "limit", "index", "start", "more"]
 METHODS = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "BREW"]
 IDS = ["0" * 32, "f" * 32, "x", "01a1f7d0-67cb-7000-9316-a8b2eab3de41", "../..", "%2e%2e", "%00", "٣" * 32]
 TYPES = [
-    "application/json", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "text/plain", "",
-    "multipart/form-data; boundary=x", "application/json;" * 50, "\xff",
-]  # fmt: skip
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "application/json; charset=latin-1",
+    "text/plain",
+    "",
+    "multipart/form-data; boundary=x",
+    "application/json;" * 50,
+    "\xff",
+]
 
 
 def random_path(chance: random.Random) -> str:
     message = quote(chance.choice(IDS), safe="%./")
     paths = [
-        "/api/v1/messages", "/api/v2/messages", "/api/v1/messages/", "/api/v1/messages/quote",
-        "/api/v1/account/balance", f"/api/v1/messages/{message}", f"/api/v1/messages/{message}/events", f"/api/v2/messages/{message}",
-        "/", "//", "/api", "/api/v3/messages", "/health/ready", "/health", "/admin", "/dev/receipts", "/%00",
+        "/api/v1/messages",
+        "/api/v2/messages",
+        "/api/v1/messages/",
+        "/api/v1/messages/quote",
+        "/api/v1/account/balance",
+        f"/api/v1/messages/{message}",
+        f"/api/v1/messages/{message}/events",
+        f"/api/v2/messages/{message}",
+        "/",
+        "//",
+        "/api",
+        "/api/v3/messages",
+        "/health/ready",
+        "/health",
+        "/admin",
+        "/dev/receipts",
+        "/%00",
         "/api/v1/messages/%ff",
-    ]  # fmt: skip
+    ]
     path = chance.choice(paths)
     if chance.random() < 0.4:
         pairs = [f"{chance.choice(FIELDS)}={quote(chance.choice(VALUES))}" for _ in range(chance.randint(1, 4))]
@@ -67,9 +120,20 @@ def random_body(chance: random.Random) -> bytes:
     if kind < 0.75:
         return "&".join(f"{name}={quote(str(value))}" for name, value in fields.items()).encode()
     broken = [
-        b"", b"{", b"[" * 100_000, b'{"to":' * 5000, b'"\\ud800"', b'{"to":"\\ud800"}', b"\xff\xfe", b"=&=&==", b"to=%ff&to",
-        b'{"to":1,"to":2}', b"\x00" * 100, b"a=" + b"b" * (1 << 20), chance.randbytes(500),
-    ]  # fmt: skip
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"to":' * 5000,
+        b'"\\ud800"',
+        b'{"to":"\\ud800"}',
+        b"\xff\xfe",
+        b"=&=&==",
+        b"to=%ff&to",
+        b'{"to":1,"to":2}',
+        b"\x00" * 100,
+        b"a=" + b"b" * (1 << 20),
+        chance.randbytes(500),
+    ]
     return chance.choice(broken)
 
 
