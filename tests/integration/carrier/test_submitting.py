@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -269,7 +270,9 @@ async def test_no_answer_in_time_is_unknown_and_frees_the_place() -> None:
         smsc.reply = lambda _: None
         parts = singles(2)
         rig.carrier.submit(parts)
+        submitted = time.monotonic()
         await wait_until(lambda: len(rig.events.outcomes) == 2)
+        assert 0.1 <= time.monotonic() - submitted < 2.0
         assert rig.events.of(Unknown) == [Unknown("no answer in 0.1 s")] * 2
         # The late answers change nothing, and the link stays.
         smsc.link.respond_all()

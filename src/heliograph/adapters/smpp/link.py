@@ -326,7 +326,6 @@ class Link(asyncio.Protocol):
             if isinstance(event, e.Lost):
                 for token in event.tokens:
                     self._end(cast("Part", token), Unknown(self.reason))
-        self._put_back()
         self._tell_quiet()
         if not self.ended.done():
             self.ended.set_result(None)
