@@ -133,7 +133,7 @@ def parts_of(
         key=next(_keys) if key is None else key,
     )
     return [
-        Part(message, number, len(pieces), encoding, piece, reference if len(pieces) > 1 else 0)
+        Part(message, number, len(pieces), encoding, piece, reference if len(pieces) > 1 else 0, None, header_octets)
         for number, piece in enumerate(pieces)
     ]
 

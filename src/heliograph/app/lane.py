@@ -7,7 +7,7 @@ from heliograph.app.facts import Accept, Facts, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import split
+from heliograph.domain.segment import HEADER_OCTETS, split
 from heliograph.domain.throttle import TokenBucket
 
 FAST_MESSAGES = 4_000
@@ -379,12 +379,20 @@ class Lane:
         """Marks the item's parts; returns how many."""
         message = item.message
         total = message.segments
-        encoding, pieces = split(message.content, Kind(message.kind))
+        header_octets = HEADER_OCTETS
+        if total > 1 and self.carrier is not None:
+            header_octets = self.carrier.header_octets
+        encoding, pieces = split(message.content, Kind(message.kind), header_octets)
+        if len(pieces) != total:
+            header_octets = HEADER_OCTETS
+            encoding, pieces = split(message.content, Kind(message.kind))
         if total > 1 and not item.reference:
             item.reference = self._reference(message)
         numbers, item.to_send = item.waiting, []
         for number in numbers:
-            self.marked.append(Part(message, number, total, encoding, pieces[number], item.reference, item))
+            self.marked.append(
+                Part(message, number, total, encoding, pieces[number], item.reference, item, header_octets)
+            )
         return len(numbers)
 
     def _reference(self, message: Message) -> int:

@@ -39,6 +39,7 @@ from heliograph.app.operators import (
     Usage,
 )
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.segment import HEADER_OCTETS
 
 
 class Unavailable(Exception):
@@ -343,6 +344,8 @@ class Part:
     reference: int
     owner: Any = None
     """The dispatcher's own mark; carriers leave it alone."""
+    header_octets: int = HEADER_OCTETS
+    """What the parts of a long message leave free for their header."""
 
 
 @dataclass(slots=True)
@@ -409,6 +412,11 @@ class Carrier(Protocol):
     @property
     def capacity(self) -> int:
         """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+
+    @property
+    def header_octets(self) -> int:
+        """What the parts of a long message should leave free for their header; `Part.header_octets` says whether they
+        do, since they may not become more of them than the customer was charged for."""
 
     def submit(self, parts: Sequence[Part]) -> None:
         """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""

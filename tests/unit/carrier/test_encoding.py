@@ -166,6 +166,12 @@ def test_parts_are_numbered_by_a_16_bit_header() -> None:
     assert all(len(each.short_message) - 7 <= (140 - 7) * 8 // 7 for each in read)
 
 
+def test_parts_that_leave_no_room_for_it_have_an_8_bit_header_after_all() -> None:
+    read = [own(part, concatenation="udh16") for part in parts(reference=200)]
+    assert [each.short_message[:6] for each in read] == [bytes((5, 0, 3, 200, 3, n)) for n in (1, 2, 3)]
+    assert all(len(each.short_message) <= 6 + 153 for each in read)
+
+
 def test_parts_are_numbered_by_sar_parameters() -> None:
     read = [own(part, concatenation="sar") for part in parts(reference=200)]
     assert [each.esm_class for each in read] == [0] * 3

@@ -71,7 +71,7 @@ class Encoder:
         # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
         match self._concatenation:
-            case "udh16":
+            case "udh16" if part.header_octets >= HEADER16_OCTETS:
                 header = b"\6\x08\4%c%c%c%c" % (wide >> 8, wide & 0xFF, part.total, number)
                 return template.body(destination, header + octets)
             case "sar":
@@ -82,7 +82,9 @@ class Encoder:
                 )
                 return template.body(destination, octets, numbering)
         header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
-        return template.payload_body(destination, header + octets)
+        if self._concatenation == "payload":
+            return template.payload_body(destination, header + octets)
+        return template.body(destination, header + octets)
 
     def _make(self, key: _Key) -> BodyTemplate:
         sender, kind, encoding, wants_receipt, single, validity = key
