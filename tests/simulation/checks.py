@@ -1,0 +1,145 @@
+"""What must be true of the gateway, whatever happens around it."""
+
+from urllib.parse import parse_qs
+
+from heliograph.app.facts import CallbackEnd
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery, worst
+from heliograph.runtime.engine import Engine
+from tests.simulation.faults import Operator
+from tests.support.memory_rows import Rows
+
+
+def marks(rows: Rows) -> list[str]:
+    """Below a mark the slow tables are complete: true after every commit."""
+    wrong = []
+    dispatch, awaiting, callback = (rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK))
+    awaited = {(key, segment) for _, _, key, segment in rows.awaiting}
+    for key, message in rows.messages.items():
+        final = rows.finals.get(key)
+        if final is None and message.state == State.SENT and key <= dispatch and key not in rows.queue:
+            unanswered = [n for n in range(message.segments) if (key, n) not in rows.sent]
+            if unanswered:
+                wrong.append(f"nothing will send the parts {unanswered} of {key}")
+        if final is None and message.wants_receipt and key <= awaiting:
+            for n in range(message.segments):
+                taken = rows.sent.get((key, n))
+                if taken is not None and taken.status == 0 and (key, n) not in rows.parts and (key, n) not in awaited:
+                    wrong.append(f"the receipt of part {n} of {key} would not be recognised")
+        if final is not None and final.owed and key <= callback and key not in rows.callbacks:
+            retry = rows.retries.get(key)
+            if retry is None or retry.due is None:
+                wrong.append(f"nothing will make the callback of {key}")
+    return wrong
+
+
+def messages(rows: Rows, told: set[int], operators: list[Operator], lifetime: int) -> list[str]:
+    """Every message that a customer was told is accepted has left, or was refunded; nothing was sent too often.
+
+    `lifetime` is after how many ms a receipt that has not come is waited for no longer.
+    """
+    wrong = [f"the message {key} was accepted and is not there" for key in told if key not in rows.messages]
+    promised = {
+        (operator.connector.id, name): kept for operator in operators for name, kept in operator.promised.items()
+    }
+    for key, message in rows.messages.items():
+        final = rows.finals.get(key)
+        answers = [rows.sent.get((key, n)) for n in range(message.segments)]
+        if message.state == State.FAILED:
+            if any(answer is not None and answer.status == 0 for answer in answers):
+                wrong.append(f"{key} was refunded although the operator has it")
+            continue
+        if message.state != State.SENT:
+            if message.state == State.SCHEDULED:
+                wrong.append(f"{key} is still scheduled")
+            continue
+        if None in answers:
+            wrong.append(f"{key} was never sent: {answers}")
+            continue
+        if message.wants_receipt:
+            if final is None:
+                wrong.append(f"{key} has no final state: {answers}")
+                continue
+            kept = [
+                promised.get((answer.connector, ((key, answer.segment), answer.operator_id)))
+                for answer in answers
+                if answer is not None and answer.status == 0
+            ]
+            if len(kept) == message.segments and all(kept):
+                states = [state for state, _ in filter(None, kept)]
+                latest = max(at for _, at in filter(None, kept))
+                if final.state != worst(states) and latest < message.time + lifetime:
+                    wrong.append(f"{key} is {final.state!r}, its parts are {states}")
+    return wrong
+
+
+def submits(rows: Rows, operators: list[Operator], doubts: dict[tuple[int, int], int], *, in_time: bool) -> list[str]:
+    """No part is sent again without a reason: an answer that decided nothing, or a crash before its answer; and none,
+    where the clock was right, before its time."""
+    wrong = []
+    for name in {name for operator in operators for name in operator.submits}:
+        times = sum(operator.submits[name] for operator in operators)
+        reasons = sum(operator.repeatable[name] for operator in operators) + doubts.get(name, 0)
+        if times > 1 + reasons:
+            wrong.append(f"the part {name} was sent {times} times with {reasons} reasons to repeat it")
+        first = min(operator.first_submit[name] for operator in operators if name in operator.first_submit)
+        message = rows.messages.get(name[0])
+        if message is None:
+            wrong.append(f"the part {name} was sent and is not in the store")
+        elif message.state in (State.CANCELLED, State.SCHEDULED):
+            wrong.append(f"the part {name} was sent, although it is {message.state!r}")
+        elif in_time and first < message.time:
+            wrong.append(f"the part {name} was sent {message.time - first} ms early")
+    return wrong
+
+
+def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
+    """Each callback owed has one end, and one that was delivered has arrived and says what became of the message."""
+    wrong = []
+    for key, final in rows.finals.items():
+        done = rows.callbacks.get(key)
+        if final.owed and done is None:
+            wrong.append(f"the callback of {key} was never made")
+        if done is not None and done.end is CallbackEnd.DELIVERED and not arrived.get(key):
+            wrong.append(f"the callback of {key} is done and never arrived")
+    for key, bodies in arrived.items():
+        ended = rows.finals.get(key)
+        if ended is None or not ended.owed:
+            wrong.append(f"a callback came for {key}, which owes none")
+            continue
+        for body in bodies:
+            told = parse_qs(body.decode())["message_status"][0]
+            if Delivery[told] != ended.state:
+                wrong.append(f"the customer was told {told} of {key}, which is {ended.state!r}")
+    return wrong
+
+
+_OF_LANE = (
+    "front", "fast", "slow", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
+    "_gathered", "_committing", "_references",
+)  # fmt: skip
+
+
+def nothing_left(rows: Rows, engine: Engine) -> list[str]:
+    """When all is over there is nothing to do, and memory is empty."""
+    wrong = []
+    if rows.queue:
+        wrong.append(f"the queue holds {rows.queue}")
+    if due := {key: row for key, row in rows.retries.items() if row.due is not None or row.node is not None}:
+        wrong.append(f"callbacks are due: {due}")
+    if rows.awaiting:
+        wrong.append(f"receipts are awaited: {rows.awaiting}")
+    reporter, notifier = engine.reporter, engine.notifier
+    for what in ("_entries", "_tracks", "_leaving", "_ended", "_misses", "_acknowledge", "_acknowledge_next", "_reads"):
+        held = getattr(reporter, what)
+        if any(held.values()) if what == "_entries" else held:
+            wrong.append(f"the reporter's {what} holds {held}")
+    if notifier._flights or notifier._next or notifier._committing:
+        wrong.append("the notifier still holds something")
+    for lane in engine.dispatcher.lanes.values():
+        kept = {what: getattr(lane, what) for what in _OF_LANE}
+        wrong += [f"the {what} of the lane {lane.connector}: {held}" for what, held in kept.items() if held]
+    if engine.gatherer._waiting or engine.gatherer.facts:
+        wrong.append("the gatherer still holds something")
+    return wrong

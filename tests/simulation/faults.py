@@ -1,0 +1,369 @@
+"""A store that fails, an operator that misbehaves, receivers that lie: all from one seeded source of chance."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heliograph.app.accounts import Connector
+from heliograph.app.facts import Facts, Verdict
+from heliograph.app.ports import (
+    Accepted,
+    CarrierEvents,
+    Deferred,
+    Job,
+    Outcome,
+    Part,
+    Refused,
+    Report,
+    Sent,
+    Unavailable,
+    Unknown,
+)
+from heliograph.domain.receipt import Delivery
+from tests.support.memory_rows import Rows
+from tests.support.memory_store import MemoryStore
+
+PartName = tuple[int, int]
+"""A message's key, and the number of a part."""
+
+FINAL_STATES = [Delivery.DELIVRD] * 6 + [Delivery.UNDELIV, Delivery.EXPIRED, Delivery.REJECTD, Delivery.UNKNOWN]
+
+
+@dataclass
+class Odds:
+    """How likely each thing goes wrong; all 0 once faults have stopped."""
+
+    store_fails: float = 0.0
+    store_fails_after: float = 0.0
+    throttled: float = 0.0
+    refused: float = 0.0
+    unanswered: float = 0.0
+    slow_answer: float = 0.0
+    link_drops: float = 0.0
+    receipt_lost: float = 0.0
+    receipt_doubled: float = 0.0
+    receipt_slow: float = 0.0
+    receiver_fails: float = 0.0
+    receiver_gone: float = 0.0
+    sender_busy: float = 0.0
+    sender_lost: float = 0.0
+
+    @classmethod
+    def of(cls, chance: random.Random) -> "Odds":
+        """Some kinds of faults often, some seldom, some never."""
+        return cls(
+            **{name: chance.choice((0.0, 0.02, 0.1, 0.3)) * _MOST.get(name, 1.0) for name in cls.__annotations__}
+        )
+
+    def stop(self) -> None:
+        for name in self.__annotations__:
+            setattr(self, name, 0.0)
+
+
+_MOST = {"link_drops": 0.1, "sender_lost": 0.2, "receipt_lost": 0.3, "store_fails": 0.7}
+
+
+class FaultyStore(MemoryStore):
+    """Takes its time, before and after, and sometimes fails: before anything is done, or, where trying again is
+    harmless, after all is done."""
+
+    def __init__(self, rows: Rows, chance: random.Random, odds: Odds) -> None:
+        super().__init__(rows)
+        self._chance = chance
+        self._odds = odds
+        self.watchers: list[Callable[[Facts], None]] = []
+
+    async def record(self, facts: Facts) -> None:
+        for accept in facts.accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        await self._before()
+        await super().record(facts)
+        for watch in self.watchers:
+            watch(facts)
+        await self._after()
+        harmless = not facts.accepts and all(each.held for each in facts.queueings)
+        if harmless and self._chance.random() < self._odds.store_fails_after:
+            raise Unavailable("it was written, but nobody knows")
+
+    def __getattribute__(self, name: str) -> Any:
+        attribute = super().__getattribute__(name)
+        if name not in _SLOW:
+            return attribute
+
+        async def slowly(*args: Any) -> Any:
+            await self._before()
+            result = await attribute(*args)
+            await self._after()
+            return result
+
+        return slowly
+
+    async def _before(self) -> None:
+        await asyncio.sleep(self._chance.random() * 0.005)
+        if self._chance.random() < self._odds.store_fails:
+            raise Unavailable("the disk is full")
+
+    async def _after(self) -> None:
+        slow = self._chance.random() < 0.1
+        await asyncio.sleep(self._chance.random() * (0.3 if slow else 0.005))
+
+
+_SLOW = frozenset({
+    "claim_queued", "claim_expired", "next_due", "find_outstanding", "outstanding", "overdue", "forget",
+    "claim_callbacks", "next_callback_due", "recover", "revision", "tables", "account_by_id", "cancel", "reschedule",
+})  # fmt: skip
+
+
+class Operator:
+    """An operator's SMSC behind one connector; it outlives the gateway."""
+
+    def __init__(self, connector: Connector, chance: random.Random, odds: Odds, wall: Callable[[], int]) -> None:
+        self.connector = connector
+        self.chance = chance
+        self.odds = odds
+        self._wall = wall
+        self._counter = 0
+        self.carrier: ScriptedCarrier | None = None
+        self.submits: Counter[PartName] = Counter()
+        self.first_submit: dict[PartName, int] = {}
+        self.repeatable: Counter[PartName] = Counter()
+        """How often a part was answered in a way after which it may be sent again."""
+        self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
+        """By part and the operator's id: the first final state whose receipt was acknowledged, and when."""
+        self.order: list[tuple[str, PartName]] = []
+
+    def restart_counter(self) -> None:
+        self._counter = 0
+
+    def take(self, part: Part) -> str:
+        """The operator has it now; its receipts follow."""
+        self._counter += 1
+        number = 0xA00 + self._counter
+        answered = f"{number:X}" if self.connector.id % 2 == 0 else str(number)
+        if part.message.wants_receipt and self.chance.random() >= self.odds.receipt_lost:
+            slow = self.chance.random() < self.odds.receipt_slow
+            delay = self.chance.random() * (80.0 if slow else 1.0) if self.chance.random() < 0.9 else 0.0
+            reported = answered if self.connector.id % 2 else str(number)
+            final = self.chance.choice(FINAL_STATES)
+            loop = asyncio.get_running_loop()
+            name = ((part.message.key, part.segment), answered)
+            if self.chance.random() < 0.2:
+                loop.call_later(delay / 2, self._report, name, Report(
+                    reported, part.message.destination, Delivery.ENROUTE, False, "000"))  # fmt: skip
+            report = Report(reported, part.message.destination, final, True, "000")
+            loop.call_later(delay, self._report, name, report)
+        return answered
+
+    def _report(self, name: tuple[PartName, str], report: Report) -> None:
+        """Sends a receipt, again and again until it is acknowledged."""
+        loop = asyncio.get_running_loop()
+        carrier = self.carrier
+        if carrier is None or not carrier.up:
+            loop.call_later(1.0, self._report, name, report)
+            return
+        over = False
+        again: asyncio.TimerHandle | None = None
+
+        def acknowledge(kept: bool) -> None:
+            nonlocal over
+            assert not over or carrier is not self.carrier, "a receipt is acknowledged once"
+            if over:
+                return
+            over = True
+            if again is not None:
+                again.cancel()
+            if not kept:
+                loop.call_later(1.0, self._report, name, report)
+            elif report.final and name not in self.promised:
+                self.promised[name] = (report.state, self._wall())
+                if self.chance.random() < self.odds.receipt_doubled:
+                    other = report if self.chance.random() < 0.5 else Report(
+                        report.operator_id, report.destination, Delivery.UNDELIV, True, "011")  # fmt: skip
+                    loop.call_later(self.chance.random() * 5, self._report, name, other)
+
+        def unacknowledged() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                self._report(name, report)
+
+        again = loop.call_later(10.0, unacknowledged)
+        carrier.events.on_report(report, acknowledge)
+
+
+class ScriptedCarrier:
+    """`app.ports.Carrier`: the link to an operator, as long as one run of the gateway lasts."""
+
+    header_octets = 6
+
+    def __init__(self, operator: Operator, connector: Connector, events: CarrierEvents) -> None:
+        self.operator = operator
+        self.events = events
+        self.up = False
+        self.dead = False
+        self._window = connector.window
+        self._unanswered: dict[Part, bool] = {}
+        """Parts on the wire, and whether the operator has got them."""
+        self.places: Counter[PartName] = Counter()
+        """Parts submitted whose outcome is not committed."""
+        operator.carrier = self
+        self._draining = False
+        asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
+
+    @property
+    def capacity(self) -> int:
+        return self._window if self.up else 0
+
+    def state(self) -> dict[str, Any]:
+        return {"up": self.up}
+
+    def _bind(self) -> None:
+        if not self.dead and not self._draining:
+            self.up = True
+            self.events.on_capacity()
+
+    def committed(self, facts: Facts) -> None:
+        """The store has written these facts."""
+        answers = [(each.connector, each.key, each.segment) for each in facts.submissions]
+        answers += [(each.connector, each.key, each.segment) for each in facts.attempts]
+        for connector, key, segment in answers:
+            if connector == self.operator.connector.id and self.places[key, segment] > 0:
+                self.places[key, segment] -= 1
+
+    def submit(self, parts: Sequence[Part]) -> None:
+        assert not self.dead
+        assert self.up, "nothing is sent while no bind is up"
+        assert not self._draining
+        operator, odds, chance = self.operator, self.operator.odds, self.operator.chance
+        loop = asyncio.get_running_loop()
+        for part in parts:
+            name = (part.message.key, part.segment)
+            operator.submits[name] += 1
+            operator.first_submit.setdefault(name, operator._wall())
+            operator.order.append((part.message.destination, name))
+            self.places[name] += 1
+            self._unanswered[part] = False
+            slow = chance.random() < odds.slow_answer
+            arrives = chance.random() * 0.02
+            loop.call_later(arrives, self._arrived, part, chance.random() * (8.0 if slow else 0.05))
+        assert self.places.total() <= self.capacity, "the window is never exceeded"
+        if chance.random() < odds.link_drops:
+            loop.call_later(chance.random() * 0.05, self.drop)
+
+    def _arrived(self, part: Part, delay: float) -> None:
+        if part not in self._unanswered or self.dead:
+            if self.dead and self.operator.chance.random() < 0.5:
+                self.operator.take(part)
+            return
+        odds, chance = self.operator.odds, self.operator.chance
+        outcome: Outcome
+        if chance.random() < odds.throttled:
+            outcome = Deferred(0x58, chance.random() * 2)
+        elif chance.random() < odds.refused:
+            outcome = Refused(0x0B, Delivery.REJECTD, "011")
+        elif chance.random() < odds.unanswered:
+            if chance.random() < 0.5:
+                self.operator.take(part)
+            asyncio.get_running_loop().call_later(5.0, self._answer, part, Unknown("no answer"))
+            return
+        else:
+            self._unanswered[part] = True
+            outcome = Accepted(self.operator.take(part))
+        asyncio.get_running_loop().call_later(delay, self._answer, part, outcome)
+
+    def _answer(self, part: Part, outcome: Outcome) -> None:
+        if self.dead or self._unanswered.pop(part, None) is None:
+            return
+        if isinstance(outcome, Deferred | Unknown):
+            self.operator.repeatable[part.message.key, part.segment] += 1
+        self.events.on_outcome(part, outcome)
+
+    def drop(self) -> None:
+        """The link is lost, and comes back after a while."""
+        if self.dead or not self.up:
+            return
+        first = self.operator.chance.random() < 0.5
+        self.up = False
+        if first:
+            self.events.on_capacity()
+        for part in list(self._unanswered):
+            self._answer(part, Unknown("the link was lost"))
+        if not first:
+            self.events.on_capacity()
+        asyncio.get_running_loop().call_later(self.operator.chance.random() * 3, self._bind)
+
+    def kill(self) -> None:
+        """The gateway's process is gone."""
+        self.dead = True
+        self.up = False
+
+    async def drain(self, deadline: float) -> None:
+        self._draining = True
+        while self._unanswered and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        for part in list(self._unanswered):
+            self._answer(part, Unknown("unbound"))
+        self.up = False
+        self.dead = True
+
+
+class ScriptedSender:
+    """`app.ports.Sender`: receivers of all sorts, as long as one run of the gateway lasts."""
+
+    def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[Job], None]) -> None:
+        self._chance = chance
+        self._odds = odds
+        self._arrived = arrived
+        self._jobs: dict[int, Job] = {}
+        self._on_sent: Callable[[list[Sent]], None] = lambda _: None
+        self._on_lost: Callable[[], None] = lambda: None
+        self.dead = False
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        self._on_sent = listener
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        self._on_lost = listener
+
+    def post(self, jobs: Sequence[Job]) -> None:
+        assert jobs
+        loop = asyncio.get_running_loop()
+        busy = []
+        for job in jobs:
+            assert job.key not in self._jobs, "one try of a callback at a time"
+            if self._chance.random() < self._odds.sender_busy:
+                busy.append(Sent(job.key, 0, "busy", busy=True))
+                continue
+            self._jobs[job.key] = job
+            loop.call_later(self._chance.random() * 0.2, self._end, job)
+        if busy:
+            self._on_sent(busy)
+        if self._chance.random() < self._odds.sender_lost:
+            loop.call_later(0.1, self._lose)
+
+    def _end(self, job: Job) -> None:
+        if self.dead or self._jobs.pop(job.key, None) is None:
+            return
+        if self._chance.random() < self._odds.receiver_fails:
+            if self._chance.random() < 0.3:
+                self._arrived(job)
+            self._on_sent([Sent(job.key, self._chance.choice((0, 500, 302)), "no good")])
+        elif self._chance.random() < self._odds.receiver_gone:
+            self._on_sent([Sent(job.key, 410)])
+        else:
+            self._arrived(job)
+            self._on_sent([Sent(job.key, 200)])
+
+    def _lose(self) -> None:
+        if not self.dead and self._jobs:
+            self._jobs.clear()
+            self._on_lost()
+
+    def kill(self) -> None:
+        self.dead = True
+
+    async def close(self) -> None:
+        self.dead = True

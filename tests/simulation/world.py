@@ -1,0 +1,281 @@
+"""The gateway's core, alive on a virtual clock between customers, operators and receivers, and what it goes through."""
+
+import asyncio
+import random
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
+from heliograph.app.directory import Directory
+from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.ports import Carrier, CarrierEvents, Job, NotScheduled, Unavailable
+from heliograph.domain.message import Kind, State
+from heliograph.domain.segment import count
+from heliograph.runtime.engine import Deadlines, Engine, World
+from tests.simulation import checks
+from tests.simulation.faults import FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
+from tests.support.memory_rows import Rows
+from tests.support.store import CREDIT
+from tests.support.virtual_time import VirtualClock
+
+VALIDITY_MS = 180_000
+DEADLINES = Deadlines(validity=VALIDITY_MS / 3_600_000, receipt_grace=0.05, callback_retry=0.3)
+LIFETIME_MS = 2 * VALIDITY_MS
+CALM_S = 1_200.0
+"""How long everything has to come to its end once nothing goes wrong any more."""
+
+CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
+
+
+@dataclass
+class Plan:
+    """What a run goes through."""
+
+    busy_s: float = 40.0
+    requests_s: float = 6.0
+    """Requests a second, on average."""
+    lives: int = 3
+    """Runs of the gateway; all but the last end by a crash or, `graceful`, by being stopped."""
+    graceful: bool = False
+    clock_jumps: bool = False
+    remove_connector: bool = False
+    ids_again: bool = False
+    """The operators' counters start again with each crash."""
+    rate: float = 0.0
+
+
+class NoJournal:
+    def __init__(self) -> None:
+        self.deaths: list[object] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        """Nobody looks at counters here."""
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Nor at durations."""
+
+    def say(self, level: str, event: str, **fields: object) -> None:
+        if level == "critical" or event == "answer.failed":
+            self.deaths.append(fields)
+
+
+class SeededIds:
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def tail(self) -> int:
+        return self._chance.getrandbits(62)
+
+
+@dataclass
+class Simulation:
+    seed: int
+    plan: Plan
+    odds: Odds | None = None
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chance = chance = random.Random(self.seed)
+        self.odds = Odds.of(chance) if self.odds is None else self.odds
+        self.rows = Rows()
+        self.clock = VirtualClock()
+        self.journal = NoJournal()
+        self.told: set[int] = set()
+        self.arrived: dict[int, list[bytes]] = {}
+        self.doubts: dict[PartName, int] = {}
+        self.carriers: list[ScriptedCarrier] = []
+        self.operators: dict[int, Operator] = {}
+        self.node = 0
+
+    # --- set up
+
+    async def run(self) -> list[str]:
+        """Everything that was found wrong."""
+        assert self.odds is not None
+        self.store = FaultyStore(self.rows, self.chance, self.odds)
+        self.store.watchers.append(self._on_commit)
+        await self._furnish()
+        engine, sender = await self._start()
+        for _ in range(self.plan.lives - 1):
+            await self._customers()
+            await self._end(engine, sender)
+            engine, sender = await self._start()
+        await self._customers()
+        self.odds.stop()
+        self.clock.ahead = max(0, self.clock.ahead)
+        await asyncio.sleep(CALM_S)
+        if engine.failed.is_set() or self.journal.deaths:
+            self.wrong.append(f"a task died: {self.journal.deaths}")
+        operators = list(self.operators.values())
+        self.wrong += checks.messages(self.rows, self.told, operators, LIFETIME_MS)
+        self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
+        self.wrong += checks.callbacks(self.rows, self.arrived)
+        self.wrong += checks.nothing_left(self.rows, engine)
+        self.wrong += await self.store.audit()
+        await engine.stop(5.0)
+        return self.wrong
+
+    async def _furnish(self) -> None:
+        for name in ("rich", "poor"):
+            account = Account(0, name, "", bytes(32), created=self.clock.now())
+            await self.store.create_account(
+                account, ApiKey("k", 0, b"", 0), (10_000 if name == "rich" else 15) * CREDIT, ()
+            )
+        for number in (1, 2):
+            window = self.chance.choice((1, 2, 5, 10))
+            connector = Connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
+            connector = await self.store.add_connector(connector)
+            self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
+            await self.store.add_route(Route(0, str(number), connector.id))
+
+    @property
+    def _odds(self) -> Odds:
+        assert self.odds is not None
+        return self.odds
+
+    async def _start(self) -> tuple[Engine, ScriptedSender]:
+        while True:
+            self.node += 1
+            sender = ScriptedSender(self.chance, self._odds, self._arrived)
+            engine = Engine(self._world(sender), DEADLINES, node=self.node)
+            try:
+                await engine.start()
+            except Unavailable:
+                self._kill_links(sender)
+                await asyncio.sleep(1.0)
+                continue
+            self.intake = engine.gatherer
+            return engine, sender
+
+    def _world(self, sender: ScriptedSender) -> World:
+        return World(
+            store=self.store,
+            directory=Directory(self.store),
+            sender=sender,
+            make_carrier=self._make_carrier,
+            ids=SeededIds(self.chance),
+            clock=self.clock,
+            journal=self.journal,
+            jitter=self.chance.random,
+            encode_json=lambda fields: repr(fields).encode(),
+            encode_state=repr,
+        )
+
+    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
+        carrier = ScriptedCarrier(self.operators[connector.id], connector, events)
+        self.carriers.append(carrier)
+        return carrier
+
+    def _arrived(self, job: Job) -> None:
+        self.arrived.setdefault(job.key, []).append(job.body)
+
+    def _on_commit(self, facts: Facts) -> None:
+        for carrier in self.carriers:
+            carrier.committed(facts)
+        if not self.wrong:
+            self.wrong += checks.marks(self.rows)
+
+    # --- ends
+
+    async def _end(self, engine: Engine, sender: ScriptedSender) -> None:
+        if self.plan.graceful and self.chance.random() < 0.7:
+            await engine.stop(20.0)
+            self._kill_links(sender)
+        else:
+            await self._crash(engine, sender)
+        if self.plan.ids_again:
+            for operator in self.operators.values():
+                operator.restart_counter()
+        await asyncio.sleep(self.chance.random() * 5)
+
+    async def _crash(self, engine: Engine, sender: ScriptedSender) -> None:
+        """The process is gone, at any moment whatever; what it had asked the disk for may be there or not."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if engine._pump_timer is not None:
+            engine._pump_timer.cancel()
+        self._kill_links(sender)
+        for operator in self.operators.values():
+            for name in operator.submits:
+                if name not in self.rows.sent:
+                    self.doubts[name] = self.doubts.get(name, 0) + 1
+
+    def _kill_links(self, sender: ScriptedSender) -> None:
+        sender.kill()
+        for carrier in self.carriers:
+            carrier.kill()
+        self.carriers.clear()
+
+    # --- customers
+
+    async def _customers(self) -> None:
+        end = self.clock.monotonic() + self.plan.busy_s / self.plan.lives * self.chance.uniform(0.3, 1.7)
+        while self.clock.monotonic() < end:
+            await asyncio.sleep(self.chance.expovariate(self.plan.requests_s))
+            what = self.chance.random()
+            if what < 0.9:
+                for _ in range(self.chance.choice((1, 1, 1, 5, 30)) if what < 0.05 else 1):
+                    self._send()
+            elif what < 0.98:
+                await self._change_mind()
+            elif self.plan.clock_jumps:
+                self.clock.ahead += self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
+        if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.5:
+            await self.store.remove_connector("op2")
+            if self.chance.random() < 0.7:
+                await self.store.add_route(Route(0, "2", 1))
+
+    def _send(self) -> None:
+        chance = self.chance
+        now = self.clock.now()
+        scheduled = chance.random() < 0.15
+        at = now + int(chance.random() * 30_000) + 1 if scheduled else now
+        content = chance.choice(CONTENTS) if chance.random() < 0.4 else "Hello"
+        segments = count(content, Kind.TEXT)[1]
+        account = chance.choice((1, 1, 1, 2))
+        wants = chance.random() < 0.8
+        messages = [
+            Message(
+                account=account,
+                destination=f"{chance.choice('12')}{chance.getrandbits(36):011d}",
+                sender="Heliograph",
+                kind=0,
+                content=content,
+                segments=segments,
+                price=segments * CREDIT,
+                time=at,
+                expires=at + VALIDITY_MS,
+                state=State.SCHEDULED if scheduled else State.SENT,
+                connector=0,
+                wants_receipt=wants,
+                callback_url="http://example.com/receipt" if wants and chance.random() < 0.8 else "",
+                queued=scheduled,
+            )
+            for _ in range(chance.choice((1, 1, 1, 4)))
+        ]
+        for message in messages:
+            message.connector = next(
+                (route.connector for route in self.rows.routes.values() if message.destination[0] == route.prefix), 1
+            )
+        total = sum(message.price for message in messages)
+        accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
+        self.intake.accept(accept, self._answered)
+
+    def _answered(self, accept: Accept) -> None:
+        if accept.verdict is Verdict.ACCEPTED:
+            self.told.update(message.key for message in accept.messages)
+
+    async def _change_mind(self) -> None:
+        waiting = [message for message in self.rows.messages.values() if message.state == State.SCHEDULED]
+        if not waiting:
+            return
+        message = self.chance.choice(waiting)
+        now = self.clock.now()
+        with suppress(Unavailable, NotScheduled, Missing):
+            if self.chance.random() < 0.5:
+                await self.store.cancel(message.account, message.key, message.tail, now)
+            else:
+                later = now + int(self.chance.random() * 20_000) + 1
+                await self.store.reschedule(message.account, message.key, message.tail, later, later + VALIDITY_MS, now)
