@@ -18,8 +18,10 @@ import msgspec
 from heliograph import dev as development
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration, AlreadyThere
+from heliograph.app.directory import Directory
 from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
 from heliograph.app.staff import Staff
+from heliograph.app.submit import Submit
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
 
@@ -203,9 +205,7 @@ class Gateway:
         from heliograph.api.server import serve as serve_http
         from heliograph.app.authenticate import Gate
         from heliograph.app.browse import Browse
-        from heliograph.app.directory import Directory
         from heliograph.app.plan import Plan
-        from heliograph.app.submit import Submit
 
         settings = self._settings
         host, port = parse_address(settings.http.listen)
@@ -256,6 +256,7 @@ class Gateway:
         reference = Reference(in_force)
         for path in PATHS:
             app.mount(path, reference)
+        self._mount_admin(app, directory, submit)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         self._http = await serve_http(app, host, port)
@@ -278,6 +279,29 @@ class Gateway:
         self._journal.say("info", "stopped")
 
     # --- parts
+
+    def _mount_admin(self, app: Any, directory: Directory, submit: Submit) -> None:
+        from heliograph.admin import app as admin
+        from heliograph.admin.call import Desk, Probed
+        from heliograph.app.access import Access
+        from heliograph.app.oversee import Oversight
+        from heliograph.app.plan import Plan
+
+        async def probe(connector: Connector) -> Probed:
+            report = await test_connector(connector)
+            return Probed(report.ok, report.steps)
+
+        store, clock = self._store, self._clock
+        fallbacks = {} if self._simulator is None else {SIMULATOR: "simulator"}
+        desk = Desk(
+            access=Access(store, self._secrets, clock, self._verifier),
+            administration=Administration(store, self._secrets, clock, _option_problems),
+            oversight=Oversight(store, directory, Plan(store, submit), clock, fallbacks),
+            journal=self._journal,
+            probe=probe,
+            links=self.engine.links,
+        )
+        app.mount(admin.PATH, admin.AdminApi(desk))
 
     def _guard(self) -> Any:
         from heliograph.adapters.webhook.guard import AddressGuard

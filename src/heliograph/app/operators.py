@@ -64,8 +64,10 @@ SCOPES_OF: dict[Role, frozenset[Scope]] = {
     Role.ADMIN: frozenset(Scope),
 }
 
-TOKEN_SCOPES: tuple[Scope, ...] = tuple(scope for scope in Scope if scope is not Scope.PEOPLE)
-"""What a token may be given: one that leaks cannot make others."""
+_NO_TOKENS = frozenset({Scope.PEOPLE, Scope.SEND})
+
+TOKEN_SCOPES: tuple[Scope, ...] = tuple(scope for scope in Scope if scope not in _NO_TOKENS)
+"""What a token may be given: one that leaks cannot make others, and programs send by the customers' API."""
 
 
 @dataclass(slots=True)

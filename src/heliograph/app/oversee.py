@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.access import Actor
-from heliograph.app.accounts import Account, Connector, Route
+from heliograph.app.accounts import Account, Connector, Price, Route
 from heliograph.app.directory import BUILT_IN_PRICE, DEFAULT_PLAN, AccountView, Directory
 from heliograph.app.operators import CallbackView, Deed, DeedQuery, Found, Hit, Search, Trace
 from heliograph.app.plan import Plan
@@ -68,14 +68,15 @@ class Oversight:
     """Raises Fault (and the store's Unavailable). What changes anything is noted in the audit log."""
 
     def __init__(
-        self, store: Store, directory: Directory, plan: Plan, clock: Clock, names: dict[int, str] | None = None
+        self, store: Store, directory: Directory, plan: Plan, clock: Clock, fallbacks: dict[int, str] | None = None
     ) -> None:
-        """`names` are of connectors that the store does not have: a development run's."""
+        """`fallbacks` are connectors that take what no route covers and that the store does not have, by id: a
+        development run's."""
         self.store = store
         self._directory = directory
         self._plan = plan
         self._clock = clock
-        self._names = names or {}
+        self._fallbacks = fallbacks or {}
 
     @property
     def now(self) -> int:
@@ -114,7 +115,7 @@ class Oversight:
 
     async def connector_names(self) -> dict[int, str]:
         tables = await self.store.tables()
-        return self._names | {connector.id: connector.name for connector in tables.connectors}
+        return self._fallbacks | {connector.id: connector.name for connector in tables.connectors}
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
@@ -178,11 +179,12 @@ class Oversight:
     # --- the way of a number
 
     async def decide(self, number: str, account: str) -> Decision:
-        """Raises Fault where the number is none, or there is no such account."""
+        """By what the store says now, which every process heeds within seconds. Raises Fault where the number is none,
+        or there is no such account."""
         if not phone.is_destination(number):
             raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
-        view = await self._directory.fresh_account(account)
-        if view is None:
+        found = await self.store.account(account)
+        if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
         tables = await self.store.tables()
         live = {connector.id: connector for connector in tables.connectors}
@@ -192,19 +194,19 @@ class Oversight:
             (route for route in fits if len(route.prefix) == longest),
             key=lambda route: (-route.priority, route.connector),
         )
-        chosen = fits[0].connector if fits else self._directory.route(number)
-        names = self._names | {connector.id: connector.name for connector in tables.connectors}
-        plan, prefix = _price_source(number, view, {(price.plan, price.prefix) for price in tables.prices})
+        chosen = fits[0].connector if fits else next(iter(self._fallbacks), None)
+        names = self._fallbacks | {connector.id: connector.name for connector in tables.connectors}
+        plan, prefix, price = _price(number, found[0].plan, tables.prices)
         decision = Decision(
             number,
-            None if chosen is None else names.get(chosen, f"#{chosen}"),
+            None if chosen is None else names[chosen],
             fits[0] if fits else None,
             list(dict.fromkeys(names[route.connector] for route in fits[1:] if route.connector != chosen)),
             plan,
             prefix,
-            view.price(number),
+            price,
         )
-        decision.reasons = _reasons(decision, live.get(chosen or -1))
+        decision.reasons = _reasons(decision, None if chosen is None else live.get(chosen))
         return decision
 
     # --- the audit log
@@ -244,13 +246,16 @@ def _by_host(owed: Iterable[CallbackView]) -> list[FailingHost]:
     return sorted(hosts.values(), key=lambda host: -host.owed)
 
 
-def _price_source(number: str, view: AccountView, prices: set[tuple[str, str]]) -> tuple[str, str]:
-    """The plan and the prefix that name the price; an empty plan where it is the built-in one."""
-    for plan in dict.fromkeys((view.account.plan, DEFAULT_PLAN)):
+def _price(number: str, plan: str, prices: Iterable[Price]) -> tuple[str, str, int | None]:
+    """The plan and the prefix that name the price, and the price; as `directory.AccountView.price` finds it."""
+    table = {(price.plan, price.prefix): price.price for price in prices}
+    for name in dict.fromkeys((plan, DEFAULT_PLAN)):
         for length in range(len(number), -1, -1):
-            if (plan, number[:length]) in prices:
-                return plan, number[:length]
-    return "", ""
+            price = table.get((name, number[:length]))
+            if price is not None:
+                return name, number[:length], price
+    own = plan != DEFAULT_PLAN and any(name == plan for name, _ in table)
+    return "", "", None if own else BUILT_IN_PRICE
 
 
 def _reasons(decision: Decision, connector: Connector | None) -> list[str]:
@@ -273,6 +278,5 @@ def _reasons(decision: Decision, connector: Connector | None) -> list[str]:
         what = f"the prefix {decision.prefix}" if decision.prefix else "all numbers"
         reasons.append(f"The plan {decision.plan} names the price for {what}.")
     else:
-        assert decision.price == BUILT_IN_PRICE
         reasons.append("No plan names a price; a segment then costs one credit.")
     return reasons

@@ -104,9 +104,21 @@ def _describe(command: click.Command, parent: click.Context | None, parts: list[
                 _describe(child, context, parts)
 
 
+def admin_page() -> str:
+    """`docs/admin-api.md`: the operations of the admin API."""
+    from heliograph.admin.reference import page
+
+    return page()
+
+
 def pages() -> dict[str, str]:
     """The text of each generated file, by its name under `docs/`."""
-    return {"settings.md": settings_page(), "cli.md": cli_page(), "heliograph.example.toml": example_file()}
+    return {
+        "settings.md": settings_page(),
+        "cli.md": cli_page(),
+        "admin-api.md": admin_page(),
+        "heliograph.example.toml": example_file(),
+    }
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""The admin API: administration over HTTP, for programs that hold a token."""

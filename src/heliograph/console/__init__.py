@@ -1,0 +1,1 @@
+"""The console: web pages for those who run the gateway."""

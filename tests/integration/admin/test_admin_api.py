@@ -1,0 +1,346 @@
+"""The admin API: what its operations do, who may, and what is refused."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from heliograph.admin.openapi import document
+from heliograph.admin.operations import OPERATIONS, ROOT
+from heliograph.app.facts import CallbackRetry, Facts, Final
+from heliograph.app.operators import TOKEN_SCOPES
+from heliograph.domain.receipt import Delivery
+from tests.support.desk import Answered, House, call_asgi, open_house
+
+ALL = tuple(scope.value for scope in TOKEN_SCOPES)
+NEW = {"name": "new", "credit": "10", "timezone": "Europe/Berlin", "suspended": False, "networks": ["192.0.2.0/24"]}
+NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
+
+
+@pytest.fixture
+async def house() -> House:
+    return await open_house()
+
+
+@pytest.fixture
+async def token(house: House) -> str:
+    return await house.token(*ALL)
+
+
+def fault(answered: Answered) -> tuple[int, str, str | None]:
+    document = answered.json
+    assert document.keys() <= {"Status", "Message", "Field"}
+    assert len(document["Message"]) > 10
+    return answered.status, document["Status"], document.get("Field")
+
+
+async def sent(house: House, **fields: Any) -> str:
+    reply = await house.gateway.send({"to": "491701234567", "from": "Test", "content": "Hello", **fields})
+    assert reply.status == 200
+    message: str = reply.json["Id"]
+    return message
+
+
+# --- who may
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+async def test_every_operation_takes_its_scope_and_no_other(house: House, operation: Any) -> None:
+    path = operation.path.replace("{name}", "acme").replace("{id}", NO_MESSAGE)
+    assert fault(await house.ask(None, operation.method, path))[:2] == (401, "04")
+    others = [scope for scope in ALL if scope != operation.scope.value]
+    answered = await house.ask(await house.token(*others), operation.method, path)
+    assert fault(answered)[:2] == (403, "06")
+    assert operation.scope.value in answered.json["Message"]
+    allowed = await house.ask(await house.token(operation.scope.value), operation.method, path, {})
+    assert allowed.status not in (401, 403, 405, 500)
+
+
+async def test_a_wrong_token_is_told_how_to_sign_in(house: House) -> None:
+    answered = await house.ask("hat_wrong", "GET", "/accounts")
+    assert fault(answered)[:2] == (401, "04")
+    assert answered.header("www-authenticate") == 'Bearer realm="Heliograph admin"'
+
+
+# --- accounts
+
+
+async def test_an_account_is_opened_changed_and_topped_up(house: House, token: str) -> None:
+    made = await house.ask(token, "POST", "/accounts", NEW)
+    assert made.status == 201
+    assert made.json["api_key"].startswith("hk_")
+    assert made.json["signing_secret"].startswith("whsec_")
+    changes = {"rate": 2.5, "list_interval": None, "senders": ["ACME"], "suspended": True, "credit_limit": "5"}
+    changed = (await house.ask(token, "PATCH", "/accounts/new", changes)).json
+    assert {name: changed[name] for name in changes} == changes
+    assert changed["timezone"] == "Europe/Berlin"
+    assert changed["networks"] == ["192.0.2.0/24"]
+    top_up = {"amount": "-2.5", "note": "correction"}
+    answered = await house.ask(token, "POST", "/accounts/new/top-ups", top_up)
+    assert (answered.status, answered.json) == (201, {"balance": "7.5"})
+    entries = (await house.ask(token, "GET", "/accounts/new/ledger", query="limit=1")).json
+    assert [(entry["kind"], entry["amount"], entry["note"]) for entry in entries["entries"]] == [
+        ("top-up", "-2.5", "correction")
+    ]
+    rest = await house.ask(token, "GET", "/accounts/new/ledger", query=f"cursor={entries['cursor']}")
+    assert [entry["amount"] for entry in rest.json["entries"]] == ["10"]
+    assert rest.json["cursor"] is None
+    listed = (await house.ask(token, "GET", "/accounts")).json["accounts"]
+    assert [account["name"] for account in listed] == ["acme", "new", "other"]
+
+
+async def test_secrets_and_keys_are_replaced(house: House, token: str) -> None:
+    assert (await house.ask(token, "POST", "/accounts/acme/password")).json["secret"]
+    assert (await house.ask(token, "POST", "/accounts/acme/signing-secret")).json["secret"].startswith("whsec_")
+    made = (await house.ask(token, "POST", "/accounts/acme/keys")).json
+    keys = (await house.ask(token, "GET", "/accounts/acme/keys")).json["keys"]
+    assert made["key_id"] in [key["id"] for key in keys]
+    assert (await house.ask(token, "DELETE", f"/accounts/acme/keys/{made['key_id']}")).json == {"done": True}
+    again = await house.ask(token, "DELETE", f"/accounts/acme/keys/{made['key_id']}")
+    assert fault(again)[:2] == (404, "07")
+
+
+async def test_usage_is_told_by_the_hour(house: House, token: str) -> None:
+    await sent(house)
+    spans = (await house.ask(token, "GET", "/accounts/acme/usage")).json["spans"]
+    assert [(span["requests"], span["charged"], span["refunded"]) for span in spans] == [(1, "1", "0")]
+
+
+# --- connectors, routes, prices
+
+
+async def test_a_connector_is_added_changed_paused_tested_and_removed(house: House, token: str) -> None:
+    new = {"name": "op2", "host": "smsc.example", "port": 2775, "system_id": "acme", "password": "far too long"}
+    added = await house.ask(token, "POST", "/connectors", {**new, "options": {"keep": "true"}})
+    assert added.status == 201
+    assert "password" not in added.json
+    assert added.json["options"] == {"keep": True}
+    assert "12 characters" in added.json["warnings"][0]
+    changed = await house.ask(token, "PATCH", "/connectors/op2", {"window": 50, "rate": 12.5, "options": {"keep": ""}})
+    assert (changed.json["window"], changed.json["rate"], changed.json["options"]) == (50, 12.5, {})
+    assert not (await house.ask(token, "POST", "/connectors/op2/pause")).json["enabled"]
+    assert (await house.ask(token, "POST", "/connectors/op2/resume")).json["enabled"]
+    probe = (await house.ask(token, "POST", "/connectors/op2/test")).json
+    assert [step["ok"] for step in probe["steps"]] == [True, False]
+    assert not probe["ok"]
+    assert [connector.name for connector in house.probed] == ["op2"]
+    assert (await house.ask(token, "GET", "/connectors/op2")).json["links"] == []
+    assert (await house.ask(token, "DELETE", "/connectors/op2")).status == 200
+    assert fault(await house.ask(token, "GET", "/connectors/op2"))[:2] == (404, "07")
+
+
+async def test_routes_and_prices_decide_where_a_number_goes(house: House, token: str) -> None:
+    route = await house.ask(token, "POST", "/routes", {"prefix": "4917", "connector": "operator", "priority": 5})
+    assert route.status == 201
+    await house.ask(token, "PUT", "/prices", {"prefix": "49", "price": "0.07"})
+    query = "number=491701234567&account=acme"
+    decision = (await house.ask(token, "GET", "/decision", query=query)).json
+    assert (decision["connector"], decision["price"]) == ("operator", "0.07")
+    assert "prefix 4917 with priority 5" in decision["reasons"][0]
+    assert (await house.ask(token, "GET", "/prices")).json["prices"] == [
+        {"plan": "default", "prefix": "49", "price": "0.07"}
+    ]
+    assert (await house.ask(token, "DELETE", "/prices", query="prefix=49")).status == 200
+    assert (await house.ask(token, "DELETE", f"/routes/{route.json['id']}")).status == 200
+    decision = (await house.ask(token, "GET", "/decision", query=query)).json
+    assert decision["price"] == "1"
+    assert fault(await house.ask(token, "DELETE", "/routes/x"))[:2] == (404, "07")
+    assert fault(await house.ask(token, "GET", "/decision", query="number=12&account=acme")) == (400, "03", "number")
+    assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")
+
+
+# --- messages and callbacks
+
+
+async def test_messages_are_found_and_told_in_full(house: House, token: str) -> None:
+    message = await sent(house, reference="order-1")
+    other = await sent(house, to="431701234567")
+    found = (await house.ask(token, "GET", "/messages")).json
+    assert [each["id"] for each in found["messages"]] == [other, message]
+    for query in ("number=4917", "reference=order-1", "account=acme&number=49", "standing=under-way&number=49"):
+        found = (await house.ask(token, "GET", "/messages", query=query)).json
+        assert [each["id"] for each in found["messages"]] == [message], query
+    page = (await house.ask(token, "GET", "/messages", query="limit=1")).json
+    rest = (await house.ask(token, "GET", "/messages", query=f"limit=1&cursor={page['cursor']}")).json
+    assert [each["id"] for each in rest["messages"]] == [message]
+    full = (await house.ask(token, "GET", f"/messages/{message}")).json
+    assert (full["content"], full["account"], full["price"], full["connector"]) == ("Hello", "acme", "1", "operator")
+    assert [event["event"] for event in full["history"]] == ["Accepted", "Charged"]
+    assert full["now"]["connector"] == "operator"
+
+
+async def test_a_scheduled_message_is_moved_and_cancelled(house: House, token: str) -> None:
+    message = await sent(house, time="2027-02-01 10:00:00")
+    moved = await house.ask(token, "POST", f"/messages/{message}/reschedule", {"time": "2027-02-02 10:00:00"})
+    assert moved.status == 200
+    full = (await house.ask(token, "GET", f"/messages/{message}")).json
+    assert full["time"] == "2027-02-02T10:00:00.000Z"
+    assert (await house.ask(token, "POST", f"/messages/{message}/cancel")).status == 200
+    assert fault(await house.ask(token, "POST", f"/messages/{message}/cancel"))[:2] == (409, "09")
+    assert (await house.ask(token, "GET", f"/messages/{message}")).json["standing"] == "cancelled"
+    assert await house.gateway.balance() == "1000"
+
+
+async def owed(house: House) -> str:
+    """A message whose callback was tried once, in vain."""
+    message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
+    key = house.gateway.intake.accepted[-1].key
+    now = house.gateway.clock.now()
+    store = house.gateway.store
+    await store.record(Facts(finals=[Final(key, Delivery.DELIVRD, "000", now, owed=True)]))
+    await store.record(Facts(callback_retries=[CallbackRetry(key, now + 5, 1, b"x", "HTTP 500", now)]))
+    return message
+
+
+async def test_callbacks_are_listed_dropped_and_replayed(house: House, token: str) -> None:
+    message = await owed(house)
+    listed = (await house.ask(token, "GET", "/callbacks")).json
+    assert [(each["message"], each["problem"]) for each in listed["callbacks"]] == [(message, "HTTP 500")]
+    hosts = (await house.ask(token, "GET", "/callbacks/hosts")).json["hosts"]
+    assert [(host["host"], host["owed"]) for host in hosts] == [("customer.example", 1)]
+    overview = (await house.ask(token, "GET", "/overview")).json
+    assert overview["callbacks_owed"] == 1
+    assert overview["links"] == {"operator": "It is bound."}
+    assert (await house.ask(token, "POST", "/callbacks/drop", {"host": "customer.example"})).json == {"count": 1}
+    assert fault(await house.ask(token, "POST", "/callbacks/drop", {"host": "customer.example"}))[:2] == (404, "07")
+    ended = (await house.ask(token, "GET", "/callbacks", query="state=ended")).json["callbacks"]
+    assert [each["message"] for each in ended] == [message]
+    assert (await house.ask(token, "POST", f"/messages/{message}/replay-callback")).status == 200
+    assert fault(await house.ask(token, "POST", f"/messages/{message}/replay-callback"))[:2] == (409, "09")
+    assert (await house.ask(token, "POST", "/callbacks/drop", {"messages": [message]})).json == {"count": 1}
+    assert (await house.ask(token, "POST", "/callbacks/replay", {"account": "other"})).json == {"count": 0}
+    assert (await house.ask(token, "POST", "/callbacks/replay", {"account": None})).json == {"count": 1}
+
+
+# --- the audit log
+
+
+async def test_every_change_is_in_the_audit_log(house: House, token: str) -> None:
+    await house.ask(token, "PATCH", "/accounts/acme", {"rate": 5})
+    await house.ask(token, "PATCH", "/accounts/acme", {"timezone": "Nowhere"})
+    entries = (await house.ask(token, "GET", "/audit", query="action=account.")).json["entries"]
+    (entry,) = entries
+    assert entry["actor"].startswith("token:")
+    assert (entry["action"], entry["target"], entry["details"]) == ("account.set", "acme", {"rate": "5"})
+    assert entry["address"] == "192.0.2.7"
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("POST", "/accounts", b"{", (400, "01", None)),
+        ("POST", "/accounts", b"\xff", (400, "01", None)),
+        ("POST", "/accounts", b"[]", (400, "01", None)),
+        ("POST", "/accounts", {}, (400, "02", "name")),
+        ("POST", "/accounts", {"name": "x", "colour": "red"}, (400, "03", "colour")),
+        ("POST", "/accounts", {"name": "x", "rate": "fast"}, (400, "03", "rate")),
+        ("POST", "/accounts", {"name": "x", "credit": "much"}, (400, "03", "credit")),
+        ("POST", "/accounts", {"name": "no name"}, (400, "03", "name")),
+        ("POST", "/accounts", {"name": "acme"}, (409, "09", None)),
+        ("PATCH", "/accounts/acme", {"networks": ["x"]}, (400, "03", "networks")),
+        ("PATCH", "/accounts/nobody", {"rate": 1}, (404, "07", None)),
+        ("POST", "/accounts/acme/top-ups", {"amount": "0"}, (400, "03", "amount")),
+        ("POST", "/connectors", {"name": "x"}, (400, "03", "host")),
+        ("POST", "/connectors", {"name": "x", "port": 0}, (400, "03", "port")),
+        ("POST", "/routes", {"connector": "nobody"}, (404, "07", None)),
+        ("PUT", "/prices", {"price": "-1"}, (400, "03", "price")),
+        ("GET", "/messages/x", None, (404, "07", None)),
+        ("GET", f"/messages/{NO_MESSAGE}", None, (404, "07", None)),
+        ("POST", f"/messages/{NO_MESSAGE}/reschedule", {"time": "2027-02-01 10:00:00"}, (404, "07", None)),
+        ("POST", "/callbacks/drop", {}, (400, "02", "messages")),
+        ("POST", "/callbacks/drop", {"messages": ["x"]}, (400, "03", "messages")),
+        ("POST", "/callbacks/replay", {"account": "nobody"}, (404, "07", "account")),
+        ("GET", "/nothing", None, (404, "07", None)),
+        ("POST", "/accounts", b" " * (1 << 20) + b"{}", (413, "10", None)),
+    ],
+)
+async def test_what_is_wrong_is_told(
+    house: House, token: str, method: str, path: str, body: Any, told: tuple[int, str, str | None]
+) -> None:
+    assert fault(await house.ask(token, method, path, body)) == told
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "field"),
+    [
+        ("/messages", "limit=0", "limit"),
+        ("/messages", "limit=x", "limit"),
+        ("/messages", "start=yesterday", "start"),
+        ("/messages", "start=2027-13-01T00:00:00Z", "start"),
+        ("/messages", "cursor=1", "cursor"),
+        ("/messages", "standing=lost", "standing"),
+        ("/messages", "number=abc", "number"),
+        ("/callbacks", "state=lost", "state"),
+        ("/audit", "cursor=x", "cursor"),
+        ("/accounts/acme/usage", "days=400", "days"),
+    ],
+)
+async def test_wrong_parameters_are_told(house: House, token: str, path: str, query: str, field: str) -> None:
+    assert fault(await house.ask(token, "GET", path, query=query)) == (400, "03", field)
+
+
+async def test_the_query_has_to_be_text(house: House, token: str) -> None:
+    assert fault(await house.ask(token, "GET", "/messages", query="number=%ff"))[:2] == (400, "01")
+
+
+async def test_other_methods_and_media_types_are_refused(house: House, token: str) -> None:
+    answered = await house.ask(token, "PUT", "/accounts")
+    assert fault(answered)[:2] == (405, "08")
+    assert answered.header("allow") == "GET, POST"
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert fault(await house.ask(token, "POST", "/accounts", b"name=x", **form))[:2] == (415, "11")
+
+
+async def test_a_store_that_cannot_be_used_is_no_fault_of_ours(house: House, token: str) -> None:
+    house.gateway.store.broken = True
+    answered = await house.ask(token, "GET", "/accounts")
+    assert fault(answered)[:2] == (503, "13")
+    assert answered.header("retry-after") == "2"
+
+
+async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(
+    house: House, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("secret value")
+
+    house.desk.links = broken  # type: ignore[assignment]
+    assert fault(await house.ask(token, "GET", "/overview"))[:2] == (500, "99")
+    level, event, fields = house.gateway.journal.lines[-1]
+    assert (level, event) == ("error", "admin request failed")
+    assert "broken" in fields["where"]
+    assert "secret value" not in str(fields)
+
+
+# --- the document
+
+
+async def test_the_document_is_served_to_everybody_and_tells_every_operation(house: House) -> None:
+    answered = await call_asgi(house.api, "GET", "/admin/openapi.json")
+    assert answered.status == 200
+    served = msgspec.json.decode(answered.body)
+    assert served == msgspec.json.decode(msgspec.json.encode(document()))
+    for operation in OPERATIONS:
+        told = served["paths"][ROOT + operation.path][operation.method.lower()]
+        assert told["security"] == [{"token": [operation.scope.value]}]
+        assert str(operation.status) in told["responses"]
+    names = [operation["operationId"] for path in served["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names))
+
+
+def test_every_reference_of_the_document_leads_somewhere() -> None:
+    found = document()
+
+    def references(part: Any) -> list[str]:
+        if isinstance(part, dict):
+            own = [part["$ref"]] if "$ref" in part else []
+            return own + [each for value in part.values() for each in references(value)]
+        if isinstance(part, list):
+            return [each for value in part for each in references(value)]
+        return []
+
+    known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
+    assert set(references(found)) <= known

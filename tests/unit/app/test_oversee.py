@@ -1,0 +1,93 @@
+"""What those who run the gateway are told of where numbers go, and what they type to find messages."""
+
+import pytest
+
+from heliograph.app.accounts import Connector, Price, Route
+from heliograph.app.operators import Search
+from heliograph.domain.error import Fault
+from tests.support.desk import House, open_house
+
+NUMBERS = ("491701234567", "4930123456", "431234567", "8613912345678")
+
+
+@pytest.fixture
+async def house() -> House:
+    house = await open_house()
+    store = house.gateway.store
+    for name in ("second", "third"):
+        await store.add_connector(Connector(0, name, "127.0.0.1", 2775, "id", "pw"))
+    for route in (Route(0, "49", 2), Route(0, "49", 3, 5), Route(0, "4930", 3)):
+        await store.add_route(route)
+    return house
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        [],
+        [Price("default", "49", 5)],
+        [Price("default", "", 7), Price("gold", "4917", 2)],
+        [Price("gold", "43", 0)],
+    ],
+)
+@pytest.mark.parametrize("plan", ["default", "gold", "other"])
+async def test_it_decides_as_sending_does(house: House, plan: str, prices: list[Price]) -> None:
+    gateway = house.gateway
+    for price in prices:
+        await gateway.store.set_price(price)
+    await gateway.change_account(plan=plan)
+    names = await house.desk.oversight.connector_names()
+    view = await gateway.directory.fresh_account("acme")
+    assert view is not None
+    for number in NUMBERS:
+        decision = await house.desk.oversight.decide(number, "acme")
+        connector = gateway.directory.route(number)
+        assert decision.connector == (None if connector is None else names[connector])
+        assert decision.price == view.price(number)
+
+
+async def test_it_says_why(house: House) -> None:
+    decision = await house.desk.oversight.decide("491701234567", "acme")
+    assert decision.reasons == [
+        "The route for the prefix 49 with priority 5 leads to third.",
+        "Behind it stand second; they are not used while it is there.",
+        "No plan names a price; a segment then costs one credit.",
+    ]
+    third = (await house.gateway.store.tables()).connectors[2]
+    third.enabled = False
+    await house.gateway.store.update_connector(third)
+    await house.gateway.store.set_price(Price("default", "49", 5))
+    decision = await house.desk.oversight.decide("491701234567", "acme")
+    assert decision.reasons[2:] == [
+        "The connector third is paused: messages wait in its queue.",
+        "The plan default names the price for the prefix 49.",
+    ]
+
+
+@pytest.mark.parametrize(("number", "account"), [("0170", "acme"), ("491701234567", "nobody")])
+async def test_what_cannot_be_decided_is_told(house: House, number: str, account: str) -> None:
+    with pytest.raises(Fault):
+        await house.desk.oversight.decide(number, account)
+
+
+async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: House) -> None:
+    async def send(number: str, reference: str) -> str:
+        reply = await house.gateway.send({"to": number, "from": "Test", "content": "x", "reference": reference})
+        message: str = reply.json["Id"]
+        return message
+
+    first = await send("491701234567", "order-1")
+    second = await send("431234567", "491701")
+
+    async def found(text: str) -> list[str]:
+        hits = (await house.desk.oversight.find(text, Search())).hits
+        return [f"{hit.message.destination}/{hit.message.reference}" for hit in hits]
+
+    assert await found(first) == ["491701234567/order-1"]
+    assert await found(f" {second.upper()} ") == ["431234567/491701"]
+    assert await found("order-1") == ["491701234567/order-1"]
+    assert await found("order-2") == []
+    assert await found("+43 1234") == ["431234567/491701"]
+    # digits may be a reference too: those of it come first
+    assert await found("491701") == ["431234567/491701", "491701234567/order-1"]
+    assert await found("") == ["431234567/491701", "491701234567/order-1"]
