@@ -10,6 +10,7 @@ import pytest
 from tests.support.background import BackgroundSink
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.sink import Answer
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +34,8 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
 
 @pytest.mark.timeout(120 + 30 * KILLS)
 def test_killed_under_load(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
+    # receipts are in the air for a while, so that each kill leaves some whose fate is unknown
+    sink.sink.default = Answer(delay=0.2)
     account = admin.account("acme", str(CREDIT))
     port = free_port()
     with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=30, latency_ms=2) as simulator:
