@@ -138,7 +138,11 @@ class Dispatcher:
         facts = self.gathering.facts
         match outcome:
             case Accepted(operator_id):
-                facts.submissions.append(Submission(message.key, part.segment, lane.connector, operator_id, 0, now))
+                took = self._took(part)
+                waited = now - took - message.time
+                facts.submissions.append(
+                    Submission(message.key, part.segment, lane.connector, operator_id, 0, now, waited, took)
+                )
                 item.taken += 1
                 if message.wants_receipt:
                     self.reporter.taken(message, part.segment, lane.connector, operator_id)
@@ -162,8 +166,9 @@ class Dispatcher:
 
     def _refuse(self, lane: Lane, item: Item, part: Part, status: int, state: Delivery, err: str) -> None:
         message = part.message
+        now, took = self._clock.now(), self._took(part)
         self.gathering.facts.submissions.append(
-            Submission(message.key, part.segment, lane.connector, "", status, self._clock.now())
+            Submission(message.key, part.segment, lane.connector, "", status, now, now - took - message.time, took)
         )
         if item.open == 1 and item.taken == 0:
             self._fail(lane, item, state, err)
@@ -171,6 +176,10 @@ class Dispatcher:
         if message.wants_receipt:
             self.reporter.part_over(message, part.segment, state, err)
         self._close_part(lane, item, part.segment)
+
+    def _took(self, part: Part) -> int:
+        """Milliseconds since the part was written."""
+        return int((self._clock.monotonic() - part.written) * 1000)
 
     def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery) -> None:
         """A part that is sent no more, and that the operator never answered for."""

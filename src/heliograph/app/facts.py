@@ -83,7 +83,9 @@ class Accept:
 class Submission:
     """The operator's answer to one part: taken (`status` 0, with the operator's own id for it) or refused for good.
 
-    Recording it twice is harmless: the first one stays.
+    Recording it twice is harmless: the first one stays. `waited` and `took` are for those who look on, and are not
+    stored: milliseconds from when the message was due until the part was written, and from there to the answer;
+    -1 where there was none.
     """
 
     key: int
@@ -92,6 +94,8 @@ class Submission:
     operator_id: str
     status: int
     at: int
+    waited: int = field(default=-1, compare=False)
+    took: int = field(default=-1, compare=False)
 
 
 @dataclass(slots=True)
@@ -138,6 +142,8 @@ class Final:
 
     `owed` says that a callback is owed to the customer. With `failed` the message never left the gateway: its state
     becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at most once.
+    `waited` is not stored: milliseconds from the operator's answer until the last receipt was there (from when the
+    message was due, if this process did not see the answer); -1 where no receipt came.
     """
 
     key: int
@@ -148,6 +154,7 @@ class Final:
     failed: bool = False
     account: int = 0
     refund: int = 0
+    waited: int = field(default=-1, compare=False)
 
 
 @dataclass(slots=True)
@@ -184,13 +191,17 @@ class CallbackEnd(IntEnum):
 
 @dataclass(slots=True)
 class CallbackDone:
-    """A callback is over. `code` is the last HTTP status, or 0; `attempts` counts all tries."""
+    """A callback is over. `code` is the last HTTP status, or 0; `attempts` counts all tries.
+
+    `waited` is not stored: milliseconds since the callback was first owed; -1 where that is not known.
+    """
 
     key: int
     end: CallbackEnd
     code: int
     attempts: int
     at: int
+    waited: int = field(default=-1, compare=False)
 
 
 @dataclass(slots=True)

@@ -246,6 +246,8 @@ class Lane:
             room = self._bucket.take(now, room)
         parts = [ready.popleft() for _ in range(room)]
         if parts:
+            for part in parts:
+                part.written = now
             self.in_flight += len(parts)
             self.flying.update(parts)
             carrier.submit(parts)

@@ -205,13 +205,13 @@ class Notifier:
                 continue
             attempts = flight.attempts + 1
             if 200 <= sent.code < 300:
-                facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.DELIVERED, sent.code, attempts, now))
+                facts.callbacks.append(_done(sent.key, flight, CallbackEnd.DELIVERED, sent.code, attempts, now))
             elif sent.code == HTTP_GONE:
-                facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.GONE, sent.code, attempts, now))
+                facts.callbacks.append(_done(sent.key, flight, CallbackEnd.GONE, sent.code, attempts, now))
             else:
                 due = now + next_pause(attempts, self._jitter())
                 if due - flight.first > self._retry_ms:
-                    facts.callbacks.append(CallbackDone(sent.key, CallbackEnd.GIVEN_UP, sent.code, attempts, now))
+                    facts.callbacks.append(_done(sent.key, flight, CallbackEnd.GIVEN_UP, sent.code, attempts, now))
                 else:
                     problem = sent.problem or f"HTTP {sent.code}"
                     self._later(sent.key, due, attempts, flight.body, problem, flight.first)
@@ -230,7 +230,7 @@ class Notifier:
         pause = min(max((now - flight.first) // 4, shortest), longest)
         due = now + pause + int(pause * self._jitter())
         if flight.attempts and due - flight.first > self._retry_ms:
-            done = CallbackDone(key, CallbackEnd.GIVEN_UP, 0, flight.attempts, now)
+            done = _done(key, flight, CallbackEnd.GIVEN_UP, 0, flight.attempts, now)
             self._gathering.facts.callbacks.append(done)
         else:
             self._later(key, due, flight.attempts, flight.body, problem, flight.first)
@@ -259,6 +259,10 @@ class Notifier:
         # A body made before the account changed its format keeps its own.
         content_type = JSON if body.startswith(b"{") else FORM
         return Job(message.key, f"dlr_{uuid}", message.callback_url, body, content_type, (account.signing_secret,))
+
+
+def _done(key: int, flight: Flight, end: CallbackEnd, code: int, attempts: int, now: int) -> CallbackDone:
+    return CallbackDone(key, end, code, attempts, now, now - flight.first)
 
 
 def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo) -> dict[str, str]:

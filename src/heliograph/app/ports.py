@@ -346,6 +346,8 @@ class Part:
     """The dispatcher's own mark; carriers leave it alone."""
     header_octets: int = HEADER_OCTETS
     """What the parts of a long message leave free for their header."""
+    written: float = 0.0
+    """When it went to the carrier last, in monotonic seconds; the lane's own mark too."""
 
 
 @dataclass(slots=True)
@@ -441,6 +443,8 @@ class Job:
     body: bytes
     content_type: str
     secrets: tuple[bytes, ...]
+    traceparent: str = ""
+    """The header of that name (W3C Trace Context), where the message is traced."""
 
 
 @dataclass(slots=True)
@@ -525,6 +529,14 @@ class Gathering(Protocol):
 
     def stir(self) -> None:
         """There is something to look up or to claim."""
+
+
+class Watcher(Protocol):
+    """Who looks on as facts come true: metrics, traces, people. Cheap; must not raise, and must change nothing."""
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:
+        """Called on the event loop after each commit, when its requests have their answers; `now` is in ms. Writing
+        it took so many seconds."""
 
 
 class Journal(Protocol):

@@ -49,6 +49,9 @@ class Track:
     held: bool = False
     dirty: int = 0
     leaving: bool = False
+    taken: int = 0
+    """When the operator last took a part of it, or, where the rows do not say, when it was due; 0 if its receipts are
+    not waited for any more."""
 
 
 class Reporter:
@@ -82,6 +85,10 @@ class Reporter:
         self._committing = 0
         self._durable = 0
         self._reads: list[int] = []
+        self.matched = 0
+        """Receipts that found their message as they came, those of progress too."""
+        self.repeated = 0
+        """Receipts of parts that were in their final state already."""
 
     # --- what the operator answered
 
@@ -89,6 +96,7 @@ class Reporter:
         """The operator took a part whose receipt is wanted."""
         key = message.key
         track = self._track(message)
+        track.taken = self._clock.now()
         self._enter(track, segment, connector, operator_id)
         if track.rowed:
             self._gathering.facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
@@ -211,6 +219,7 @@ class Reporter:
                 track = self._found(outstanding)
                 if track.held:
                     continue  # its last parts are about to expire
+                track.taken = 0
                 for (connector, operator_id), segment in outstanding.operator_ids.items():
                     if segment not in track.states:
                         self._settle(track, segment, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
@@ -312,7 +321,7 @@ class Reporter:
         track = self._tracks.get(message.key)
         if track is None:
             unanswered = message.segments - len(outstanding.operator_ids) - len(outstanding.states)
-            track = Track(message, {}, self._clock.now(), {}, rowed=True, unanswered=unanswered)
+            track = Track(message, {}, self._clock.now(), {}, rowed=True, unanswered=unanswered, taken=message.time)
             if message.segments > 1:
                 self._tracks[message.key] = track
                 self._let_leave(track)
@@ -418,11 +427,14 @@ class Reporter:
         for form in _forms(report.operator_id):
             destination = finished.get(form)
             if destination is not None and _agrees(report.destination, destination):
-                return form == report.operator_id or bool(report.destination)
+                repeats = form == report.operator_id or bool(report.destination)
+                self.repeated += repeats
+                return repeats
         return False
 
     def _note(self, track: Track, segment: int, connector: int, operator_id: str, report: Report) -> None:
         """A receipt for this part."""
+        self.matched += 1
         if report.final:
             self._settle(track, segment, connector, operator_id, report.state, report.err)
         else:
@@ -464,7 +476,8 @@ class Reporter:
         self._drop_entries(track)
         self._ended[message.key] = self._generation
         owed = message.wants_receipt and bool(message.callback_url)
-        final = Final(message.key, state, err, self._clock.now(), owed)
+        now = self._clock.now()
+        final = Final(message.key, state, err, now, owed, waited=now - track.taken if track.taken else -1)
         self._gathering.facts.finals.append(final)
         self._finish(message, final)
 

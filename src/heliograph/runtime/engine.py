@@ -14,7 +14,7 @@ from heliograph.app.facts import Facts, Final, Message
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.notify import Notifier
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Sender, Store, Unavailable
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Sender, Store, Unavailable, Watcher
 from heliograph.app.receivers import KnownReceivers
 from heliograph.app.report import Reporter
 from heliograph.runtime.gather import Gatherer, Hooks
@@ -74,6 +74,7 @@ class World:
     jitter: Callable[[], float]
     encode_json: Callable[[dict[str, str]], bytes]
     encode_state: Callable[[dict[str, Any]], str]
+    watchers: tuple[Watcher, ...] = ()
 
 
 class Engine:
@@ -112,7 +113,7 @@ class Engine:
         await world.directory.refresh()
         recovery = await world.store.recover(self._worker, self._node)
         self.gatherer = gatherer = Gatherer(
-            world.store, self._worker, recovery.last_key, world.ids, world.clock, world.journal
+            world.store, self._worker, recovery.last_key, world.ids, world.clock, world.journal, world.watchers
         )
         marks = recovery.marks
         self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0))

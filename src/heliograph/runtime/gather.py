@@ -1,13 +1,12 @@
 """Group commit: everything that happens while one transaction is written goes into the next one."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import exp
 
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Clock, Ids, Journal, Store, Unavailable
+from heliograph.app.ports import Clock, Ids, Journal, Store, Unavailable, Watcher
 from heliograph.domain.ids import IdSequence
 
 WAITING_MESSAGES = 10_000
@@ -55,7 +54,16 @@ class Gatherer:
     next try: an operator's answer or a callback's result is never lost to a full disk.
     """
 
-    def __init__(self, store: Store, worker: int, last_key: int, ids: Ids, clock: Clock, journal: Journal) -> None:
+    def __init__(
+        self,
+        store: Store,
+        worker: int,
+        last_key: int,
+        ids: Ids,
+        clock: Clock,
+        journal: Journal,
+        watchers: Sequence[Watcher] = (),
+    ) -> None:
         """`last_key` is the highest key in the store; those given here are above it."""
         self._store = store
         self._sequence = IdSequence(worker, last_key)
@@ -63,6 +71,7 @@ class Gatherer:
         self._ids = ids
         self._clock = clock
         self._journal = journal
+        self._watchers = watchers
         self._facts = Facts()
         self._thens: list[tuple[Accept, Then]] = []
         self._waiting = 0
@@ -78,6 +87,8 @@ class Gatherer:
         self._woken = False
         self.healthy = True
         """Whether the last commit worked."""
+        self.failures = 0
+        """Commits that did not."""
 
     def attach(self, hooks: Hooks) -> None:
         """Must be called before `run`."""
@@ -147,6 +158,7 @@ class Gatherer:
             self._idle.clear()
             await self._gap()
             facts, thens = self._take(hooks)
+            start = self._clock.monotonic()
             try:
                 if facts:
                     await self._store.record(facts)
@@ -161,10 +173,13 @@ class Gatherer:
             if not self.healthy:
                 self._journal.say("info", "store.recovered")
                 self.healthy = True
+            seconds = self._clock.monotonic() - start
             pause = RETRY_S[0]
             self._answer(thens)
             hooks.committed()
-            self._tally(facts)
+            self._note_rate(facts)
+            if facts:
+                self._show(facts, seconds)
 
     # --- one commit
 
@@ -213,6 +228,7 @@ class Gatherer:
                 self._journal.say("error", "answer.failed", problem=repr(problem))
 
     def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
+        self.failures += 1
         if self.healthy:
             self._journal.say("error", "store.unavailable", problem=str(problem))
             self.healthy = False
@@ -234,29 +250,16 @@ class Gatherer:
         self._facts = facts
         self._answer(thens)
 
-    def _tally(self, facts: Facts) -> None:
-        """Counts what was committed, and how fast it comes."""
-        count = self._journal.count
-        messages = 0
-        if facts.accepts:
-            for accept in facts.accepts:
-                if accept.verdict is Verdict.ACCEPTED:
-                    messages += len(accept.messages)
-            if messages:
-                count("messages_accepted", messages)
-        if facts.submissions:
-            count("parts_answered", len(facts.submissions))
-        if facts.attempts:
-            count("parts_deferred", len(facts.attempts))
-        if facts.finals:
-            for state, number in Counter(final.state for final in facts.finals).items():
-                count("messages_final", number, state=state.name)
-        if facts.callbacks:
-            count("callbacks_done", len(facts.callbacks))
-        if facts.callback_retries:
-            count("callbacks_deferred", len(facts.callback_retries))
-        if facts.early:
-            count("receipts_unmatched", len(facts.early))
+    def _show(self, facts: Facts, seconds: float) -> None:
+        now = self._clock.now()
+        for watcher in self._watchers:
+            try:
+                watcher.committed(facts, now, seconds)
+            except Exception as problem:  # noqa: BLE001 - who looks on must not stop what is looked at
+                self._journal.say("error", "watcher.failed", problem=repr(problem))
+
+    def _note_rate(self, facts: Facts) -> None:
+        """How fast facts come."""
         now = self._clock.monotonic()
         span = max(now - self._last_tally, 1e-6)
         self._last_tally = now
