@@ -34,6 +34,12 @@ FAST_LANE_MS = 60_000
 NO_ANSWER = -1
 """The status of an attempt that had no answer."""
 
+PUT_OFF_SHARE = 4
+"""A message that the operator does not want now comes again after this part of its age."""
+
+LONGEST_PUT_OFF_MS = 300_000
+"""And after so many milliseconds at the latest."""
+
 Route = Callable[[str], int | None]
 
 
@@ -144,15 +150,19 @@ class Dispatcher:
                     Submission(message.key, part.segment, lane.connector, operator_id, 0, now, waited, took)
                 )
                 item.taken += 1
+                lane.took += 1
                 if message.wants_receipt:
                     self.reporter.taken(message, part.segment, lane.connector, operator_id)
                 self._close_part(lane, item, part.segment)
             case Refused(status, state, err):
                 self._refuse(lane, item, part, status, state, err)
-            case Deferred(status, pause):
+            case Deferred(status, pause, throttled):
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
-                lane.paused_until = max(lane.paused_until, self._clock.monotonic() + pause)
-                lane.take_back(item, part.segment)
+                lane.hold(self._clock.monotonic(), pause, throttled=throttled)
+                if throttled or pause == 0 or item.away > 1 or item.to_send:
+                    lane.take_back(item, part.segment)
+                else:
+                    self._put_off(lane, item, part.segment, pause)
             case Unknown():
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, NO_ANSWER, now))
                 item.tries += 1
@@ -180,6 +190,18 @@ class Dispatcher:
     def _took(self, part: Part) -> int:
         """Milliseconds since the part was written."""
         return int((self._clock.monotonic() - part.written) * 1000)
+
+    def _put_off(self, lane: Lane, item: Item, segment: int, pause: float) -> None:
+        """The message goes to the queue for a while, the longer the older it is, so that others may pass it."""
+        message = item.message
+        now = self._clock.now()
+        item.to_send = [segment]
+        age = now - message.time
+        due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
+        self.gathering.facts.queueings.append(
+            Queueing(message.key, lane.connector, due, message.expires, item.attempted, False)
+        )
+        lane.forget(item)
 
     def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery) -> None:
         """A part that is sent no more, and that the operator never answered for."""

@@ -7,14 +7,17 @@ from heliograph.app.facts import Accept, Facts, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message import Kind
+from heliograph.domain.pace import Pace
 from heliograph.domain.segment import HEADER_OCTETS, split
-from heliograph.domain.throttle import TokenBucket
 
 FAST_MESSAGES = 4_000
 """New messages that a lane keeps in memory; what comes beyond waits in the queue's rows."""
 
 FAST_MESSAGES_PER_ACCOUNT = 2_000
 """Of those, one account's; so that one customer's campaign leaves room for another's one-time passwords."""
+
+TROUBLES = 3
+"""Parts that an operator puts off one after the other before the whole lane pauses."""
 
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn."""
@@ -88,9 +91,9 @@ class Lane:
     """
 
     __slots__ = (
-        "_bucket", "_committing", "_disordered", "_gathered", "_references", "_turn", "carrier", "connector", "fast",
+        "_committing", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier", "connector", "fast",
         "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow", "overflowed", "overflowing",
-        "paused_until", "per_account", "ready", "slow",
+        "pace", "paused_until", "per_account", "ready", "slow", "took",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -123,17 +126,11 @@ class Lane:
         self._committing = 0
         self._disordered = False
         self._turn = False
-        self._bucket = TokenBucket(rate) if rate > 0 else None
+        self.pace = Pace(rate)
+        self.took = 0
+        """Parts that the operator took and the pace does not know of yet."""
+        self._troubles = 0
         self._references: dict[str, set[int]] = {}
-
-    def pace(self, now: float, rate: float) -> None:
-        """Another rate, in parts a second; 0 is none."""
-        if rate <= 0:
-            self._bucket = None
-        elif self._bucket is None:
-            self._bucket = TokenBucket(rate)
-        elif self._bucket.rate != rate:
-            self._bucket.change(now, rate)
 
     @property
     def capacity(self) -> int:
@@ -209,6 +206,10 @@ class Lane:
         late: list[Item] = []
         self._committing += self._gathered
         self._gathered = 0
+        if self.took:
+            self.pace.taken(now, self.took)
+            self.took = 0
+            self._troubles = 0
         free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
         if free <= 0 or now < self.paused_until:
             return late
@@ -242,8 +243,7 @@ class Lane:
         room = min(len(ready), carrier.capacity - self.in_flight)
         if room <= 0:
             return None
-        if self._bucket is not None:
-            room = self._bucket.take(now, room)
+        room = self.pace.take(now, room)
         parts = [ready.popleft() for _ in range(room)]
         if parts:
             for part in parts:
@@ -251,8 +251,8 @@ class Lane:
             self.in_flight += len(parts)
             self.flying.update(parts)
             carrier.submit(parts)
-        if ready and self._bucket is not None and carrier.capacity > self.in_flight:
-            return self._bucket.ready_at(now)
+        if ready and carrier.capacity > self.in_flight:
+            return self.pace.ready_at(now)
         return None
 
     def committed(self) -> None:
@@ -284,6 +284,16 @@ class Lane:
         self.flying.remove(part)
         self._gathered += 1
         return True
+
+    def hold(self, now: float, pause: float, *, throttled: bool) -> None:
+        """The operator took a part not now. It is left alone when it says that all is too fast, and when it has put
+        off `TROUBLES` parts without taking one: then it is not about the messages."""
+        if throttled:
+            self.pace.throttled(now)
+        else:
+            self._troubles += 1
+        if throttled or self._troubles >= TROUBLES:
+            self.paused_until = max(self.paused_until, now + pause)
 
     # --- keeping order
 

@@ -46,6 +46,10 @@ class Unavailable(Exception):
     """The store cannot be reached or written. Nothing of the call is known to be durable; trying again is safe."""
 
 
+class Fenced(Unavailable):
+    """This node's lease was given up and its work is others': the process must end, or begin anew as another node."""
+
+
 class NotScheduled(Exception):
     """The message is not in a state for it: already sent, cancelled, or due."""
 
@@ -328,6 +332,33 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
+class Leases(Protocol):
+    """What many nodes on one store share out. A node is one run of one process, and its number is never used again.
+
+    All that a node has hangs on its one lease: its claims, its worker numbers, its bind slots. The lease is renewed by
+    `heartbeat`; the node itself must do nothing in the world outside once its own clock is past `until`. When another
+    one finds the lease ended (`release_dead`), the node is *fenced*: whatever it still asks of the store that would
+    write or claim for it raises Fenced. On an embedded store there is one node, and nothing ends.
+    """
+
+    async def heartbeat(self, node: int, until: int) -> bool:
+        """The node has its lease until then; the first call begins it. False if it was given up: it is too late."""
+
+    async def release_dead(self, now: int) -> list[int]:
+        """Gives up the leases that ended by `now` and returns their nodes.
+
+        Their claims and bind slots are free again. What their fast lanes still owed is put into the queue and the
+        other slow tables, due at once, so that any node finds it there; their worker numbers may be given anew.
+        """
+
+    async def lease_worker(self, node: int) -> int | None:
+        """A worker number (`domain.ids`) that is no other's; None if all are taken. The node recovers it next."""
+
+    async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
+        """The node's bind slots of a connector, from 0, in order: `want` of those below `binds`, as far as no other
+        node has them. Slots it had beyond that are given back: their links must be down already."""
+
+
 # --- the carrier
 
 
@@ -359,10 +390,12 @@ class Accepted:
 
 @dataclass(slots=True)
 class Deferred:
-    """Not now; `pause` is how many seconds the operator is better left alone."""
+    """Not now; `pause` is how many seconds later is soon enough. `throttled`: the operator says that all of this is
+    too fast, not that there is something about the message."""
 
     status: int
     pause: float
+    throttled: bool = False
 
 
 @dataclass(slots=True)

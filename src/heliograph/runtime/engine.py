@@ -355,7 +355,7 @@ class Engine:
                 self._end_carrier(carrier)
         for number, connector in live.items():
             lane = self.dispatcher.lane(number)
-            lane.pace(self._world.clock.monotonic(), connector.rate)
+            lane.pace.limit(self._world.clock.monotonic(), connector.rate)
             if connector.enabled and number not in self._carriers:
                 carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._carriers[number] = (connector, carrier)

@@ -22,7 +22,7 @@ from heliograph.domain.receipt import Delivery, err_of_status
 from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {
-    CommandStatus.ESME_RTHROTTLED: 0.5,
+    CommandStatus.ESME_RTHROTTLED: 0.2,
     CommandStatus.ESME_RMSGQFUL: 1.0,
     CommandStatus.ESME_RSYSERR: 1.0,
     CommandStatus.ESME_RX_T_APPN: 1.0,
@@ -39,7 +39,7 @@ THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME
 
 MAX_PAUSE_S: Final = 3600.0
 
-_DEFERRED: Final = {int(status): Deferred(int(status), pause) for status, pause in PAUSES.items()}
+_DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLING) for status, pause in PAUSES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Verdict:
             case "accept":
                 return Accepted(message_id)
             case "defer":
-                return Deferred(status, self.pause)
+                return Deferred(status, self.pause, status in THROTTLING)
             case "refuse":
                 return Refused(status, self.state, self.err or err_of_status(status))
             case "unknown":

@@ -1,0 +1,141 @@
+"""How fast one operator is sent to: never above what is configured, and as fast as it takes it below that.
+
+An operator that is sent too much answers ESME_RTHROTTLED. Then the pace is cut to what it took just before, and raised
+again while it is silent: slowly first, since the limit is near, faster the longer it stays silent, since the limit must
+have moved. Times are seconds of a clock that does not go back.
+"""
+
+from math import inf
+
+from heliograph.domain.throttle import TokenBucket
+
+SPAN_S = 1.0
+"""What was taken in so many seconds before a throttle answer counts as what the operator takes."""
+
+CUT = 0.97
+"""Of the pace, or of what was taken: where the pace is cut to."""
+
+DEEP_CUT = 0.93
+"""The same where the last cut did not help."""
+
+EPISODE_S = 0.5
+"""Throttle answers within so many seconds of a cut belong to what was sent before it."""
+
+AGAIN_S = 2.0
+"""A throttle answer within so many seconds of a cut says that it was not deep enough."""
+
+QUIET_S = 2.0
+"""Seconds of silence before the pace is raised, and between two raises."""
+
+FIRST_RAISE = 0.005
+"""Of the pace: the first raise. Each next one in the same silence is twice as much, up to a doubling."""
+
+FREE_FACTOR = 20.0
+"""A pace without a configured limit that has grown so many times since its last cut is no limit any more."""
+
+LEAST = 0.5
+"""Parts a second: the pace is never cut below that."""
+
+
+class Pace:
+    """A token bucket whose rate follows the operator. `limit` is what is configured, in parts a second, 0 for none."""
+
+    __slots__ = (
+        "_bucket",
+        "_cut_at",
+        "_cut_to",
+        "_limit",
+        "_raise",
+        "_raised_at",
+        "_slots",
+        "_span_start",
+        "throttles",
+    )
+
+    def __init__(self, limit: float = 0.0) -> None:
+        self._limit = limit if limit > 0 else inf
+        self._bucket: TokenBucket | None = TokenBucket(limit) if limit > 0 else None
+        self._cut_at = -inf
+        self._cut_to = inf
+        self._raise = FIRST_RAISE
+        self._raised_at = 0.0
+        self._span_start = -inf
+        self._slots = [0, 0]
+        self.throttles = 0
+        """Throttle answers so far."""
+
+    @property
+    def rate(self) -> float:
+        """Parts a second now; infinity where nothing holds them back."""
+        return inf if self._bucket is None else self._bucket.rate
+
+    def limit(self, now: float, limit: float) -> None:
+        """Another configured limit; 0 is none."""
+        wanted = limit if limit > 0 else inf
+        if wanted == self._limit:
+            return
+        self._limit = wanted
+        self._cut_to = inf
+        self._set(now, wanted)
+
+    def take(self, now: float, n: int) -> int:
+        """How many of `n` parts may be written now; they are used up."""
+        bucket = self._recovered(now)
+        return n if bucket is None else bucket.take(now, n)
+
+    def ready_at(self, now: float) -> float:
+        """The earliest time at which `take` grants one."""
+        return now if self._bucket is None else self._bucket.ready_at(now)
+
+    def taken(self, now: float, n: int = 1) -> None:
+        """The operator took `n` parts."""
+        since = now - self._span_start
+        if since >= SPAN_S:
+            self._slots = [self._slots[1] if since < 2 * SPAN_S else 0, 0]
+            self._span_start = now
+        self._slots[1] += n
+
+    def throttled(self, now: float) -> None:
+        """The operator said that this is too much."""
+        self.throttles += 1
+        if now - self._cut_at < EPISODE_S:
+            return
+        took = self._recent(now)
+        if now - self._cut_at < AGAIN_S:
+            rate = self.rate * DEEP_CUT
+        else:
+            rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * CUT
+        self._cut_at = self._raised_at = now
+        self._raise = FIRST_RAISE
+        self._cut_to = max(LEAST, rate)
+        self._set(now, self._cut_to)
+
+    def _recent(self, now: float) -> float:
+        """Parts a second that were taken of late."""
+        since = now - self._span_start
+        if since >= 2 * SPAN_S:
+            return 0.0
+        before, current = self._slots
+        return max(before / SPAN_S, current / max(since, SPAN_S), (before + current) / (SPAN_S + since))
+
+    def _recovered(self, now: float) -> TokenBucket | None:
+        """The bucket, after a raise if it is time for one."""
+        if self._cut_to == inf or now - self._raised_at < QUIET_S:
+            return self._bucket
+        self._raised_at = now
+        rate = self.rate * (1 + self._raise)
+        self._raise = min(1.0, 2 * self._raise)
+        if rate >= self._limit or (self._limit == inf and rate > FREE_FACTOR * self._cut_to):
+            rate = self._limit
+            self._cut_to = inf
+        self._set(now, rate)
+        return self._bucket
+
+    def _set(self, now: float, rate: float) -> None:
+        if rate == inf:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = TokenBucket(rate)
+            self._bucket.take(now, int(self._bucket.burst))
+        else:
+            self._bucket.change(now, rate)

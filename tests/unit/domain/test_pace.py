@@ -1,0 +1,133 @@
+"""The pace follows what an operator takes: the figures that operators and we care about."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+import pytest
+
+from heliograph.domain.pace import CUT, FREE_FACTOR, LEAST, QUIET_S, Pace
+from heliograph.domain.throttle import TokenBucket
+
+STEP_S = 0.005
+
+
+@dataclass
+class Operator:
+    """Takes so many parts a second, a fifth of a second's worth at once, and answers after `latency` seconds."""
+
+    takes: float
+    latency: float = 0.05
+    window: int = 20
+    accepted: list[float] = field(default_factory=list)
+    throttled: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+
+    def run(self, pace: Pace, seconds: float, offered: float, start: float = 0.0, pause: float = 0.2) -> None:
+        bucket = TokenBucket(self.takes, max(1.0, self.takes / 5))
+        in_flight: list[tuple[float, bool]] = []
+        waiting, paused_until, now = 0.0, start, start
+        while now < start + seconds:
+            waiting += offered * STEP_S
+            while in_flight and in_flight[0][0] <= now:
+                if in_flight.pop(0)[1]:
+                    self.accepted.append(now)
+                    pace.taken(now)
+                else:
+                    self.throttled.append(now)
+                    waiting += 1
+                    pace.throttled(now)
+                    paused_until = now + pause
+            room = min(self.window - len(in_flight), int(waiting))
+            if now >= paused_until and room > 0:
+                granted = pace.take(now, room)
+                waiting -= granted
+                in_flight += [(now + self.latency, bucket.take(now) == 1) for _ in range(granted)]
+            self.rates.append(pace.rate)
+            now += STEP_S
+
+    def settled(self, since: float, until: float) -> tuple[float, float]:
+        """Parts taken a second, and the share of throttle answers."""
+        taken = sum(since <= at < until for at in self.accepted)
+        refused = sum(since <= at < until for at in self.throttled)
+        return taken / (until - since), refused / max(1, taken + refused)
+
+
+@pytest.mark.parametrize(("limit", "window", "latency"), [(0, 20, 0.05), (0, 100, 0.1), (100, 20, 0.05), (0, 50, 0.02)])
+def test_an_operator_that_takes_fifty_gets_nearly_fifty_and_hardly_a_throttle(
+    limit: float, window: int, latency: float
+) -> None:
+    operator = Operator(50, latency, window)
+    operator.run(Pace(limit), 240, offered=200)
+    goodput, throttled = operator.settled(60, 240)
+    assert goodput >= 48
+    assert throttled < 0.01
+
+
+def test_a_limit_that_the_operator_never_minds_is_kept_exactly() -> None:
+    operator = Operator(1000)
+    operator.run(Pace(40), 30, offered=200)
+    assert operator.throttled == []
+    assert operator.settled(5, 30)[0] == pytest.approx(40, rel=0.02)
+
+
+def test_an_operator_that_minds_nothing_is_not_held_back() -> None:
+    pace = Pace()
+    assert pace.rate == inf
+    assert pace.take(0.0, 10_000) == 10_000
+    assert pace.ready_at(1.0) == 1.0
+
+
+def test_a_pace_that_may_grow_again_does() -> None:
+    pace = Pace()
+    operator = Operator(50)
+    operator.run(pace, 60, offered=500)
+    operator.takes = 200
+    operator.run(pace, 120, offered=500, start=60)
+    goodput, throttled = operator.settled(120, 180)
+    assert goodput >= 180
+    assert throttled < 0.01
+
+
+def test_long_silence_frees_a_pace_without_a_limit() -> None:
+    pace = Pace()
+    pace.taken(0.0, 10)
+    pace.throttled(0.5)
+    assert pace.rate == pytest.approx(10 * CUT)
+    now = 0.5
+    for _ in range(30):
+        now += QUIET_S
+        pace.take(now, 1)
+    assert pace.rate == inf
+    assert FREE_FACTOR > 1
+
+
+def test_silence_never_raises_above_the_limit() -> None:
+    pace = Pace(30)
+    pace.throttled(1.0)
+    assert pace.rate == LEAST
+    now = 1.0
+    for _ in range(60):
+        now += QUIET_S
+        pace.take(now, 1)
+        assert pace.rate <= 30
+    assert pace.rate == 30
+
+
+def test_answers_to_what_was_sent_before_the_cut_cut_once() -> None:
+    pace = Pace(100)
+    pace.taken(0.0, 100)
+    for at in (1.0, 1.1, 1.2, 1.3):
+        pace.throttled(at)
+    assert pace.rate == pytest.approx(97)
+    assert pace.throttles == 4
+
+
+def test_another_limit_holds_at_once() -> None:
+    pace = Pace(100)
+    pace.limit(1.0, 10)
+    assert pace.rate == 10
+    pace.limit(2.0, 0)
+    assert pace.rate == inf
+    pace.limit(3.0, 5)
+    assert pace.rate == 5
+    assert pace.take(3.0, 100) == 0, "what has just been sent without a limit counts"
