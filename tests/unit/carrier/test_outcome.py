@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.adapters.smpp.outcome import PAUSES, outcome_of, read_override
+from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of, read_override
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp.constants import CommandStatus as Status
@@ -23,7 +23,7 @@ def test_every_status_has_its_outcome() -> None:
         if status is Status.ESME_ROK:
             assert outcome == Accepted("")
         elif status in PASSING:
-            assert outcome == Deferred(status, PAUSES[status])
+            assert outcome == Deferred(status, PAUSES[status], throttled=status in THROTTLING)
             assert PAUSES[status] > 0
         else:
             assert outcome == Refused(status, Delivery.REJECTD, f"{status % 1000:03d}")
@@ -45,7 +45,7 @@ def test_the_operators_id_is_kept_as_it_is() -> None:
         ("esme_rinvdstadr", "refuse undeliv", 0x0B, Refused(0x0B, Delivery.UNDELIV, "011")),
         ("11", "refuse UNDELIV 404", 0x0B, Refused(0x0B, Delivery.UNDELIV, "404")),
         ("0x400", "defer 2.5", 0x400, Deferred(0x400, 2.5)),
-        ("rthrottled", "defer", 0x58, Deferred(0x58, PAUSES[0x58])),
+        ("rthrottled", "defer", 0x58, Deferred(0x58, PAUSES[0x58], throttled=True)),
         ("0x400", "Defer", 0x400, Deferred(0x400, 1.0)),
         ("0xff", "accept", 0xFF, Accepted("id7")),
         ("rsyserr", "refuse", 0x08, Refused(0x08, Delivery.REJECTD, "008")),
