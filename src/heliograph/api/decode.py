@@ -16,7 +16,19 @@ FORM = 2
 MEDIA_TYPES_KEPT = 256
 """Values of Content-Type whose reading is remembered."""
 
-_decode_json = msgspec.json.Decoder(float_hook=Number).decode
+WHOLE_DIGITS = 18
+"""Digits up to which a number with nothing after its point is read as an integer."""
+
+
+def _number(text: str) -> int | Number:
+    """JSON has one kind of number: 7.0 is 7, and is what some clients write for it."""
+    whole, point, fraction = text.partition(".")
+    if point and not fraction.strip("0") and len(whole) <= WHOLE_DIGITS:
+        return int(whole)
+    return Number(text)
+
+
+_decode_json = msgspec.json.Decoder(float_hook=_number).decode
 _MEDIA_TYPE = re.compile(
     rb"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;(.*))?", re.IGNORECASE | re.DOTALL
 ).fullmatch

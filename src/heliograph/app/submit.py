@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from math import ceil
 from typing import Any, Protocol, cast
@@ -200,7 +200,7 @@ class Submit:
         try:
             if len(text) > TIME_CHARS:
                 raise invalid("time", f"The time {shown(text)} is too long to be one.")
-            at = calendar.parse_time(Decimal(text) if type(text) is Number else text, view.zone)
+            at = calendar.parse_time(_decimal(text) if type(text) is Number else text, view.zone)
             calendar.check_future(at, now, self._rules.horizon_days)
         except calendar.TimeProblem as problem:
             raise invalid("time", str(problem)) from None
@@ -289,19 +289,29 @@ def shown(value: object) -> str:
 
 
 def time_text(value: Any, form: bool) -> str | None:
-    """The text of a `time` field; None where it is absent."""
+    """The text of a `time` field, a `Number` as it is; None where it is absent."""
     if value is None or (form and value == ""):
         return None
+    if type(value) is Number:
+        return value
     return _text(value, "time")
 
 
 def _text(value: Any, field: str) -> str:
     """The text of a field that may be a text or a number."""
-    if isinstance(value, str):
+    if type(value) is str:
         return value
-    if type(value) is int:
+    if type(value) is int or type(value) is Number:
         return str(value)
     raise invalid(field, f"The field {field} must be a text or a number.")
+
+
+def _decimal(number: str) -> Decimal:
+    """Raises TimeProblem for an exponent that is beyond all bounds."""
+    try:
+        return Decimal(number)
+    except InvalidOperation:
+        raise calendar.TimeProblem(f"The time {shown(number)} is out of range; give Unix seconds.") from None
 
 
 def _split_destinations(fields: Fields) -> list[str]:

@@ -1,5 +1,6 @@
 """Sending: every row of the requests' table, in both body formats and both versions."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.gateway import START, Gateway, open_gateway, set_price
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
 
 V2 = "/api/v2/messages"
+JSON = {"Content-Type": "application/json"}
 
 
 def but(**changes: Any) -> dict[str, Any]:
@@ -52,6 +54,10 @@ async def test_both_formats_and_versions_send(gateway: Gateway, path: str) -> No
 GOOD_REQUESTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (but(to=447700900123), {"destination": "447700900123"}),
     (but(to=["447700900123"]), {"destination": "447700900123"}),
+    (but(to=447700900123.0), {"destination": "447700900123"}),
+    (but(type=1.0), {"kind": Kind.FLASH}),
+    (but(to=447700900123.0), {"destination": "447700900123"}),
+    (but(type=1.0), {"kind": Kind.FLASH}),
     (but(to="1234567"), {"destination": "1234567"}),
     (but(to="123456789012345"), {"destination": "123456789012345"}),
     (but(from_="abc"), {"sender": "abc"}),
@@ -182,6 +188,44 @@ async def test_a_bad_request(gateway: Gateway, fields: dict[str, Any], status: s
     assert (await gateway.send(fields)).fault == (400, status, field)
     assert gateway.intake.accepted == []
     assert await gateway.balance() == "1000"
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("17", "17"), ("17.0", "17"), ("-0.0", "0"), ("1.50", "1.50"), ("1e3", "1e3")]
+)
+async def test_a_reference_may_be_any_number(gateway: Gateway, number: str, shown: str) -> None:
+    body = json.dumps(GOOD)[:-1] + f',"reference":{number}}}'
+    for _ in range(2):
+        reply = await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON)
+        assert (reply.status, reply.json["Reference"]) == (200, shown)
+    assert len(gateway.store.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "number", ["1e99999999999999999999", "-1e99999999999999999999", "1e-99999999999999999999", "1e400"]
+)
+async def test_a_time_beyond_all_bounds(gateway: Gateway, number: str) -> None:
+    body = json.dumps(GOOD)[:-1] + f',"time":{number}}}'
+    reply = await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON)
+    assert reply.fault == (400, "03", "time")
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("17", "17"), ("17.0", "17"), ("-0.0", "0"), ("1.50", "1.50"), ("1e3", "1e3")]
+)
+async def test_a_reference_may_be_any_number(gateway: Gateway, number: str, shown: str) -> None:
+    body = json.dumps(GOOD)[:-1] + f',"reference":{number}}}'
+    replies = [await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON) for _ in range(2)]
+    assert [(reply.status, reply.json["Reference"]) for reply in replies] == [(200, shown)] * 2
+    assert replies[0].body == replies[1].body
+    assert await gateway.balance() == "999"
+
+
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "-1e99999999999999999999", "1e-99999999999999999999"])
+async def test_a_time_beyond_all_bounds(gateway: Gateway, number: str) -> None:
+    body = json.dumps(GOOD)[:-1] + f',"time":{number}}}'
+    reply = await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON)
+    assert reply.fault == (400, "03", "time")
 
 
 @pytest.mark.parametrize("field", ["time", "type", "reference", "dlr-url", "dlr"])
