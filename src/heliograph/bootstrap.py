@@ -24,6 +24,7 @@ from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
+from heliograph.watching import Watching
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
@@ -218,6 +219,7 @@ class Gateway:
         if self._dev:
             await self._start_simulator()
         directory = Directory(store, SIMULATOR if self._dev else None)
+        self._watching = watching = Watching(settings, clock, journal)
         self.engine = Engine(
             World(
                 store=store,
@@ -230,6 +232,7 @@ class Gateway:
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
                 encode_state=lambda state: msgspec.json.encode(state).decode(),
+                watchers=watching.watchers,
             ),
             Deadlines(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
@@ -259,6 +262,7 @@ class Gateway:
         self._mount_admin(app, directory, submit)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
+        await watching.start(self.engine, store, app.mount)
         self._http = await serve_http(app, host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"
@@ -272,6 +276,7 @@ class Gateway:
             await self._http.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
+            await self._watching.stop()
         if self._simulator is not None:
             await self._simulator.stop()
         self._verifier.close()

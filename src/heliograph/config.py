@@ -67,6 +67,12 @@ def _networks_problem(networks: tuple[str, ...]) -> str | None:
     return None
 
 
+def _endpoint_problem(text: str) -> str | None:
+    if text and not re.match(r"https?://[^/]", text):
+        return "an endpoint begins with http:// or https://"
+    return None
+
+
 def parse_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT` or `[IPV6]:PORT`. Raises ValueError with a sentence for people."""
     host, colon, port = text.rpartition(":")
@@ -263,6 +269,34 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """`/metrics`, for Prometheus."""
+
+    allowed_networks: tuple[str, ...] = _setting(
+        ("127.0.0.0/8", "::1/128"),
+        "Networks that may read /metrics. What comes through a proxy may not, whatever its address.",
+        check=_networks_problem,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """OpenTelemetry. It needs the extra `otel`; without an endpoint it is off and costs nothing."""
+
+    endpoint: str = _setting(
+        "",
+        "Where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty is off.",
+        check=_endpoint_problem,
+    )
+    sample_ratio: float = _setting(
+        0.01,
+        "The share of requests that are traced, where their own traceparent header does not decide it.",
+        least=0,
+        most=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """How the gateway stops."""
 
@@ -287,6 +321,8 @@ class Settings:
     smpp: Smpp = Smpp()
     store: StoreSettings = StoreSettings()
     log: Log = Log()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: Traces = Traces()
     shutdown: Shutdown = Shutdown()
 
     def changed(self, key: str, value: object, where: str) -> "Settings":

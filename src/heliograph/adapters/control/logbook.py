@@ -1,0 +1,66 @@
+"""The log's level while the gateway runs; on debug, what happens to each message is logged too."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heliograph.adapters.control.door import Say
+from heliograph.app.narrate import Happening, Narrator
+from heliograph.app.ports import Journal
+from heliograph.domain import ids
+
+LEVELS = ("debug", "info", "warning", "error")
+
+#: The logger of all of the gateway's lines; what `adapters.system.journal` writes to.
+LOGGER = "heliograph"
+
+
+class Logbook:
+    """`connector_name` gives a connector's name by its id."""
+
+    def __init__(self, journal: Journal, narrator: Narrator, connector_name: Callable[[int], str]) -> None:
+        self._journal = journal
+        self._narrator = narrator
+        self._connector_name = connector_name
+        self._heed()
+
+    @property
+    def level(self) -> str:
+        return logging.getLevelName(logging.getLogger(LOGGER).level).lower()
+
+    async def answer(self, request: Mapping[str, Any], say: Say) -> None:
+        """Changes the level if one is given; tells what it is and was."""
+        wanted, was = request.get("level"), self.level
+        if wanted is not None:
+            self.change(str(wanted))
+        await say({"level": self.level, "was": was})
+
+    def change(self, level: str) -> None:
+        """Until the next change, or the gateway's end. Raises ValueError."""
+        if level not in LEVELS:
+            raise ValueError(f"a level is one of {', '.join(LEVELS)}")
+        was = self.level
+        logging.getLogger(LOGGER).setLevel(level.upper())
+        self._heed()
+        if level != was:
+            # as a warning, so that whoever reads a quiet log learns that it is one
+            self._journal.say("warning", "log.level_changed", to_level=level, was=was)
+
+    def _heed(self) -> None:
+        self._narrator.leave(self._write)
+        if self.level == "debug":
+            self._narrator.listen(self._write)
+
+    def _write(self, happenings: list[Happening]) -> None:
+        for happening in happenings:
+            fields: dict[str, Any] = {}
+            message = happening.message
+            if message is not None:
+                fields["message"] = ids.to_hex(message.key, message.tail)
+            elif happening.key:
+                fields["message_key"] = happening.key
+            if happening.segment is not None:
+                fields["segment"] = happening.segment
+            if happening.connector is not None:
+                fields["connector"] = self._connector_name(happening.connector)
+            self._journal.say("debug", f"message.{happening.event}", **fields, **happening.details)

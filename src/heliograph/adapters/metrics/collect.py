@@ -1,0 +1,199 @@
+"""Everything that a scrape shows, from where it is known: the tally, the engine, the journal, the store, the system."""
+
+import asyncio
+import contextlib
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from heliograph import __version__
+from heliograph.adapters.metrics import process
+from heliograph.adapters.metrics.exposition import Sample
+from heliograph.app.accounts import Connector
+from heliograph.app.facts import CallbackEnd, Verdict
+from heliograph.app.operators import Backlog
+from heliograph.app.ports import Clock, Store, Unavailable
+from heliograph.app.tally import LaneTally, Tally
+from heliograph.domain.money import format_credits
+from heliograph.runtime.engine import Engine
+
+REFRESH_S = 15.0
+"""Seconds between two looks into the store; scrapes show what the last one saw."""
+
+_REASONS = {
+    Verdict.TOO_LITTLE_CREDIT: "credit",
+    Verdict.SUSPENDED: "suspended",
+    Verdict.REPLAYED: "replayed",
+    Verdict.REFERENCE_CONFLICT: "conflict",
+    Verdict.UNAVAILABLE: "unavailable",
+}
+_RESULTS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackEnd.GIVEN_UP: "given_up"}
+_OUTCOMES = ("accepted", "deferred", "refused", "unknown")
+_REMOVED = "(removed)"
+"""The name of a connector that is gone, where it was gone before its name was known."""
+
+
+class Collector:
+    """`responses` gives how many HTTP answers there were, by status."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        engine: Engine,
+        store: Store,
+        clock: Clock,
+        responses: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._tally = tally
+        self._engine = engine
+        self._store = store
+        self._clock = clock
+        self._responses = responses
+        self._backlog: Backlog | None = None
+        self._refreshed = 0
+        self._balance = self._accounts = 0
+        self._names: dict[int, str] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to look into the store, now and then."""
+        self._task = asyncio.create_task(self._keep_fresh(), name="metrics")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def refresh(self) -> None:
+        """Looks into the store. Raises Unavailable."""
+        backlog = await self._store.standing(self._clock.now())
+        accounts = await self._store.accounts()
+        self._backlog = backlog
+        self._balance, self._accounts = sum(balance for _, balance in accounts), len(accounts)
+        self._refreshed = self._clock.now()
+
+    async def _keep_fresh(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):  # heliograph_backlog_refreshed_seconds tells
+                await self.refresh()
+            await asyncio.sleep(REFRESH_S)
+
+    # --- a scrape
+
+    def samples(self) -> Iterator[Sample]:
+        links = self._engine.links()
+        self._names.update((connector.id, connector.name) for connector, _ in links)
+        yield from self._messages()
+        yield from self._commits()
+        yield from self._lanes()
+        yield from self._links(links)
+        yield from self._receipts(links)
+        yield from self._callbacks()
+        yield from self._waiting()
+        yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
+        yield from process.samples()
+
+    def _messages(self) -> Iterator[Sample]:
+        tally = self._tally
+        yield Sample("heliograph_messages_accepted_total", ("immediate",), tally.immediate)
+        yield Sample("heliograph_messages_accepted_total", ("scheduled",), tally.scheduled)
+        for verdict, reason in _REASONS.items():
+            yield Sample("heliograph_requests_refused_total", (reason,), tally.verdicts[verdict])
+        for state, number in sorted(tally.finals.items()):
+            yield Sample("heliograph_messages_final_total", (state.name,), number)
+        for state, number in sorted(tally.failures.items()):
+            yield Sample("heliograph_messages_failed_total", (state.name,), number)
+        for status, number in sorted(self._responses().items()):
+            yield Sample("heliograph_http_responses_total", (status,), number)
+        yield Sample("heliograph_accept_seconds", (), tally.accept_ms)
+        yield Sample("heliograph_charged_credits_total", (), format_credits(tally.charged))
+        yield Sample("heliograph_refunded_credits_total", (), format_credits(tally.refunded))
+
+    def _commits(self) -> Iterator[Sample]:
+        gatherer = self._engine.gatherer
+        yield Sample("heliograph_store_up", (), int(gatherer.healthy))
+        yield Sample("heliograph_store_failures_total", (), gatherer.failures)
+        yield Sample("heliograph_store_commit_seconds", (), self._tally.commit_us)
+        yield Sample("heliograph_store_commit_facts", (), self._tally.commit_facts)
+
+    def _lanes(self) -> Iterator[Sample]:
+        """By name: a connector that was removed and made again is one to whoever looks on."""
+        lanes: defaultdict[str, LaneTally] = defaultdict(LaneTally)
+        for connector, lane in self._tally.lanes.items():
+            lanes[self._names.get(connector, _REMOVED)].add(lane)
+        for name in self._names.values():
+            _ = lanes[name]
+        for name, lane in sorted(lanes.items()):
+            yield Sample("heliograph_messages_submitted_total", (name,), lane.messages)
+            for outcome in _OUTCOMES:
+                yield Sample("heliograph_parts_total", (name, outcome), getattr(lane, outcome))
+            for code, number in sorted(lane.codes.items()):
+                yield Sample("heliograph_operator_errors_total", (name, _code(code)), number)
+            yield Sample("heliograph_throttled_total", (name,), lane.throttled)
+            yield Sample("heliograph_queue_wait_seconds", (name,), lane.waited)
+            yield Sample("heliograph_submit_seconds", (name,), lane.took)
+
+    def _links(self, links: list[tuple[Connector, dict[str, Any]]]) -> Iterator[Sample]:
+        now = self._clock.monotonic()
+        for connector, state in links:
+            lane = self._engine.lane(connector.id)
+            label = (connector.name,)
+            yield Sample("heliograph_connector_binds", label, len(state.get("binds", ())))
+            yield Sample("heliograph_connector_binds_up", label, int(state.get("bound", 0)))
+            yield Sample("heliograph_connector_window", label, lane.capacity)
+            yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
+            yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))
+            yield Sample("heliograph_connector_rate", label, float(lane.pace.rate))
+            yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(lane.paused_until - now, 3)))
+            yield Sample("heliograph_connector_queue", label, len(lane))
+
+    def _receipts(self, links: list[tuple[Connector, dict[str, Any]]]) -> Iterator[Sample]:
+        tally, reporter = self._tally, self._engine.reporter
+        yield Sample("heliograph_receipts_total", ("matched",), reporter.matched)
+        yield Sample("heliograph_receipts_total", ("repeated",), reporter.repeated)
+        yield Sample("heliograph_receipts_total", ("early",), tally.early)
+        yield Sample("heliograph_receipts_total", ("late_match",), tally.late_matches)
+        for connector, state in links:
+            counters: dict[str, int] = state.get("counters", {})
+            label = (connector.name,)
+            yield Sample("heliograph_receipts_put_off_total", label, counters.get("receipts_put_off", 0))
+            yield Sample("heliograph_receipts_unreadable_total", label, counters.get("receipts_unreadable", 0))
+        yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)
+        yield Sample("heliograph_receipts_awaited", (), reporter.awaited())
+
+    def _callbacks(self) -> Iterator[Sample]:
+        tally = self._tally
+        for end, result in _RESULTS.items():
+            yield Sample("heliograph_callbacks_total", (result,), tally.callbacks[end])
+        yield Sample("heliograph_callback_retries_total", (), tally.callback_retries)
+        yield Sample("heliograph_callback_seconds", (), tally.callback_ms)
+        yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)
+
+    def _waiting(self) -> Iterator[Sample]:
+        """What the store said last; nothing before it has said anything."""
+        backlog = self._backlog
+        if backlog is None:
+            return
+        yield Sample("heliograph_queue_messages", (), backlog.waiting)
+        yield Sample("heliograph_queue_oldest_seconds", (), self._oldest(backlog.oldest))
+        yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
+        yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
+        yield Sample("heliograph_callbacks_owed", (), backlog.owed)
+        yield Sample("heliograph_callbacks_ended", (), backlog.ended)
+        yield Sample("heliograph_orphan_receipts", (), backlog.orphans)
+        yield Sample("heliograph_backlog_refreshed_seconds", (), self._refreshed / 1000)
+        yield Sample("heliograph_balance_credits", (), format_credits(self._balance))
+        yield Sample("heliograph_accounts", (), self._accounts)
+
+    def _oldest(self, in_rows: int | None) -> float:
+        """Seconds for which the oldest message that waits has been due. In memory the first of each queue is looked
+        at, which are in order but for those that came back."""
+        dues = [] if in_rows is None else [in_rows]
+        for lane in self._engine.dispatcher.lanes.values():
+            dues.extend(queue[0].message.time for queue in (lane.front, lane.fast, lane.slow) if queue)
+        return max(0.0, (self._clock.now() - min(dues)) / 1000) if dues else 0.0
+
+
+def _code(status: int) -> str:
+    return "other" if status < 0 else f"0x{status:08X}"

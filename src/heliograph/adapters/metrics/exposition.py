@@ -1,0 +1,84 @@
+"""From samples to text: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0."""
+
+from collections.abc import Iterable, Sequence
+from math import inf, isinf
+from typing import NamedTuple
+
+from heliograph.app.metrics import METRICS, Kind, Metric
+from heliograph.app.tally import Histogram
+
+TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+class Sample(NamedTuple):
+    """`labels` are values in the order of the metric's labels. A number that is text is exact already."""
+
+    name: str
+    labels: tuple[str, ...]
+    value: int | float | str | Histogram
+
+
+def render(samples: Iterable[Sample], *, openmetrics: bool = False) -> bytes:
+    """Every metric of the catalogue, in its order, those without samples too.
+
+    Raises KeyError for a sample of no metric, and ValueError for one whose labels are not the metric's.
+    """
+    by_name: dict[str, list[Sample]] = {name: [] for name in METRICS}
+    for sample in samples:
+        if len(sample.labels) != len(METRICS[sample.name].labels):
+            raise ValueError(f"{sample.name} has the labels {METRICS[sample.name].labels}")
+        by_name[sample.name].append(sample)
+    lines: list[str] = []
+    for name, metric in METRICS.items():
+        family = name.removesuffix("_total") if openmetrics else name
+        lines.append(f"# HELP {family} {_escaped(metric.help)}")
+        lines.append(f"# TYPE {family} {metric.kind}")
+        if openmetrics and metric.unit:
+            lines.append(f"# UNIT {family} {metric.unit}")
+        for sample in by_name[name]:
+            if isinstance(sample.value, Histogram):
+                lines.extend(_histogram(metric, sample.labels, sample.value))
+            else:
+                lines.append(f"{name}{_labels(metric.labels, sample.labels)} {_number(sample.value)}")
+    if openmetrics:
+        lines.append("# EOF")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _histogram(metric: Metric, labels: tuple[str, ...], values: Histogram) -> Iterable[str]:
+    assert metric.kind is Kind.HISTOGRAM
+    names = (*metric.labels, "le")
+    count = 0
+    for bound, number in zip((*values.bounds, inf), values.classes, strict=True):
+        count += number
+        le = "+Inf" if isinf(bound) else _bound(bound * metric.scale)
+        yield f"{metric.name}_bucket{_labels(names, (*labels, le))} {count}"
+    shown = _labels(metric.labels, labels)
+    yield f"{metric.name}_sum{shown} {round(values.total * metric.scale, 6)!r}"
+    yield f"{metric.name}_count{shown} {count}"
+
+
+def _bound(value: float) -> str:
+    """As both formats want it: `1.0`, `0.0025`."""
+    return repr(round(float(value), 9))
+
+
+def _labels(names: Sequence[str], values: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return "{" + ",".join(f'{name}="{_quoted(value)}"' for name, value in zip(names, values, strict=True)) + "}"
+
+
+def _number(value: float | str) -> str:
+    if isinstance(value, float):
+        return "+Inf" if value == inf else repr(value)
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')

@@ -1,0 +1,80 @@
+"""`/metrics` for a scraper: an ASGI application, open to the networks that the settings name."""
+
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
+from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+PATH = "/metrics"
+
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+"""Headers by which a proxy says that it asks for somebody else. Whom it is then is not known here."""
+
+
+class MetricsPage:
+    """`collect` gives the samples. A request that came through a proxy is refused, whatever its address: to a proxy
+    on the same machine the whole internet looks like loopback."""
+
+    def __init__(self, collect: Callable[[], Iterable[Sample]], networks: Iterable[str]) -> None:
+        self._collect = collect
+        self._networks = [ipaddress.ip_network(network) for network in networks]
+
+    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
+        problem = self._problem(scope)
+        if problem is not None:
+            await _answer(
+                send,
+                scope,
+                problem.entry.http,
+                _problem_headers(problem),
+                json.dumps(problem.body(), separators=(",", ":")).encode(),
+            )
+            return
+        openmetrics = _wants_openmetrics(scope)
+        body = render(self._collect(), openmetrics=openmetrics)
+        headers = [(b"content-type", OPENMETRICS if openmetrics else TEXT), (b"vary", b"accept")]
+        await _answer(send, scope, 200, headers, body)
+
+    def _problem(self, scope: Scope) -> Fault | None:
+        if scope["path"].rstrip("/") != PATH:
+            return Fault(NOT_FOUND, "There is no such path; the metrics are at /metrics.")
+        if scope["method"] not in ("GET", "HEAD"):
+            return Fault(METHOD, "The method is not allowed here; use GET, HEAD.")
+        if any(name in _FORWARDED for name, _ in scope["headers"]) or not self._allows(scope.get("client")):
+            return Fault(FORBIDDEN, "Metrics are not for this address; see the setting metrics.allowed_networks.")
+        return None
+
+    def _allows(self, client: tuple[str, int] | None) -> bool:
+        try:
+            address = ipaddress.ip_address(client[0] if client else "")
+        except ValueError:
+            return False
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._networks)
+
+
+def _wants_openmetrics(scope: Scope) -> bool:
+    """Whether the scraper names OpenMetrics at all: Prometheus lists it first when it can read it."""
+    return any(name == b"accept" and b"application/openmetrics-text" in value for name, value in scope["headers"])
+
+
+def _problem_headers(problem: Fault) -> Headers:
+    headers = [(b"content-type", b"application/json")]
+    if problem.entry is METHOD:
+        headers.append((b"allow", b"GET, HEAD"))
+    return headers
+
+
+async def _answer(send: Send, scope: Scope, status: int, headers: Headers, body: bytes) -> None:
+    headers = [*headers, (b"content-length", b"%d" % len(body)), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

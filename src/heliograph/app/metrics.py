@@ -1,0 +1,250 @@
+"""What is measured: the catalogue of the metrics, from which the exposition and the reference page are drawn.
+
+Labels are bounded: connectors by name, states, results, codes. Never a number, an account or a text.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MS_SHORT = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)
+"""Upper bounds, in milliseconds, of what takes a moment."""
+
+MS_LONG = (
+    10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 7_200_000, 43_200_000,
+    172_800_000,
+)  # fmt: skip
+"""Upper bounds, in milliseconds, of what may take days."""
+
+US_COMMIT = (250, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
+"""Upper bounds, in microseconds, of the time of a commit."""
+
+COUNTS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000)
+"""Upper bounds of numbers of things."""
+
+
+class Kind(StrEnum):
+    """As Prometheus calls them."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`bounds` of a histogram are whole numbers of `scale` units each: (1, 5) and 0.001 is 1 ms and 5 ms."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[int, ...] = ()
+    scale: float = 1.0
+
+    @property
+    def unit(self) -> str:
+        """As the name tells it, which ends in it."""
+        stem = self.name.removesuffix("_total")
+        return next((unit for unit in ("seconds", "bytes") if stem.endswith(f"_{unit}")), "")
+
+
+def _counter(name: str, text: str, *labels: str) -> Metric:
+    return Metric(name, Kind.COUNTER, text, labels)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Metric:
+    return Metric(name, Kind.GAUGE, text, labels)
+
+
+def _ms(name: str, text: str, bounds: tuple[int, ...], *labels: str) -> Metric:
+    return Metric(name, Kind.HISTOGRAM, text, labels, bounds, 0.001)
+
+
+SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
+    (
+        "Messages",
+        "What customers asked for, and what became of it.",
+        (
+            _counter(
+                "heliograph_messages_accepted_total",
+                "Messages accepted, charged and stored. kind is immediate or scheduled.",
+                "kind",
+            ),
+            _counter(
+                "heliograph_requests_refused_total",
+                "Requests to send that came to the store and were refused there, or repeated an earlier one. reason is "
+                "credit, suspended, replayed, conflict or unavailable.",
+                "reason",
+            ),
+            _counter(
+                "heliograph_messages_submitted_total",
+                "Messages whose first part the operator took.",
+                "connector",
+            ),
+            _counter(
+                "heliograph_messages_final_total",
+                "Messages that left the gateway and reached their final state (DELIVRD, UNDELIV, ...).",
+                "state",
+            ),
+            _counter(
+                "heliograph_messages_failed_total",
+                "Messages that never left the gateway and were refunded, by the state that the customer is told.",
+                "state",
+            ),
+            _counter("heliograph_http_responses_total", "HTTP answers.", "status"),
+            _ms(
+                "heliograph_accept_seconds",
+                "From a request's being read to its answer: the wait for the commit and the commit.",
+                MS_SHORT,
+            ),
+        ),
+    ),
+    (
+        "Store",
+        "Everything that happens is written in group commits.",
+        (
+            _gauge("heliograph_store_up", "1 while commits work, 0 since one failed."),
+            _counter("heliograph_store_failures_total", "Commits that failed and were tried again."),
+            Metric("heliograph_store_commit_seconds", Kind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001),
+            Metric("heliograph_store_commit_facts", Kind.HISTOGRAM, "Facts in a commit.", (), COUNTS),
+        ),
+    ),
+    (
+        "Dispatch",
+        "Parts on their way to the operators, by connector.",
+        (
+            _counter(
+                "heliograph_parts_total",
+                "Parts by what the operator answered: accepted, deferred (tried again), refused (for good); unknown is "
+                "no answer.",
+                "connector",
+                "outcome",
+            ),
+            _counter(
+                "heliograph_operator_errors_total",
+                "Answers other than success, by command status (hexadecimal); what goes beyond 40 codes is `other`.",
+                "connector",
+                "code",
+            ),
+            _counter(
+                "heliograph_throttled_total",
+                "Answers by which the operator said that it is sent too much (ESME_RTHROTTLED, ESME_RMSGQFUL).",
+                "connector",
+            ),
+            _ms(
+                "heliograph_queue_wait_seconds",
+                "From when a message was accepted, or scheduled for, until a part of it was written.",
+                MS_LONG,
+                "connector",
+            ),
+            _ms(
+                "heliograph_submit_seconds",
+                "From when a part was written until the operator answered.",
+                MS_SHORT,
+                "connector",
+            ),
+            _gauge("heliograph_connector_binds", "Binds that are configured.", "connector"),
+            _gauge("heliograph_connector_binds_up", "Binds that are up.", "connector"),
+            _gauge("heliograph_connector_window", "Places in the window, over all binds that are up.", "connector"),
+            _gauge("heliograph_connector_in_flight", "Places in use.", "connector"),
+            _gauge(
+                "heliograph_connector_rate_limit", "Parts a second that are configured; 0 is no limit.", "connector"
+            ),
+            _gauge(
+                "heliograph_connector_rate",
+                "Parts a second that may go at this moment, as the operator lets them; +Inf is no limit.",
+                "connector",
+            ),
+            _gauge(
+                "heliograph_connector_paused_seconds", "How long nothing is sent on the operator's word.", "connector"
+            ),
+            _gauge("heliograph_connector_queue", "Messages that wait in memory.", "connector"),
+        ),
+    ),
+    (
+        "Receipts",
+        "From operators.",
+        (
+            _counter(
+                "heliograph_receipts_total",
+                "Receipts by what was found for them: matched; repeated; early (kept, since nothing is known of their "
+                "message yet); late_match (early ones that found it then).",
+                "result",
+            ),
+            _counter(
+                "heliograph_receipts_put_off_total",
+                "Receipts that the operator was asked to send again, since they could not be kept.",
+                "connector",
+            ),
+            _counter("heliograph_receipts_unreadable_total", "Receipts without an id.", "connector"),
+            _ms(
+                "heliograph_receipt_delay_seconds",
+                "From the operator's taking a message until its last receipt came.",
+                MS_LONG,
+            ),
+            _gauge("heliograph_receipts_awaited", "Parts whose receipts are awaited in memory."),
+        ),
+    ),
+    (
+        "Callbacks",
+        "To customers.",
+        (
+            _counter(
+                "heliograph_callbacks_total", "Callbacks that are over: delivered, gone (410) or given_up.", "result"
+            ),
+            _counter("heliograph_callback_retries_total", "Tries that failed and will be made again."),
+            _ms(
+                "heliograph_callback_seconds",
+                "From when a callback was first owed until it was delivered.",
+                MS_LONG,
+            ),
+            _gauge("heliograph_callbacks_in_the_air", "Callbacks that are with the sender."),
+        ),
+    ),
+    (
+        "Backlog",
+        "Read from the store every 15 seconds, not at every scrape; counts stop at 100,000.",
+        (
+            _gauge("heliograph_queue_messages", "Messages due in the queue's rows, beyond those in memory."),
+            _gauge(
+                "heliograph_queue_oldest_seconds",
+                "For how long the oldest message that could be sent has been due; in memory or in the rows.",
+            ),
+            _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
+            _gauge("heliograph_awaiting_parts", "Parts whose receipts are awaited by their rows."),
+            _gauge("heliograph_callbacks_owed", "Callbacks that wait for their next try."),
+            _gauge("heliograph_callbacks_ended", "Callbacks that were given up, or whose receiver is gone."),
+            _gauge("heliograph_orphan_receipts", "Receipts that match nothing, of the last seven days."),
+            _gauge("heliograph_backlog_refreshed_seconds", "When this section was read, in Unix seconds."),
+        ),
+    ),
+    (
+        "Money",
+        "In credits.",
+        (
+            _gauge("heliograph_balance_credits", "Sum of all accounts' balances; read every 15 seconds."),
+            _gauge("heliograph_accounts", "Accounts; read every 15 seconds."),
+            _counter("heliograph_charged_credits_total", "Charged for accepted messages since the start."),
+            _counter(
+                "heliograph_refunded_credits_total",
+                "Given back since the start for messages that never left. Cancelled ones are not in it.",
+            ),
+        ),
+    ),
+    (
+        "Process",
+        "Under the names that other programs use.",
+        (
+            _gauge("heliograph_build_info", "Always 1; the labels tell what runs.", "version", "python"),
+            _counter("process_cpu_seconds_total", "Processor time, user and system."),
+            _gauge("process_resident_memory_bytes", "Resident memory."),
+            _gauge("process_open_fds", "Open file descriptors."),
+            _gauge("process_max_fds", "File descriptors that may be open."),
+            _gauge("process_start_time_seconds", "When the process began, in Unix seconds."),
+            _counter("python_gc_collections_total", "Collections of garbage.", "generation"),
+        ),
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.name: metric for _, _, metrics in SECTIONS for metric in metrics}
+"""All of them, by name."""

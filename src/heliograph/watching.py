@@ -1,0 +1,67 @@
+"""The part of the composition root that looks on: metrics, the door for local commands, happenings, traces."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heliograph.app.narrate import Narrator
+from heliograph.app.ports import Clock, Store, Watcher
+from heliograph.app.tally import Tally
+from heliograph.config import Settings
+from heliograph.runtime.engine import Engine
+
+Mount = Callable[[str, Any], None]
+
+HTTP_RESPONSES = "http_responses"
+"""The journal's counter of answers, by status."""
+
+
+class Watching:
+    """Made before the engine, which is told of its `watchers`; started when the engine runs."""
+
+    def __init__(self, settings: Settings, clock: Clock, journal: Any) -> None:
+        """`journal` is a LogJournal."""
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._tally = Tally()
+        self._narrator = Narrator()
+
+    @property
+    def watchers(self) -> tuple[Watcher, ...]:
+        return (self._tally, self._narrator)
+
+    async def start(self, engine: Engine, store: Store, mount: Mount) -> None:
+        """Mounts /metrics, opens the door."""
+        from heliograph.adapters.control import Door, Logbook, Streams
+        from heliograph.adapters.metrics import Collector, MetricsPage, page, render
+
+        collector = Collector(self._tally, engine, store, self._clock, self._responses)
+        collector.start()
+        self._stop_collector = collector.stop
+        mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
+
+        def connector_name(number: int) -> str:
+            return next((each.name for each, _ in engine.links() if each.id == number), str(number))
+
+        async def metrics(_: Mapping[str, Any], say: Any) -> None:
+            await say({"metrics": render(collector.samples()).decode()})
+
+        streams = Streams(self._narrator, store, connector_name)
+        logbook = Logbook(self._journal, self._narrator, connector_name)
+        self._door = Door(
+            self._settings.data, {"metrics": metrics, "events": streams.listen, "log-level": logbook.answer}
+        )
+        try:
+            await self._door.open()
+        except OSError as problem:
+            self._journal.say("warning", "door.closed", problem=problem)
+
+    async def stop(self) -> None:
+        """Harmless if it was never started."""
+        if hasattr(self, "_door"):
+            await self._door.close()
+            await self._stop_collector()
+
+    def _responses(self) -> dict[str, int]:
+        counts = self._journal.snapshot().counts
+        return {dict(labels)["status"]: number for (name, labels), number in counts.items() if name == HTTP_RESPONSES}
