@@ -4,6 +4,7 @@ from urllib.parse import parse_qs
 
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.report import NO_CODE
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
 from heliograph.runtime.engine import Engine
@@ -48,7 +49,11 @@ def messages(rows: Rows, told: set[int], operators: list[Operator], lifetime: in
         answers = [rows.sent.get((key, n)) for n in range(message.segments)]
         if message.state == State.FAILED:
             if any(answer is not None and answer.status == 0 for answer in answers):
-                wrong.append(f"{key} was refunded although the operator has it")
+                wrong.append(f"{key} was refunded although the operator took it")
+            assert final is not None
+            given_up = final.err == NO_CODE
+            if given_up and any(operator.has[key, n] for operator in operators for n in range(message.segments)):
+                wrong.append(f"{key} was refunded for not being sent, and the operator has it")
             continue
         if message.state != State.SENT:
             if message.state == State.SCHEDULED:

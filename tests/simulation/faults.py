@@ -133,7 +133,9 @@ class Operator:
         """How often a part was answered in a way after which it may be sent again."""
         self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
         """By part and the operator's id: the first final state whose receipt was acknowledged, and when."""
-        self.order: list[tuple[str, PartName]] = []
+        self.has: Counter[PartName] = Counter()
+        """How often it has got a part."""
+        self.longest_outage_s = 3.0
 
     def restart_counter(self) -> None:
         self._counter = 0
@@ -141,6 +143,7 @@ class Operator:
     def take(self, part: Part) -> str:
         """The operator has it now; its receipts follow."""
         self._counter += 1
+        self.has[part.message.key, part.segment] += 1
         number = 0xA00 + self._counter
         answered = f"{number:X}" if self.connector.id % 2 == 0 else str(number)
         if part.message.wants_receipt and self.chance.random() >= self.odds.receipt_lost:
@@ -243,7 +246,6 @@ class ScriptedCarrier:
             name = (part.message.key, part.segment)
             operator.submits[name] += 1
             operator.first_submit.setdefault(name, operator._wall())
-            operator.order.append((part.message.destination, name))
             self.places[name] += 1
             self._unanswered[part] = False
             slow = chance.random() < odds.slow_answer
@@ -293,7 +295,9 @@ class ScriptedCarrier:
             self._answer(part, Unknown("the link was lost"))
         if not first:
             self.events.on_capacity()
-        asyncio.get_running_loop().call_later(self.operator.chance.random() * 3, self._bind)
+        asyncio.get_running_loop().call_later(
+            self.operator.chance.random() * self.operator.longest_outage_s, self._bind
+        )
 
     def kill(self) -> None:
         """The gateway's process is gone."""

@@ -18,9 +18,8 @@ from tests.support.memory_rows import Rows
 from tests.support.store import CREDIT
 from tests.support.virtual_time import VirtualClock
 
-VALIDITY_MS = 180_000
-DEADLINES = Deadlines(validity=VALIDITY_MS / 3_600_000, receipt_grace=0.05, callback_retry=0.3)
-LIFETIME_MS = 2 * VALIDITY_MS
+GRACE_MS = 180_000
+HOUR_MS = 3_600_000
 CALM_S = 1_200.0
 """How long everything has to come to its end once nothing goes wrong any more."""
 
@@ -42,6 +41,8 @@ class Plan:
     ids_again: bool = False
     """The operators' counters start again with each crash."""
     rate: float = 0.0
+    validity_ms: int = 180_000
+    longest_outage_s: float = 3.0
 
 
 class NoJournal:
@@ -107,7 +108,7 @@ class Simulation:
         if engine.failed.is_set() or self.journal.deaths:
             self.wrong.append(f"a task died: {self.journal.deaths}")
         operators = list(self.operators.values())
-        self.wrong += checks.messages(self.rows, self.told, operators, LIFETIME_MS)
+        self.wrong += checks.messages(self.rows, self.told, operators, self.plan.validity_ms + GRACE_MS)
         self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
@@ -126,6 +127,7 @@ class Simulation:
             connector = Connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
             connector = await self.store.add_connector(connector)
             self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
+            self.operators[connector.id].longest_outage_s = self.plan.longest_outage_s
             await self.store.add_route(Route(0, str(number), connector.id))
 
     @property
@@ -134,10 +136,11 @@ class Simulation:
         return self.odds
 
     async def _start(self) -> tuple[Engine, ScriptedSender]:
+        deadlines = Deadlines(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=0.3)
         while True:
             self.node += 1
             sender = ScriptedSender(self.chance, self._odds, self._arrived)
-            engine = Engine(self._world(sender), DEADLINES, node=self.node)
+            engine = Engine(self._world(sender), deadlines, node=self.node)
             try:
                 await engine.start()
             except Unavailable:
@@ -222,10 +225,10 @@ class Simulation:
                 await self._change_mind()
             elif self.plan.clock_jumps:
                 self.clock.ahead += self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
-        if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.5:
-            await self.store.remove_connector("op2")
-            if self.chance.random() < 0.7:
-                await self.store.add_route(Route(0, "2", 1))
+            if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.02:
+                await self.store.remove_connector("op2")
+                if self.chance.random() < 0.8:
+                    await self.store.add_route(Route(0, "2", 1))
 
     def _send(self) -> None:
         chance = self.chance
@@ -246,7 +249,7 @@ class Simulation:
                 segments=segments,
                 price=segments * CREDIT,
                 time=at,
-                expires=at + VALIDITY_MS,
+                expires=at + self.plan.validity_ms,
                 state=State.SCHEDULED if scheduled else State.SENT,
                 connector=0,
                 wants_receipt=wants,
@@ -278,4 +281,6 @@ class Simulation:
                 await self.store.cancel(message.account, message.key, message.tail, now)
             else:
                 later = now + int(self.chance.random() * 20_000) + 1
-                await self.store.reschedule(message.account, message.key, message.tail, later, later + VALIDITY_MS, now)
+                await self.store.reschedule(
+                    message.account, message.key, message.tail, later, later + self.plan.validity_ms, now
+                )
