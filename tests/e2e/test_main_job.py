@@ -206,3 +206,15 @@ def test_the_same_reference_again_sends_nothing_again(simulator: SimulatorProces
     assert simulator.stop() == 0
     # what was in doubt at the kill may have been sent twice, and no more
     assert len(simulator.destinations()) <= 2
+
+
+def test_a_lonely_message_has_its_receipt_at_once(
+    simulator: SimulatorProcess, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    admin.operator(simulator.port)
+    with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["password"]) as customer:
+        # nothing else is going on that could carry it along
+        sent = customer.send(2, to="491700000001", content="Alone", dlr="1", dlr_url=sink.url())
+        assert sink.receipt(sent["Id"], 5).form["message_status"] == "DELIVRD"
+        assert gateway.stop() == 0
