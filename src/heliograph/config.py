@@ -103,13 +103,6 @@ class Http:
         least=1024,
         most=2**26,
     )
-    queue: int = _setting(
-        8192,
-        "How many requests may wait for the next commit; beyond that they are answered 503.",
-        unit="requests",
-        least=1,
-        most=1_000_000,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +179,6 @@ class Callbacks:
         "Where receipts are posted from: inside the gateway's process, or from one beside it. auto is beside "
         "where there are two processors or more.",
     )
-    queue: int = _setting(
-        4096,
-        "How many owed receipts are kept in memory; more of them wait in the store.",
-        unit="receipts",
-        least=16,
-        most=1_000_000,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,33 +210,18 @@ class Smpp:
         most=600,
     )
     reconnect_first_s: float = _setting(
-        0.5,
+        1.0,
         "The first pause before a lost link is bound anew; it doubles each time.",
         unit="seconds",
         least=0,
         most=60,
     )
     reconnect_most_s: float = _setting(30.0, "The longest such pause.", unit="seconds", least=0.1, most=3600)
-    queue: int = _setting(
-        4096,
-        "How many messages a connector keeps in memory; more of them wait in the store.",
-        unit="messages",
-        least=16,
-        most=1_000_000,
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """The embedded store."""
-
-    commit_gap_ms: float = _setting(
-        0.0,
-        "The least time between the starts of two commits. More means larger commits and later answers.",
-        unit="milliseconds",
-        least=0,
-        most=1000,
-    )
+    """Where messages and books are kept."""
 
 
 @dataclass(frozen=True, slots=True)
