@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
+import msgspec
+
 from heliograph.api.app import Api, Services, build_app
 from heliograph.app.accounts import Account, ApiKey, Connector, Price, Route
 from heliograph.app.authenticate import Gate
@@ -20,6 +22,7 @@ from heliograph.app.plan import Plan
 from heliograph.app.ports import Unavailable
 from heliograph.app.submit import Submit, SubmitRules
 from heliograph.domain.ids import IdSequence
+from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
 from tests.support.memory_store import MemoryStore
 
@@ -227,7 +230,7 @@ async def run_asgi(app: Callable[..., Awaitable[None]], scope: MutableMapping[st
     assert headers["x-request-id"]
     if scope["method"] != "HEAD":
         assert int(headers["content-length"]) == len(body)
-        json.loads(body)
+        assert msgspec.json.format(body, indent=-1) == body, "JSON that is not compact"
     return Reply(start["status"], headers, body)
 
 
@@ -242,6 +245,7 @@ async def open_gateway(
     max_body: int = 1 << 20,
     credit: str = "1000",
     routes: tuple[str, ...] = ("",),
+    list_interval: float = LIST_INTERVAL_S,
 ) -> Gateway:
     """With the accounts `acme` and `other`, a connector, and routes to it."""
     store, clock, secrets, journal = MemoryStore(), HandClock(), PlainSecrets(), MemoryJournal()
@@ -264,7 +268,16 @@ async def open_gateway(
     intake = PromptIntake(store, clock)
     app = build_app(
         Services(
-            gate, submit, Plan(store, submit), Browse(store), intake, clock, journal, store.probe, "test", max_body
+            gate,
+            submit,
+            Plan(store, submit),
+            Browse(store, list_interval),
+            intake,
+            clock,
+            journal,
+            store.probe,
+            "test",
+            max_body,
         )
     )
     return Gateway(store, clock, secrets, journal, intake, directory, submit, gate, app)

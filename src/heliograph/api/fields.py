@@ -25,12 +25,13 @@ _DESTINATIONS = f"^ *{_DESTINATION} *(, *{_DESTINATION} *)+$"
 _SENDER = f"[A-Za-z0-9]{{{phone.MIN_SENDER_CHARS},{phone.MAX_SENDER_CHARS}}}"
 _MSISDN = f"[0-9]{{1,{phone.MAX_DIGITS}}}"
 
-_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = "[0-9]{2}:[0-9]{2}"
+_DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_HOUR = "([01][0-9]|2[0-3])"
+_MINUTE = "[0-5][0-9]"
 TIME = (
-    rf"^({_DATE} {_CLOCK}:[0-9]{{2}}"
-    rf"|{_DATE}[Tt]{_CLOCK}(:[0-9]{{2}}([.,][0-9]{{1,19}})?)?([Zz]|[+-][0-9]{{2}}(:?[0-9]{{2}})?)?"
-    r"|[0-9]{1,19}(\.[0-9]{1,19})?)$"
+    f"^({_DATE} {_HOUR}:{_MINUTE}:{_MINUTE}"
+    f"|{_DATE}[Tt]{_HOUR}:{_MINUTE}(:{_MINUTE}([.,][0-9]{{1,19}})?)?([Zz]|[+-]{_HOUR}(:?{_MINUTE})?)?"
+    "|[0-9]{1,12}(\\.[0-9]{1,19})?)$"
 )
 _URL = r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._\-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?([/?][!-\"$-~]*)?$"
 _HEX = "^([0-9A-Fa-f]{2})+$"
@@ -203,7 +204,7 @@ def json_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
             variants.append(NULL)
         schema = variants[0] if len(variants) == 1 else {"anyOf": variants}
         properties[field.name] = _described(field, schema, terms, version)
-    return _object(fields, properties, version)
+    return _object(fields, properties, version, form=False)
 
 
 def form_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
@@ -216,19 +217,22 @@ def form_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
         elif not field.required and "" not in schema.get("enum", ()):
             schema = {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
         properties[field.name] = _described(field, schema, terms, version)
-    return _object(fields, properties, version)
+    return _object(fields, properties, version, form=True)
 
 
 def _described(field: Field, schema: Schema, terms: Terms, version: int) -> Schema:
     return {"description": field.meaning(terms, version), **schema, "examples": [field.example]}
 
 
-def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: int) -> Schema:
+def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: int, *, form: bool) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": properties,
         "required": [field.name for field in fields if field.required],
     }
+    if form:
+        # none is repeated that is not told so
+        schema["additionalProperties"] = {"type": "string"}
     conditions = []
     if KIND in fields:
         binary = _given("type", [KIND_NAMES[Kind.BINARY]])

@@ -81,6 +81,7 @@ def document(terms: Terms) -> dict[str, Any]:
         "components": {
             "schemas": schemas,
             "responses": {_name(status): _failure(status) for status in dict.fromkeys(e.http for e in CATALOGUE)},
+            "parameters": {"RequestId": _REQUEST_ID},
             "headers": _HEADERS,
             "securitySchemes": {
                 _SCHEMES[1]: {"type": "http", "scheme": "basic", "description": "v1: user name and API key, in UTF-8."},
@@ -166,6 +167,7 @@ def _operation(operation: Operation, terms: Terms, schemas: dict[str, Schema]) -
         "security": [{_SCHEMES[operation.version]: []}] if operation.version else [],
     }
     parameters = [_ID] if "{id}" in operation.path else []
+    parameters.append(_ref("parameters", "RequestId"))
     parameters += [
         {
             "name": each.name,
@@ -177,14 +179,21 @@ def _operation(operation: Operation, terms: Terms, schemas: dict[str, Schema]) -
         }
         for each in operation.query
     ]
-    if parameters:
-        found["parameters"] = parameters
+    found["parameters"] = parameters
     if operation.body:
         found["requestBody"] = _body(operation, terms)
     found["responses"] = {"200": _success(operation.answers, schemas)} | _failures(operation.faults)
     found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": each} for each in _curl(operation)]
     return found
 
+
+_REQUEST_ID: dict[str, Any] = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "description": "Your name for this request, which the answer repeats if it may be one.",
+    "schema": {"type": "string"},
+    "example": "checkout-7f3a",
+}
 
 _ID: dict[str, Any] = {
     "name": "id",

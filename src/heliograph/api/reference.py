@@ -151,7 +151,7 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
         "method": method,
         "path": path,
         "scheme": schemes[0] if schemes else None,
-        "parameters": _as_fields(operation.get("parameters", ())),
+        "parameters": _as_fields(each for each in operation["parameters"] if "$ref" not in each),
         "body": None if body is None else _without_null(parts, body["content"]["application/json"]["schema"]),
         "samples": operation["x-codeSamples"],
         "answer": {
@@ -216,7 +216,8 @@ def _type_words(schema: Schema) -> str:
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(map(_type_words, schema["anyOf"])))
     if schema["type"] == "array":
-        return f"list of {_type_words(schema['items'])}"
+        items = _type_words(schema["items"])
+        return "list of them" if " or " in items else f"list of {items}"
     return _TYPES.get(schema["type"]) or str(schema["type"])
 
 
