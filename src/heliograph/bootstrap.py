@@ -262,7 +262,7 @@ class Gateway:
         self._mount_admin(app, directory, submit)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
-        await watching.start(self.engine, store, app.mount)
+        await watching.start(self.engine, store, app)
         self._http = await serve_http(app, host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"

@@ -1,7 +1,8 @@
 """The part of the composition root that looks on: metrics, the door for local commands, happenings, traces."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from heliograph.app.narrate import Narrator
 from heliograph.app.ports import Clock, Store, Watcher
@@ -9,7 +10,9 @@ from heliograph.app.tally import Tally
 from heliograph.config import Settings
 from heliograph.runtime.engine import Engine
 
-Mount = Callable[[str, Any], None]
+if TYPE_CHECKING:
+    from heliograph.api.answer import Answer
+    from heliograph.api.app import Api
 
 HTTP_RESPONSES = "http_responses"
 """The journal's counter of answers, by status."""
@@ -30,7 +33,7 @@ class Watching:
     def watchers(self) -> tuple[Watcher, ...]:
         return (self._tally, self._narrator)
 
-    async def start(self, engine: Engine, store: Store, mount: Mount) -> None:
+    async def start(self, engine: Engine, store: Store, api: "Api") -> None:
         """Mounts /metrics, opens the door."""
         from heliograph.adapters.control import Door, Logbook, Streams
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
@@ -38,7 +41,7 @@ class Watching:
         collector = Collector(self._tally, engine, store, self._clock, self._responses)
         collector.start()
         self._stop_collector = collector.stop
-        mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
+        api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
 
         def connector_name(number: int) -> str:
             return next((each.name for each, _ in engine.links() if each.id == number), str(number))
@@ -47,7 +50,7 @@ class Watching:
             await say({"metrics": render(collector.samples()).decode()})
 
         streams = Streams(self._narrator, store, connector_name)
-        logbook = Logbook(self._journal, self._narrator, connector_name)
+        logbook = Logbook(self._journal, self._narrator, connector_name, partial(_overhear, api))
         self._door = Door(
             self._settings.data, {"metrics": metrics, "events": streams.listen, "log-level": logbook.answer}
         )
@@ -65,3 +68,14 @@ class Watching:
     def _responses(self) -> dict[str, int]:
         counts = self._journal.snapshot().counts
         return {dict(labels)["status"]: number for (name, labels), number in counts.items() if name == HTTP_RESPONSES}
+
+
+def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> None:
+    if tell is None:
+        api.overhear = None
+        return
+
+    def overheard(request_id: bytes, reply: "Answer") -> None:
+        tell(request_id, reply.status, reply.body)
+
+    api.overhear = overheard

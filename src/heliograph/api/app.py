@@ -125,6 +125,8 @@ class Api:
         self._ready_until = 0.0
         self._responses: dict[int, int] = {}
         self._mounts: list[tuple[str, Asgi]] = []
+        self.overhear: Callable[[bytes, Answer], None] | None = None
+        """Is told of each answer of the API and its request's id, while somebody wants to know."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Answer]]] = {
             "send_message": partial(self._send, 1),
             "send_message_v2": partial(self._send, 2),
@@ -175,6 +177,8 @@ class Api:
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
             reply = self._failed(call, error)
         self.note_response(reply.status)
+        if self.overhear is not None and call.request_id is not None:
+            self.overhear(call.request_id, reply)
         await _respond(call, reply, send)
         return None
 

@@ -133,8 +133,12 @@ class HotConnection(Connection):
         transport = self.transport
         waiting = self._waiting
         waiting.response_complete = True
+        if request_id is None:
+            request_id = self._api.next_request_id()
+        if self._api.overhear is not None:
+            self._api.overhear(request_id, reply)
         if not transport.is_closing():
-            self._write(request_id or self._api.next_request_id(), reply, waiting.keep_alive)
+            self._write(request_id, reply, waiting.keep_alive)
         self.on_response_complete()
 
     def _write(self, request_id: bytes, reply: Answer, keep_alive: bool) -> None:

@@ -7,18 +7,22 @@ from heliograph.cli.account import account, key
 from heliograph.cli.admin import admin
 from heliograph.cli.books import audit, callbacks, receipts
 from heliograph.cli.command import Group, examples
+from heliograph.cli.completion import completion
 from heliograph.cli.connector import connector
 from heliograph.cli.doctor import doctor
+from heliograph.cli.log_level import log_level
 from heliograph.cli.openapi import openapi
 from heliograph.cli.routing import price, route
 from heliograph.cli.send import send
 from heliograph.cli.serve import serve
 from heliograph.cli.settings import settings
 from heliograph.cli.simulator import simulator
+from heliograph.cli.tail import tail
+from heliograph.cli.top import top
 
 _COMMANDS = (
-    serve, account, key, connector, route, price, send, callbacks, receipts, admin, simulator, settings, openapi,
-    doctor, audit,
+    serve, account, key, connector, route, price, send, callbacks, receipts, top, tail, log_level, admin, simulator,
+    settings, openapi, doctor, audit, completion,
 )  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 """The log's level while the gateway runs; on debug, what happens to each message is logged too."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from heliograph.adapters.control.door import Say
+from heliograph.adapters.control.stream import shown_details
 from heliograph.app.narrate import Happening, Narrator
 from heliograph.app.ports import Journal
 from heliograph.domain import ids
@@ -15,11 +17,25 @@ LEVELS = ("debug", "info", "warning", "error")
 LOGGER = "heliograph"
 
 
+Overheard = Callable[[bytes, int, bytes], None]
+"""Request id, status and body of an answer."""
+
+_ID = re.compile(rb'\{"Status":"00","Id":"([0-9a-f]{32})"').match
+
+
 class Logbook:
     """`connector_name` gives a connector's name by its id."""
 
-    def __init__(self, journal: Journal, narrator: Narrator, connector_name: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        narrator: Narrator,
+        connector_name: Callable[[int], str],
+        overhear: Callable[[Overheard | None], None],
+    ) -> None:
+        """`overhear` is given what is to be told of each answer of the API, or None when nothing is."""
         self._journal = journal
+        self._overhear = overhear
         self._narrator = narrator
         self._connector_name = connector_name
         self._heed()
@@ -48,8 +64,16 @@ class Logbook:
 
     def _heed(self) -> None:
         self._narrator.leave(self._write)
+        self._overhear(None)
         if self.level == "debug":
             self._narrator.listen(self._write)
+            self._overhear(self._answered)
+
+    def _answered(self, request_id: bytes, status: int, body: bytes) -> None:
+        """Both ids on one line: what a customer quotes, and what the gateway's own lines name."""
+        found = _ID(body)
+        message = {} if found is None else {"message": found[1].decode()}
+        self._journal.say("debug", "http.answered", request_id=request_id.decode(), status=status, **message)
 
     def _write(self, happenings: list[Happening]) -> None:
         for happening in happenings:
@@ -63,4 +87,5 @@ class Logbook:
                 fields["segment"] = happening.segment
             if happening.connector is not None:
                 fields["connector"] = self._connector_name(happening.connector)
-            self._journal.say("debug", f"message.{happening.event}", **fields, **happening.details)
+            fields |= shown_details(happening)
+            self._journal.say("debug", f"message.{happening.event}", **fields)

@@ -128,8 +128,7 @@ class _Stream:
         for name, value in (("connector", connector), ("segment", happening.segment)):
             if value is not None:
                 line[name] = value
-        line |= {name: format_credits(value) if name in _MONEY else value for name, value in happening.details.items()}
-        return line
+        return line | shown_details(happening)
 
     def _chosen(self, message: Message | None) -> str:
         """The connector that a message was accepted for."""
@@ -153,6 +152,11 @@ class _Stream:
                 found = await self._store.account_by_id(number)
                 name = self._accounts[number] = found.name if found is not None else ""
         return name or ""
+
+
+def shown_details(happening: Happening) -> dict[str, Any]:
+    """With amounts as exact decimal text."""
+    return {name: format_credits(value) if name in _MONEY else value for name, value in happening.details.items()}
 
 
 def format_time(at: int) -> str:

@@ -1,0 +1,148 @@
+"""The state of a gateway in a few numbers, worked out of two looks at its metrics."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+_LINE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)").fullmatch
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\(.)")
+
+Labels = tuple[tuple[str, str], ...]
+Values = dict[str, dict[Labels, float]]
+
+STAGES = {
+    "accept": "heliograph_accept_seconds",
+    "queue": "heliograph_queue_wait_seconds",
+    "submit": "heliograph_submit_seconds",
+    "receipt": "heliograph_receipt_delay_seconds",
+    "callback": "heliograph_callback_seconds",
+    "commit": "heliograph_store_commit_seconds",
+}
+
+_RATES: dict[str, tuple[str, dict[str, str]]] = {
+    "accepted": ("heliograph_messages_accepted_total", {}),
+    "submitted": ("heliograph_messages_submitted_total", {}),
+    "delivered": ("heliograph_messages_final_total", {"state": "DELIVRD"}),
+    "final": ("heliograph_messages_final_total", {}),
+    "failed": ("heliograph_messages_failed_total", {}),
+    "callbacks": ("heliograph_callbacks_total", {}),
+    "callback_retries": ("heliograph_callback_retries_total", {}),
+    "commits": ("heliograph_store_commit_seconds_count", {}),
+}
+
+_GAUGES = {
+    "store_up": "heliograph_store_up",
+    "waiting": "heliograph_queue_messages",
+    "oldest_s": "heliograph_queue_oldest_seconds",
+    "scheduled": "heliograph_scheduled_messages",
+    "receipts_awaited": "heliograph_receipts_awaited",
+    "orphan_receipts": "heliograph_orphan_receipts",
+    "callbacks_in_the_air": "heliograph_callbacks_in_the_air",
+    "callbacks_owed": "heliograph_callbacks_owed",
+    "callbacks_ended": "heliograph_callbacks_ended",
+    "balance": "heliograph_balance_credits",
+    "memory_bytes": "process_resident_memory_bytes",
+}
+
+_CONNECTOR = {
+    "binds_up": "heliograph_connector_binds_up",
+    "binds": "heliograph_connector_binds",
+    "in_flight": "heliograph_connector_in_flight",
+    "window": "heliograph_connector_window",
+    "rate_now": "heliograph_connector_rate",
+    "rate_limit": "heliograph_connector_rate_limit",
+    "paused_s": "heliograph_connector_paused_seconds",
+    "queue": "heliograph_connector_queue",
+}
+
+
+@dataclass(slots=True)
+class Look:
+    """What the metrics said at one moment, in monotonic seconds."""
+
+    at: float
+    values: Values
+
+    @classmethod
+    def read(cls, text: str, at: float) -> "Look":
+        """From Prometheus' text format. Lines that cannot be read are left out."""
+        values: Values = defaultdict(dict)
+        for name, labels, value in _samples(text):
+            values[name][labels] = value
+        return cls(at, dict(values))
+
+    def total(self, name: str, wanted: Mapping[str, str]) -> float:
+        """The sum over all labels that have the wanted values."""
+        found = self.values.get(name, {})
+        return sum(value for labels, value in found.items() if wanted.items() <= dict(labels).items())
+
+    def value(self, name: str, wanted: Mapping[str, str]) -> float | None:
+        """None where there is no such sample."""
+        found = self.values.get(name, {})
+        return next((value for labels, value in found.items() if wanted.items() <= dict(labels).items()), None)
+
+    def label_values(self, name: str, label: str) -> list[str]:
+        return sorted({dict(labels)[label] for labels in self.values.get(name, {})})
+
+
+def _samples(text: str) -> Iterator[tuple[str, Labels, float]]:
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _LINE(line)
+        if match is not None:
+            labels = tuple((name, _ESCAPE.sub(r"\1", value)) for name, value in _LABEL.findall(match[2] or ""))
+            yield match[1], labels, float(match[3])
+
+
+def picture(before: Look, after: Look) -> dict[str, Any]:
+    """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did."""
+    span = max(after.at - before.at, 1e-3)
+
+    def rate(name: str, wanted: Mapping[str, str]) -> float:
+        # a counter that went back is that of a gateway that was started again
+        return round(max(0.0, after.total(name, wanted) - before.total(name, wanted)) / span, 2)
+
+    cpu = rate("process_cpu_seconds_total", {})
+    return {
+        "version": next(iter(after.label_values("heliograph_build_info", "version")), ""),
+        "span_s": round(span, 3),
+        "cpu": cpu,
+        "rates": {word: rate(name, wanted) for word, (name, wanted) in _RATES.items()},
+        "latency": {stage: _quantiles(before, after, name) for stage, name in STAGES.items()},
+        "now": {word: after.value(name, {}) for word, name in _GAUGES.items()},
+        "connectors": [
+            _connector(after, name) | {
+                "submitted": rate("heliograph_parts_total", {"connector": name, "outcome": "accepted"}),
+                "refused": rate("heliograph_parts_total", {"connector": name, "outcome": "refused"}),
+                "throttled": rate("heliograph_throttled_total", {"connector": name}),
+            }
+            for name in after.label_values("heliograph_connector_binds", "connector")
+        ],
+    }  # fmt: skip
+
+
+def _connector(look: Look, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": name}
+    for word, metric in _CONNECTOR.items():
+        value = look.value(metric, {"connector": name})
+        found[word] = None if value == inf else value
+    return found
+
+
+def _quantiles(before: Look, after: Look, name: str) -> dict[str, float | None]:
+    """The upper bound of the class in which the quantile lies; None beyond the last class, or without values."""
+    classes: dict[float, float] = defaultdict(float)
+    for look, sign in ((after, 1), (before, -1)):
+        for labels, value in look.values.get(f"{name}_bucket", {}).items():
+            classes[float(dict(labels)["le"])] += sign * value
+    total = classes.get(inf, 0.0)
+    found: dict[str, float | None] = {"p50": None, "p95": None, "p99": None}
+    if total <= 0:
+        return found
+    for word, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        bound = next((le for le, count in sorted(classes.items()) if count >= share * total), inf)
+        found[word] = None if bound == inf else bound
+    return found

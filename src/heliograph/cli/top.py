@@ -1,0 +1,202 @@
+"""`heliograph top`: a running gateway at a glance."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heliograph.cli.command import Command, Failure, Invocation, echo_json, examples
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_PATIENCE_S = 10.0
+"""Seconds that a gateway elsewhere has to answer."""
+
+_MIB = 2**20
+
+
+@click.command(
+    cls=Command,
+    epilog=examples(
+        "heliograph top",
+        "heliograph top --once --json",
+        "heliograph top --url http://gateway.example.net:8080 --interval 5",
+    ),
+)
+@click.option("--url", metavar="URL", help="A gateway elsewhere, by its /metrics, which must allow this machine.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.2, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@click.option("--once", is_flag=True, help="Show it once and end.")
+@click.pass_obj
+def top(invocation: Invocation, url: str | None, interval: float, once: bool) -> None:
+    """Shows rates, links, windows, queues and callbacks of the running gateway.
+
+    Rates and latencies are of the time between two looks; what the store knows is read there every 15 seconds. With
+    --json each look is an object on a line of its own.
+    """
+    from heliograph.cli.picture import Look, picture
+
+    fetch = _fetcher(invocation, url)
+
+    def look() -> Look:
+        return Look.read(fetch(), time.monotonic())
+
+    before = look()
+
+    def pictures() -> dict[str, Any]:
+        nonlocal before
+        time.sleep(interval)
+        after = look()
+        found, before = picture(before, after), after
+        return found
+
+    try:
+        if invocation.as_json:
+            echo_json(pictures())
+            while not once:
+                echo_json(pictures())
+        elif once:
+            _print(pictures())
+        else:
+            _watch(pictures)
+    except KeyboardInterrupt:
+        return
+
+
+def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
+    if url is None:
+        from heliograph.cli.door import ask_once
+
+        return lambda: str(ask_once(invocation, {"ask": "metrics"})["metrics"])
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    where = url.rstrip("/").removesuffix("/metrics") + "/metrics"
+    if not where.startswith(("http://", "https://")):
+        raise Failure(f"{url} is no URL of a gateway", command="heliograph top --url http://127.0.0.1:8080")
+
+    def fetch() -> str:
+        try:
+            with urlopen(where, timeout=_PATIENCE_S) as answer:  # noqa: S310 - http or https, as checked above
+                text: bytes = answer.read()
+        except (URLError, OSError) as error:
+            advice = "Is it up, and does its setting metrics.allowed_networks name this machine?"
+            raise Failure(f"{where} cannot be read: {error}", advice) from error
+        return text.decode()
+
+    return fetch
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=120)
+    console.print(view(found))
+
+
+def _watch(pictures: Callable[[], dict[str, Any]]) -> None:
+    from rich.live import Live
+
+    with Live(screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(view(pictures()), refresh=True)
+
+
+def view(found: dict[str, Any]) -> "RenderableType":
+    """A picture for people."""
+    from rich.console import Group
+    from rich.text import Text
+
+    now = found["now"]
+    store = Text("store up", style="green") if now["store_up"] else Text("STORE UNAVAILABLE", style="bold red")
+    memory = (now["memory_bytes"] or 0) / _MIB
+    head = Text.assemble(
+        (f"Heliograph {found['version']}", "bold"), "   ", store,
+        f"   cpu {found['cpu'] * 100:.0f} %   memory {memory:.0f} MiB   balance {_plain(now['balance'])}",
+    )  # fmt: skip
+    return Group(head, "", _rates(found), "", _connectors(found["connectors"]), "", _waiting(now))
+
+
+def _table(*columns: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
+    return table
+
+
+def _rates(found: dict[str, Any]) -> "Table":
+    rates, latency = found["rates"], found["latency"]
+    table = _table("", "a second", "p50", "p95", "p99")
+    rows = (
+        ("accepted", rates["accepted"], "accept"),
+        ("submitted", rates["submitted"], "submit"),
+        ("queue wait", None, "queue"),
+        ("delivered", rates["delivered"], "receipt"),
+        ("failed", rates["failed"], None),
+        ("callbacks", rates["callbacks"], "callback"),
+        ("commits", rates["commits"], "commit"),
+    )
+    for word, rate, stage in rows:
+        marks = ["", "", ""] if stage is None else [_seconds(latency[stage][each]) for each in ("p50", "p95", "p99")]
+        table.add_row(word, "" if rate is None else f"{rate:,.1f}", *marks)
+    return table
+
+
+def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
+    from rich.text import Text
+
+    if not connectors:
+        return Text("no connector", style="yellow")
+    table = _table("CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "PAUSED")
+    for each in connectors:
+        up, binds = each["binds_up"] or 0, each["binds"] or 0
+        style = "green" if up == binds else "yellow" if up else "bold red"
+        limit = each["rate_now"]
+        table.add_row(
+            Text(each["name"], style=style),
+            f"{up:.0f}/{binds:.0f}",
+            f"{each['in_flight'] or 0:.0f}/{each['window'] or 0:.0f}",
+            f"{each['submitted']:,.1f}",
+            "-" if limit is None else f"{limit:,.1f}",
+            f"{each['refused']:,.1f}",
+            f"{each['throttled']:,.1f}",
+            _plain(each["queue"]),
+            "" if not each["paused_s"] else f"{each['paused_s']:.1f} s",
+        )
+    return table
+
+
+def _waiting(now: dict[str, Any]) -> str:
+    oldest = now["oldest_s"]
+    return (
+        f"queue {_plain(now['waiting'])} (oldest {'-' if oldest is None else f'{oldest:,.0f} s'})   "
+        f"scheduled {_plain(now['scheduled'])}   receipts awaited {_plain(now['receipts_awaited'])}   "
+        f"orphans {_plain(now['orphan_receipts'])}\n"
+        f"callbacks in the air {_plain(now['callbacks_in_the_air'])}   owed {_plain(now['callbacks_owed'])}   "
+        f"given up {_plain(now['callbacks_ended'])}"
+    )
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def _seconds(value: float | None) -> str:
+    """The upper bound of a class."""
+    if value is None:
+        return "-"
+    return f"<{value * 1000:g} ms" if value < 1 else f"<{value:,.0f} s"
