@@ -289,10 +289,11 @@ class Lane:
         """The operator took a part not now. It is left alone when it says that all is too fast, and when it has put
         off `TROUBLES` parts without taking one: then it is not about the messages."""
         if throttled:
-            self.pace.throttled(now)
+            pauses = self.pace.throttled(now)
         else:
             self._troubles += 1
-        if throttled or self._troubles >= TROUBLES:
+            pauses = self._troubles >= TROUBLES
+        if pauses:
             self.paused_until = max(self.paused_until, now + pause)
 
     # --- keeping order

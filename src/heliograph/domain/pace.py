@@ -33,6 +33,15 @@ FIRST_RAISE = 0.005
 FREE_FACTOR = 20.0
 """A pace without a configured limit that has grown so many times since its last cut is no limit any more."""
 
+VAIN_CUTS = 5
+"""Cuts one after the other that did not help: then it is not the pace that the operator minds."""
+
+DEAF_S = 30.0
+"""Seconds that throttle answers change nothing after that, as long as they stay few."""
+
+FEW = 0.2
+"""The share of throttle answers up to which they may be about something else than the pace."""
+
 LEAST = 0.5
 """Parts a second: the pace is never cut below that."""
 
@@ -44,11 +53,15 @@ class Pace:
         "_bucket",
         "_cut_at",
         "_cut_to",
+        "_deaf_until",
         "_limit",
         "_raise",
         "_raised_at",
+        "_refused",
         "_slots",
         "_span_start",
+        "_vain",
+        "_worth",
         "throttles",
     )
 
@@ -61,6 +74,10 @@ class Pace:
         self._raised_at = 0.0
         self._span_start = -inf
         self._slots = [0, 0]
+        self._refused = [0, 0]
+        self._deaf_until = -inf
+        self._vain = 0
+        self._worth = inf
         self.throttles = 0
         """Throttle answers so far."""
 
@@ -89,26 +106,52 @@ class Pace:
 
     def taken(self, now: float, n: int = 1) -> None:
         """The operator took `n` parts."""
-        since = now - self._span_start
-        if since >= SPAN_S:
-            self._slots = [self._slots[1] if since < 2 * SPAN_S else 0, 0]
-            self._span_start = now
+        self._turn(now)
         self._slots[1] += n
 
-    def throttled(self, now: float) -> None:
-        """The operator said that this is too much."""
+    def throttled(self, now: float) -> bool:
+        """The operator said that this is too much; whether it is to be left alone for a moment."""
         self.throttles += 1
+        self._turn(now)
+        self._refused[1] += 1
+        few = sum(self._refused) <= FEW * (sum(self._refused) + sum(self._slots))
+        if now < self._deaf_until:
+            if few:
+                return False
+            self._deaf_until = -inf
         if now - self._cut_at < EPISODE_S:
-            return
+            return True
         took = self._recent(now)
         if now - self._cut_at < AGAIN_S:
-            rate = self.rate * DEEP_CUT
+            self._vain += 1
+            if few and self._vain >= VAIN_CUTS:
+                self._stop_minding(now)
+                return False
+            rate = self.rate * DEEP_CUT if few else min(self.rate * DEEP_CUT, max(took, self.rate / 2))
         else:
+            self._vain, self._worth = 0, self.rate
             rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * CUT
         self._cut_at = self._raised_at = now
         self._raise = FIRST_RAISE
         self._cut_to = max(LEAST, rate)
         self._set(now, self._cut_to)
+        return True
+
+    def _stop_minding(self, now: float) -> None:
+        """Whatever the pace, the answers stay: some operators say so of one message's queue."""
+        self._deaf_until = self._raised_at = now + DEAF_S
+        self._vain = 0
+        self._set(now, self._worth)
+        self._cut_to = self._worth
+
+    def _turn(self, now: float) -> None:
+        """Starts a new span of counting when the last one is over."""
+        since = now - self._span_start
+        if since >= SPAN_S:
+            recent = since < 2 * SPAN_S
+            self._slots = [self._slots[1] if recent else 0, 0]
+            self._refused = [self._refused[1] if recent else 0, 0]
+            self._span_start = now
 
     def _recent(self, now: float) -> float:
         """Parts a second that were taken of late."""

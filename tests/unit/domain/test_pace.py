@@ -20,7 +20,10 @@ class Operator:
     window: int = 20
     accepted: list[float] = field(default_factory=list)
     throttled: list[float] = field(default_factory=list)
+    _seen: int = 0
     rates: list[float] = field(default_factory=list)
+    refuses_every: int = 0
+    """Besides, it puts off every so-manieth part, whatever the pace."""
 
     def run(self, pace: Pace, seconds: float, offered: float, start: float = 0.0, pause: float = 0.2) -> None:
         bucket = TokenBucket(self.takes, max(1.0, self.takes / 5))
@@ -35,13 +38,16 @@ class Operator:
                 else:
                     self.throttled.append(now)
                     waiting += 1
-                    pace.throttled(now)
-                    paused_until = now + pause
+                    if pace.throttled(now):
+                        paused_until = now + pause
             room = min(self.window - len(in_flight), int(waiting))
             if now >= paused_until and room > 0:
                 granted = pace.take(now, room)
                 waiting -= granted
-                in_flight += [(now + self.latency, bucket.take(now) == 1) for _ in range(granted)]
+                for _ in range(granted):
+                    self._seen += 1
+                    whim = self.refuses_every > 0 and self._seen % self.refuses_every == 0
+                    in_flight.append((now + self.latency, not whim and bucket.take(now) == 1))
             self.rates.append(pace.rate)
             now += STEP_S
 
@@ -131,3 +137,19 @@ def test_another_limit_holds_at_once() -> None:
     pace.limit(3.0, 5)
     assert pace.rate == 5
     assert pace.take(3.0, 100) == 0, "what has just been sent without a limit counts"
+
+
+@pytest.mark.parametrize("every", [20, 100])
+def test_an_operator_that_puts_off_some_whatever_the_pace_is_not_starved(every: int) -> None:
+    operator = Operator(10_000, refuses_every=every)
+    operator.run(Pace(), 120, offered=100)
+    assert operator.settled(30, 120)[0] >= 90
+
+
+def test_an_operator_that_takes_nothing_for_a_while_is_not_stormed() -> None:
+    pace = Pace()
+    operator = Operator(100)
+    operator.run(pace, 20, offered=80)
+    operator.takes = 1
+    operator.run(pace, 40, offered=80, start=20)
+    assert len([at for at in operator.throttled if at > 20]) < 40 * 20

@@ -23,7 +23,7 @@ from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {
     CommandStatus.ESME_RTHROTTLED: 0.2,
-    CommandStatus.ESME_RMSGQFUL: 1.0,
+    CommandStatus.ESME_RMSGQFUL: 0.2,
     CommandStatus.ESME_RSYSERR: 1.0,
     CommandStatus.ESME_RX_T_APPN: 1.0,
     CommandStatus.ESME_RINVBNDSTS: 1.0,
