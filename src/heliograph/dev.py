@@ -115,6 +115,7 @@ def banner(url: str) -> str:
 Heliograph is ready, with a simulated operator.
 
   API        {url}/api/v1  and  {url}/api/v2
+  Reference  {url}/docs
   Health     {url}/health/ready
   Receipts   {url}{BOARD_PATH}   (what your callback URL would have got)
 
