@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import jinja2
 import msgspec
@@ -166,7 +167,7 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
 def _receipt_view(parts: Schema, receipt: Schema) -> dict[str, Any]:
     content = receipt["requestBody"]["content"]["application/x-www-form-urlencoded"]
     head = "\n".join(f"{each['name']}: {each['example']}" for each in receipt["parameters"])
-    body = "\n".join(f"{name}={value}" for name, value in content["example"].items())
+    body = urlencode(content["example"])
     return {
         **receipt,
         "headers": _as_fields(receipt["parameters"]),

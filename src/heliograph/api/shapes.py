@@ -194,7 +194,11 @@ class Receipt(Struct):
     ]
     text: Annotated[
         str,
-        Meta(description="The beginning of the message.", max_length=RECEIPT_TEXT_CHARS, examples=["Hello, world"]),
+        Meta(
+            description=f"The first {RECEIPT_TEXT_CHARS} characters of the message.",
+            max_length=RECEIPT_TEXT_CHARS,
+            examples=["Hello, world"],
+        ),
     ]
 
 
