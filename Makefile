@@ -65,3 +65,22 @@ peers: ## install the foreign programs that the tests talk to: npm's smpp, Debia
 	  else \
 	    echo "Kannel is not here: install Debian's packages kannel and kannel-extras, or its tests are left out"; \
 	  fi
+
+# --- bench: `make bench` for the whole, or for instance
+#   make bench SCENARIO="loop latency" RUNS=5 SECONDS=6 GATEWAYS="heliograph kannel" RATES="4000 6000"
+#   make bench SCENARIO=growth SIZE=10e6 FOLDER=/var/tmp
+#   make bench SCENARIO=loop RUNS=1 PROFILE=1
+# Scenarios: `make bench SCENARIO=list`; they are explained in docs/performance.md. `parts` runs bench/*.py, each of
+# which measures one part by itself: smpp_codec.py, store.py, webhook.py, carrier.py.
+BENCH := .bench
+
+.PHONY: bench
+bench: install $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
+	@$(BIN)/python -m bench.loop --programs $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
+	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(PROFILE),--profile) \
+	  $(SCENARIO)
+
+$(BENCH)/%: bench/loop/programs/%.c
+	@mkdir -p $(BENCH)
+	$(CC) -O2 -Wall -Wextra -o $@ $<

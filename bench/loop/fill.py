@@ -1,0 +1,135 @@
+"""Fills a store with messages, through the store itself, many a transaction.
+
+The ids of stored messages are worked out from their numbers, so that the load generator can ask for them: the last
+eight hexadecimal digits of an id's milliseconds are the decimal digits of the number.
+"""
+
+import asyncio
+import gc
+from collections.abc import Coroutine
+from pathlib import Path
+
+from bench.loop.gateways import NUMBER, TEXT
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.accounts import Account
+from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.domain.ids import IdSequence, first_key_at, to_hex
+from heliograph.domain.message import Kind, State
+from heliograph.domain.receipt import Delivery
+
+STORE_FILE = "heliograph.db"
+TRANSACTION = 10_000
+"""Messages."""
+
+TAIL = 1
+PRICE = 1_000_000
+"""Micro-credits."""
+
+VALIDITY_MS = 2 * 86_400_000
+SPAN_MS = 1 << 32
+"""What eight hexadecimal digits of milliseconds can tell apart."""
+
+
+def known_key(number: int, now: int) -> int:
+    """The key of a stored message: between one and three times 49.7 days ago."""
+    return first_key_at((now // SPAN_MS - 2) * SPAN_MS + int(str(number), 16))
+
+
+def known_path(now: int) -> str:
+    """Where a stored message is, with a placeholder for its number."""
+    return "/api/v1/messages/" + to_hex(known_key(0, now), TAIL).replace("0" * 8, NUMBER, 1)
+
+
+def add_history(data: Path, account: str, size: int, now: int) -> None:
+    """`size` messages that have their receipts and callbacks: nothing is to be done about them."""
+
+    async def fill() -> None:
+        store = await SqliteStore.open(data / STORE_FILE)
+        owner, connector = await _names(store, account)
+        for first in range(0, size, TRANSACTION):
+            keys = [known_key(number, now) for number in range(first, min(first + TRANSACTION, size))]
+            facts = Facts(accepts=[_accept(owner, connector, key, first + i) for i, key in enumerate(keys)])
+            facts.submissions = [Submission(key, 0, connector, f"{key & 0xFFFFFFFF:x}", 0, key >> 12) for key in keys]
+            facts.finals = [Final(key, Delivery.DELIVRD, "000", key >> 12, owed=True) for key in keys]
+            facts.callbacks = [CallbackDone(key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
+            facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
+            await _record(store, facts)
+        await store.close()
+
+    _run(fill())
+
+
+def add_queue(data: Path, account: str, size: int, now: int, due: int | None, callback_url: str) -> None:
+    """`size` messages that wait in the queue: scheduled for `due` (ms), or else to be sent as soon as may be.
+
+    In `callback_url` and in the destination a message has its number.
+    """
+
+    async def fill() -> None:
+        store = await SqliteStore.open(data / STORE_FILE)
+        owner, connector = await _names(store, account)
+        sequence = IdSequence(0)
+        for first in range(0, size, TRANSACTION):
+            facts = Facts()
+            for number in range(first, min(first + TRANSACTION, size)):
+                accept = _accept(owner, connector, sequence.next(now), number)
+                message = accept.messages[0]
+                message.callback_url = callback_url.replace(NUMBER, f"{number:08}")
+                if due is None:
+                    message.queued = True
+                else:
+                    message.state, message.time, accept.scheduled = State.SCHEDULED, due, True
+                message.expires = message.time + VALIDITY_MS
+                facts.accepts.append(accept)
+            # each of them is in the queue: there is nothing of theirs on the fast lane
+            facts.marks = {DISPATCH: facts.accepts[-1].key}
+            await _record(store, facts)
+        await store.close()
+
+    _run(fill())
+
+
+async def _names(store: SqliteStore, account: str) -> tuple[Account, int]:
+    """The account, and the id of the first connector."""
+    found = await store.account(account)
+    assert found is not None
+    tables = await store.tables()
+    return found[0], min(connector.id for connector in tables.connectors)
+
+
+def _accept(owner: Account, connector: int, key: int, number: int) -> Accept:
+    at = key >> 12
+    message = Message(
+        account=owner.id,
+        destination=f"491{number:08}",
+        sender="Bench",
+        kind=Kind.TEXT,
+        content=TEXT,
+        segments=1,
+        price=PRICE,
+        time=at,
+        expires=at + VALIDITY_MS,
+        state=State.SENT,
+        connector=connector,
+        wants_receipt=True,
+        callback_url="http://127.0.0.1/receipt",
+        key=key,
+        tail=TAIL,
+    )
+    return Accept(owner.id, [message], PRICE, at, key=key, tail=TAIL)
+
+
+async def _record(store: SqliteStore, facts: Facts) -> None:
+    await store.record(facts)
+    if any(accept.verdict is not Verdict.ACCEPTED for accept in facts.accepts):
+        raise RuntimeError("the store did not take a message")
+
+
+def _run(work: Coroutine[None, None, None]) -> None:
+    """Without the collector, which would look through all these values again and again."""
+    gc.disable()
+    try:
+        asyncio.run(work)
+    finally:
+        gc.enable()

@@ -1,0 +1,316 @@
+"""The gateways that are measured: how each is set up, started, asked, and looked into."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from bench.loop.processes import Process, family, free_port, listens, resident_mib, thread_seconds, until
+
+NUMBER = "@" * 8
+"""Stands for a message's number in a request."""
+
+TO = f"491{NUMBER}"
+TEXT = "Your code is 123456. Do not share it."
+WINDOW = 500
+"""Unanswered submit_sm a bind."""
+
+KANNEL = Path("/usr/sbin/bearerbox")
+
+
+class Wish(Enum):
+    """What a request asks for."""
+
+    RECEIPT = "receipt"
+    """A message with a receipt that is called back."""
+    PLAIN = "plain"
+    """A message without a receipt."""
+    MANY = "many"
+    """Many messages with receipts."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """One HTTP request as the load generator wants it; `expect` is in the body of an answer that accepts."""
+
+    method: str
+    path: str
+    body: str | None = None
+    type: str = "application/json"
+    headers: list[str] = field(default_factory=list)
+    expect: str = ""
+
+
+class Gateway(ABC):
+    """One gateway, its state in a folder of its own."""
+
+    name = ""
+
+    def __init__(self, folder: Path, smpp_port: int, sink_port: int) -> None:
+        """`smpp_port` is where the operator listens, `sink_port` where callbacks go."""
+        self.folder = folder
+        self.smpp_port = smpp_port
+        self.sink_port = sink_port
+        self.http_port = free_port()
+        self._processes: list[Process] = []
+
+    def clear(self) -> None:
+        """Empties its folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Sets it up on empty state."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts it on the state that is there; returns when it takes requests."""
+
+    @abstractmethod
+    def ask(self, wish: Wish, span: int = 1) -> Ask: ...
+
+    @abstractmethod
+    def kill(self) -> None:
+        """SIGKILL to what holds the messages, and an end of the rest."""
+
+    def audit(self) -> list[str]:
+        """What is wrong with its books, while it does not run."""
+        return []
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            process.stop()
+        self._processes.clear()
+
+    def pids(self) -> list[int]:
+        return [pid for process in self._processes for pid in family(process.pid)]
+
+    @abstractmethod
+    def cpu(self) -> dict[str, float]:
+        """Seconds so far, by process or thread."""
+
+    def memory_mib(self) -> float:
+        return sum(map(resident_mib, self.pids()))
+
+    def callback_url(self, numbered: bool = True) -> str:
+        return f"http://127.0.0.1:{self.sink_port}/receipt" + (f"?s={NUMBER}" if numbered else "")
+
+    def _spawn(self, name: str, command: list[str], environment: dict[str, str] | None = None) -> Process:
+        process = Process(self.folder, name, command, environment)
+        self._processes.append(process)
+        return process
+
+    def _await_port(self, port: int) -> None:
+        process = self._processes[-1]
+
+        def ready() -> bool:
+            if not process.running:
+                raise RuntimeError(f"{process.name} ended: {process.log.read_text()[-2000:]}")
+            return listens(port)
+
+        until(ready, f"{process.name} listens")
+
+
+class Heliograph(Gateway):
+    """Ours, with its defaults; callbacks to loopback have to be allowed."""
+
+    name = "heliograph"
+
+    def __init__(
+        self,
+        folder: Path,
+        smpp_port: int,
+        sink_port: int,
+        settings: Mapping[str, str] = MappingProxyType({}),
+        connectors: int = 1,
+    ) -> None:
+        """`settings` are environment variables. The first of the connectors takes all messages."""
+        super().__init__(folder, smpp_port, sink_port)
+        self._program = str(Path(sys.executable).with_name("heliograph"))
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")}
+        self._environment["HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
+        self._environment.update(settings)
+        self._connectors = connectors
+        self._secrets: dict[str, dict[str, str]] = {}
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "state"
+
+    def command(self, *arguments: str) -> Any:
+        """What a command of the program answers, as JSON."""
+        done = subprocess.run(
+            [self._program, *arguments, "--json", "--data", str(self.data)],
+            check=True, capture_output=True, text=True, env=self._environment,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    def add_account(self, name: str) -> None:
+        self._secrets[name] = self.command("account", "create", name, "--credit", "1000000000", "--list-interval", "0")
+
+    def prepare(self) -> None:
+        self.clear()
+        self.add_account("bench")
+        for number in range(self._connectors):
+            self.command(
+                "connector", "add", f"operator{number}", "--host", "127.0.0.1", "--port", str(self.smpp_port),
+                "--system-id", "bench", "--password", "bench", "--window", str(WINDOW),
+            )  # fmt: skip
+        self.command("route", "add", "--prefix", "", "--connector", "operator0")
+
+    def start(self) -> None:
+        command = [self._program, "serve", "--listen", f"127.0.0.1:{self.http_port}", "--data", str(self.data)]
+        self._spawn("gateway", command, self._environment)
+        self._await_port(self.http_port)
+
+    def kill(self) -> None:
+        self._processes[0].kill()
+        self.stop()
+
+    def ask(self, wish: Wish, span: int = 1) -> Ask:
+        if wish is Wish.RECEIPT:
+            return self._send(to=TO, dlr="yes", dlr_url=self.callback_url())
+        if wish is Wish.PLAIN:
+            return self._send(to=TO)
+        # one request has one callback URL; the receiver tells its messages apart by the webhook-id
+        return self._send(to=[TO] * span, dlr="yes", dlr_url=self.callback_url(numbered=False))
+
+    def ask_as(self, account: str) -> Ask:
+        """The usual request of another account."""
+        return self._send(account, to=TO, dlr="yes", dlr_url=self.callback_url())
+
+    def get(self, path: str, account: str = "bench") -> Ask:
+        return Ask("GET", path, headers=[self._authorization(account, "api_key")], expect="Status")
+
+    def _send(self, account: str = "bench", **fields: str | list[str]) -> Ask:
+        body = {"from": "Bench", "content": TEXT} | {name.replace("_", "-"): value for name, value in fields.items()}
+        return Ask(
+            "POST",
+            "/api/v2/messages",
+            json.dumps(body, separators=(",", ":")),
+            headers=[self._authorization(account, "password")],
+            expect='"Status":"00"',
+        )
+
+    def _authorization(self, account: str, secret: str) -> str:
+        login = f"{account}:{self._secrets[account][secret]}".encode()
+        return f"Authorization: Basic {base64.b64encode(login).decode()}"
+
+    def audit(self) -> list[str]:
+        done = subprocess.run(
+            [self._program, "audit", "--data", str(self.data)],
+            check=False, capture_output=True, text=True, env=self._environment,
+        )  # fmt: skip
+        return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines() or ["it failed"]
+
+    def cpu(self) -> dict[str, float]:
+        """The engine's event loop, its other threads (the store's), and the callback process."""
+        engine, *others = self.pids()
+        main, threads = thread_seconds(engine)
+        return {"loop": main, "store": threads, "callbacks": sum(sum(thread_seconds(pid)) for pid in others)}
+
+
+class Kannel(Gateway):
+    """bearerbox and smsbox of the distribution, nothing stored: messages and receipts live in memory."""
+
+    name = "kannel"
+    store = ""
+
+    def __init__(self, folder: Path, smpp_port: int, sink_port: int) -> None:
+        super().__init__(folder, smpp_port, sink_port)
+        self._admin_port, self._box_port = free_port(), free_port()
+
+    def prepare(self) -> None:
+        self.clear()
+        (self.folder / "spool").mkdir()
+        (self.folder / "kannel.conf").write_text(self._configuration())
+
+    def _configuration(self) -> str:
+        return f"""
+group = core
+admin-port = {self._admin_port}
+admin-password = bench
+admin-allow-ip = "127.0.0.1"
+smsbox-port = {self._box_port}
+smsbox-interface = 127.0.0.1
+smsbox-max-pending = 1000
+box-allow-ip = "127.0.0.1"
+log-level = 4
+dlr-storage = internal
+{self.store.format(folder=self.folder / "spool")}
+group = smsc
+smsc = smpp
+smsc-id = operator
+host = 127.0.0.1
+port = {self.smpp_port}
+transceiver-mode = true
+smsc-username = bench
+smsc-password = bench
+system-type = ""
+max-pending-submits = {WINDOW}
+enquire-link-interval = 30
+reconnect-delay = 1
+log-level = 4
+
+group = smsbox
+bearerbox-host = 127.0.0.1
+sendsms-port = {self.http_port}
+sendsms-interface = 127.0.0.1
+max-pending-requests = 512
+http-request-retry = 3
+http-queue-delay = 1
+log-level = 4
+
+group = sendsms-user
+username = bench
+password = bench
+concatenation = true
+max-messages = 3
+
+group = sms-service
+keyword = default
+text = ""
+omit-empty = true
+max-messages = 0
+"""
+
+    def start(self) -> None:
+        configuration = str(self.folder / "kannel.conf")
+        self._spawn("bearerbox", [str(KANNEL), "-v", "4", configuration])
+        self._await_port(self._box_port)
+        self._spawn("smsbox", [str(KANNEL.with_name("smsbox")), "-v", "4", configuration])
+        self._await_port(self.http_port)
+
+    def kill(self) -> None:
+        """Only bearerbox holds messages; smsbox is ended with it."""
+        self._processes[0].kill()
+        self.stop()
+
+    def ask(self, wish: Wish, span: int = 1) -> Ask:
+        if wish is Wish.MANY:
+            raise NotImplementedError("Kannel's receipts of one request all go to the same URL")
+        path = f"/cgi-bin/sendsms?username=bench&password=bench&from=12345&to={TO}&text={quote(TEXT)}"
+        if wish is Wish.RECEIPT:
+            path += f"&dlr-mask=3&dlr-url={quote(self.callback_url() + '&st=%d', safe='@')}"
+        return Ask("GET", path, expect="0: Accepted for delivery")
+
+    def cpu(self) -> dict[str, float]:
+        return {process.name: sum(thread_seconds(process.pid)) for process in self._processes}
+
+
+class KannelSpool(Kannel):
+    """The same with every message in a file of its spool, which is not synced."""
+
+    name = "kannel-spool"
+    store = "store-type = spool\nstore-location = {folder}\nstore-dump-freq = 10\n"

@@ -1,0 +1,430 @@
+"""The scenarios: what is run, and the table it makes."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.loop.figures import (
+    NOTHING,
+    Counts,
+    Refused,
+    Run,
+    demand_sound,
+    holds,
+    middle,
+    next_rate,
+    pair,
+    percentiles,
+    ratio,
+    read_journeys,
+    read_requests,
+    table,
+    times,
+)
+from bench.loop.fill import add_history, add_queue, known_path
+from bench.loop.gateways import KANNEL, Gateway, Heliograph, Kannel, KannelSpool, Wish
+from bench.loop.processes import cpu_seconds, until
+from bench.loop.run import Bench, Load
+
+RATE_STEP = 0.05
+"""A capacity is searched until the rates that hold and that do not are so near to one another."""
+
+MANY_SPAN = 1_000
+LIGHT_RATE = 50.0
+IDLE_CONNECTORS = 10
+IDLE_S = 10.0
+KILL_AFTER_S = 2.0
+DOWN_S = 0.5
+EMPTY = 1_000
+"""Messages in a store that counts as empty: there must be some to ask for."""
+
+FRESH_FROM_SPARE = 100_000
+"""Numbers of another account's messages, above those of the backlog."""
+
+SAMPLE_S = 0.1
+
+
+@dataclass(slots=True)
+class Options:
+    """What the caller chose."""
+
+    runs: int = 3
+    seconds: float = 6.0
+    gateways: list[str] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    size: int = 1_000_000
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Report:
+    """A table with what must be known to read it."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def text(self) -> str:
+        return f"### {self.title}\n\n{table(self.heads, self.rows)}\n"
+
+
+FIGURES = (
+    "gateway", "load", "offered/s", "accepted/s", "submit_sm/s", "callbacks/s", "drain s", "CPU us/msg",
+    "CPU us by process", "to submit_sm ms p50/p99", "to callback ms p50/p99", "MiB", "not 2xx", "ours/theirs",
+)  # fmt: skip
+
+
+class Stand:
+    """The scenarios on one bench."""
+
+    def __init__(self, bench: Bench, options: Options) -> None:
+        self._bench = bench
+        self._options = options
+
+    # --- the full loop, with or without receipts
+
+    def loop(self) -> Report:
+        closed = self._equal(Load(seconds=self._options.seconds))
+        rows = self._rows("closed, 64 connections", closed)
+        if self._options.rates:
+            for rate in self._options.rates:
+                runs = self._equal(Load(seconds=self._options.seconds, rate=rate))
+                rows += self._rows(_verdict("open", runs), runs)
+        else:
+            capacity = {name: self._capacity(name, middle(runs).called_back) for name, runs in closed.items()}
+            runs = self._take_turns(lambda name: Load(seconds=self._options.seconds, rate=capacity[name]))
+            rows += self._rows(_verdict("open, capacity", runs), runs)
+        return Report("Full loop", FIGURES, rows)
+
+    def accept(self) -> Report:
+        load = Load(Wish.PLAIN, seconds=self._options.seconds)
+        return Report("Accept only", FIGURES, self._rows("closed, 64 connections", self._equal(load)))
+
+    def newconn(self) -> Report:
+        load = Load(Wish.PLAIN, seconds=self._options.seconds, close=True)
+        return Report("A new connection for each request", FIGURES, self._rows("closed, 64 at once", self._equal(load)))
+
+    def many(self) -> Report:
+        load = Load(Wish.MANY, seconds=self._options.seconds, connections=4, span=MANY_SPAN)
+        runs = {"heliograph": self._series("heliograph", load)}
+        return Report("1,000 destinations a request", FIGURES, self._rows("closed, 4 connections", runs))
+
+    def latency(self) -> Report:
+        seconds = self._options.seconds
+        light = self._take_turns(lambda _: Load(seconds=seconds, rate=LIGHT_RATE))
+        rows = self._rows("open, 50/s", light)
+        if self._options.rates:
+            half = dict.fromkeys(light, self._options.rates[0])
+        else:
+            closed = self._equal(Load(seconds=seconds), runs=1)
+            half = {name: middle(runs).called_back / 2 for name, runs in closed.items()}
+        rows += self._rows(
+            "open, half of the closed loop", self._take_turns(lambda name: Load(seconds=seconds, rate=half[name]))
+        )
+        return Report("Latency", FIGURES, rows)
+
+    def kill(self) -> Report:
+        """SIGKILL in the middle of an open loop; the customers go on all the time."""
+        rate = self._options.rates[0] if self._options.rates else 1_000.0
+        rows = []
+        for _ in range(self._options.runs):
+            gateway = self._gateway("heliograph")
+            gateway.prepare()
+            load = Load(seconds=self._options.seconds, rate=rate)
+            try:
+                self._bench.start(gateway, load.delay_ms)
+                customers = self._bench.customers(gateway, gateway.ask(load.wish), load).begin()
+                time.sleep(KILL_AFTER_S)
+                gateway.kill()
+                time.sleep(DOWN_S)
+                begun = time.monotonic()
+                gateway.start()
+                ready = time.monotonic() - begun
+                summary, requests = customers.end()
+                drained = self._bench.drain(summary["good"])
+                run = self._bench.judge(gateway, load, summary, requests, drained)
+            finally:
+                self._bench.stop(gateway)
+            run.killed, run.audit = True, gateway.audit()
+            counts = demand_sound(run).counts
+            rows.append(
+                (f"{rate:.0f}", str(counts.accepted), str(counts.never_submitted), str(counts.never_called_back),
+                 str(counts.submitted_twice), str(counts.called_back_twice), f"{ready:.2f}", f"{run.drain_s:.2f}")
+            )  # fmt: skip
+        heads = ("offered/s", "accepted", "not submitted", "not called back", "submitted again", "called back again",
+                 "restart to ready s", "drain s")  # fmt: skip
+        return Report("SIGKILL and restart", heads, rows)
+
+    # --- at rest
+
+    def idle(self) -> Report:
+        rows = []
+        for _ in range(self._options.runs):
+            gateway = self._gateway("heliograph", connectors=IDLE_CONNECTORS)
+            gateway.prepare()
+            try:
+                ready = self._bench.start(gateway, 0, binds=IDLE_CONNECTORS, warm=False)
+                time.sleep(2.0)
+                before = sum(map(cpu_seconds, gateway.pids()))
+                time.sleep(IDLE_S)
+                share = (sum(map(cpu_seconds, gateway.pids())) - before) / IDLE_S
+                rows.append((f"{100 * share:.1f}", f"{gateway.memory_mib():.0f}", f"{ready:.2f}"))
+            finally:
+                self._bench.stop(gateway)
+        return Report(f"Idle, {IDLE_CONNECTORS} connectors bound", ("CPU % of a core", "MiB", "start to ready s"), rows)
+
+    # --- with many messages stored
+
+    def growth(self) -> Report:
+        sizes = (EMPTY, self._options.size)
+        stands = {size: self._gateway("heliograph", folder=f"growth{size}") for size in sizes}
+        now = int(time.time() * 1000)
+        for size, gateway in stands.items():
+            gateway.prepare()
+            begun = time.monotonic()
+            add_history(gateway.data, "bench", size, now)
+            _say(f"{size} messages stored in {time.monotonic() - begun:.0f} s")
+        seconds = self._options.seconds
+        cases: dict[str, Callable[[Heliograph], float]] = {
+            "full loop, closed /s": lambda g: self._kept(g, Load(seconds=seconds)).called_back,
+            "accept only, closed /s": lambda g: self._kept(g, Load(Wish.PLAIN, seconds=seconds)).accepted,
+        }
+        rates: dict[tuple[str, int], list[float]] = {}
+        for _ in range(self._options.runs):
+            for size, gateway in stands.items():
+                for case, measure in cases.items():
+                    rates.setdefault((case, size), []).append(measure(gateway))
+                for case, rate in self._reading(gateway, size, now).items():
+                    rates.setdefault((case, size), []).append(rate)
+        rows = []
+        for case in dict.fromkeys(case for case, _ in rates):
+            small, large = (sorted(rates[case, size])[len(rates[case, size]) // 2] for size in sizes)
+            rows.append((case, f"{small:.0f}", f"{large:.0f}", times(ratio(large, small))))
+        return Report("Growth", ("", f"{EMPTY} stored", f"{self._options.size} stored", "large/small"), rows)
+
+    def _kept(self, gateway: Gateway, load: Load) -> Run:
+        return demand_sound(self._bench.measure(gateway, load, keep=True))
+
+    def _reading(self, gateway: Heliograph, size: int, now: int) -> dict[str, float]:
+        """Requests a second that read: one message each, all over the store, and lists of the newest and the oldest."""
+        load = Load(seconds=self._options.seconds / 2, connections=16)
+        asks = {
+            "get, random /s": known_path(now),
+            "list, newest 100 /s": "/api/v1/messages?limit=100&order=desc",
+            "list, oldest 100 /s": "/api/v1/messages?limit=100",
+        }
+        found = {}
+        self._bench.start(gateway, 0)
+        try:
+            for case, path in asks.items():
+                customers = self._bench.customers(gateway, gateway.get(path), load).order(7_919, size).begin()
+                summary, _ = customers.end()
+                if summary["other"] or summary["unexpected"] or summary["errors"]:
+                    raise Refused(f"{case}: {summary}")
+                found[case] = summary["good"] / load.seconds
+        finally:
+            self._bench.stop(gateway)
+        return found
+
+    # --- with many messages to be sent
+
+    def backlog(self) -> Report:
+        rows = [row for due in (False, True) for row in self._backlog(due=due)]
+        heads = ("backlog", "messages", "first after s", "drained in s", "submit_sm/s", "most MiB", "before MiB",
+                 "other account to submit_sm ms p50/p99")  # fmt: skip
+        return Report("Backlog", heads, rows)
+
+    def _backlog(self, *, due: bool) -> list[Sequence[str]]:
+        size = self._options.size
+        gateway = self._gateway("heliograph")
+        gateway.prepare()
+        gateway.add_account("other")
+        now = int(time.time() * 1000)
+        at = now + 20_000 + size // 15 if due else None
+        add_queue(gateway.data, "bench", size, now, at, gateway.callback_url())
+        try:
+            before = 0.0
+            if due:
+                self._bench.start(gateway, 100, warm=False)
+                assert at is not None
+                left = at / 1000 - time.time()
+                if left < 2:
+                    raise Refused("the messages were due before the gateway was ready")
+                time.sleep(left - 1)
+                before = gateway.memory_mib()
+            else:
+                at = int(time.time() * 1000)
+                self._bench.start(gateway, 100, warm=False)
+            return [self._drain_backlog(gateway, size, at, before, "due at once" if due else "queued")]
+        finally:
+            self._bench.stop(gateway)
+
+    def _drain_backlog(self, gateway: Heliograph, size: int, at: int, before: float, name: str) -> Sequence[str]:
+        """Another account's messages are sent while the backlog goes out. `at` (ms) is when it could first go."""
+        bench = self._bench
+        load = Load(seconds=min(60.0, size / 20_000 + 5), rate=LIGHT_RATE, connections=16)
+        start_ns = time.monotonic_ns() - int((time.time() * 1000 - at) * 1e6)
+        fresh_from = size + FRESH_FROM_SPARE
+        customers = bench.customers(gateway, gateway.ask_as("other"), load, fresh_from).begin()
+        most = 0.0
+
+        def gone() -> bool:
+            nonlocal most
+            most = max(most, gateway.memory_mib())
+            time.sleep(SAMPLE_S)
+            return bool(bench.operator.stats()["submits"] >= size)
+
+        until(gone, "the backlog is sent", 60 + size / 1_000)
+        summary, data = customers.end()
+        bench.drain(size + summary["good"])
+        requests, journeys = read_requests(data), read_journeys(bench.operator.records())
+        old = journeys[:size]
+        fresh = [*journeys[fresh_from:], *[NOTHING] * len(requests)][: len(requests)]
+        gateway.stop()
+        both = [*old, *(journey for journey, request in zip(fresh, requests, strict=True) if request.accepted)]
+        run = Run(gateway.name, audit=gateway.audit(), counts=Counts(
+            accepted=len(both),
+            never_submitted=sum(not journey.submits for journey in both),
+            never_called_back=sum(not journey.callbacks for journey in both),
+            submitted_twice=sum(journey.submits > 1 for journey in both),
+            called_back_twice=sum(journey.callbacks > 1 for journey in both),
+        ))  # fmt: skip
+        demand_sound(run)
+        first, last = min(journey.submitted for journey in old), max(journey.submitted for journey in old)
+        waits = percentiles(
+            journey.submitted - request.sent
+            for journey, request in zip(fresh, requests, strict=True)
+            if journey.submits and request.sent < last
+        )
+        return (
+            name, str(size), f"{(first - start_ns) / 1e9:.2f}", f"{(last - first) / 1e9:.1f}",
+            f"{size / ((last - first) / 1e9):.0f}", f"{most:.0f}", f"{before:.0f}", pair(waits),
+        )  # fmt: skip
+
+    # --- the parts, each by itself
+
+    def parts(self) -> None:
+        """Runs the benchmarks of single parts, which print for themselves."""
+        for script in sorted(Path(__file__).parents[1].glob("*.py")):
+            if script.stem != "__init__":
+                print(f"### {script.stem}\n", flush=True)
+                subprocess.run([sys.executable, str(script)], check=True)
+
+    # --- inside
+
+    def _gateway(self, name: str, *, folder: str = "", connectors: int = 1) -> Heliograph:
+        gateway = self._any(name, folder=folder, connectors=connectors)
+        assert isinstance(gateway, Heliograph)
+        return gateway
+
+    def _any(self, name: str, *, folder: str = "", connectors: int = 1) -> Gateway:
+        operator = self._bench.operator
+        place = self._bench.folder / (folder or name)
+        if name == "heliograph":
+            settings = self._options.settings
+            return Heliograph(place, operator.smpp_port, operator.http_port, settings, connectors)
+        kind = {"kannel": Kannel, "kannel-spool": KannelSpool}[name]
+        return kind(place, operator.smpp_port, operator.http_port)
+
+    def _names(self) -> list[str]:
+        if self._options.gateways:
+            return self._options.gateways
+        return ["heliograph", "kannel"] if KANNEL.exists() else ["heliograph"]
+
+    def _one(self, name: str, load: Load) -> Run:
+        run = self._bench.measure(self._any(name), load)
+        _say(
+            f"{name}: offered {run.offered:.0f}, accepted {run.accepted:.0f}/s, submit_sm {run.submitted:.0f}/s, "
+            f"callbacks {run.called_back:.0f}/s, drain {run.drain_s:.2f} s, CPU {run.cpu:.1f} us"
+        )
+        return demand_sound(run)
+
+    def _take_turns(self, load: Callable[[str], Load], runs: int = 0) -> dict[str, list[Run]]:
+        """The gateways in turns, so that what else the machine does meets all of them."""
+        found: dict[str, list[Run]] = {}
+        for _ in range(runs or self._options.runs):
+            for name in self._names():
+                found.setdefault(name, []).append(self._one(name, load(name)))
+        return found
+
+    def _equal(self, load: Load, runs: int = 0) -> dict[str, list[Run]]:
+        """The same load for all gateways."""
+        return self._take_turns(lambda _: load, runs)
+
+    def _series(self, name: str, load: Load) -> list[Run]:
+        return [self._one(name, load) for _ in range(self._options.runs)]
+
+    def _capacity(self, name: str, guess: float) -> float:
+        """The highest rate found that holds, by bisection from the closed loop's on; 0 if none does."""
+        low, high, rate = 0.0, 0.0, guess * 0.8
+        while rate >= guess * 0.1:
+            if self._keeps_up(name, rate):
+                low = rate
+            else:
+                high = rate
+            _say(f"{name}: {rate:.0f}/s {'holds' if low == rate else 'does not hold'}")
+            following = next_rate(low, high, RATE_STEP) if low else rate * 0.75
+            if following is None:
+                return low
+            rate = following
+        return low
+
+    def _keeps_up(self, name: str, rate: float) -> bool:
+        """Beyond its capacity a gateway may not have drained when patience ends: what is missing then is no loss."""
+        run = self._bench.measure(self._any(name), Load(seconds=self._options.seconds, rate=rate))
+        if not holds(run):
+            run.counts.never_submitted = run.counts.never_called_back = 0
+            demand_sound(run)
+            return False
+        demand_sound(run)
+        return True
+
+    def _rows(self, load: str, found: dict[str, list[Run]]) -> list[Sequence[str]]:
+        middles = {name: middle(runs) for name, runs in found.items()}
+        rows: list[Sequence[str]] = []
+        for name, run in middles.items():
+            theirs = next((other for other_name, other in middles.items() if other_name != "heliograph"), None)
+            ours = name == "heliograph" and theirs is not None
+            compared = times(ratio(_measure(run), _measure(theirs))) if ours and theirs is not None else "-"
+            parts = " + ".join(f"{us:.0f} {part}" for part, us in run.cpu_us.items())
+            rows.append(
+                (name, load, f"{run.offered:.0f}" if run.offered else "-", f"{run.accepted:.0f}",
+                 f"{run.submitted:.0f}", f"{run.called_back:.0f}", f"{run.drain_s:.2f}", f"{run.cpu:.1f}", parts,
+                 pair(run.to_submit), pair(run.to_callback), f"{run.memory_mib:.0f}", str(run.refused_requests),
+                 compared)
+            )  # fmt: skip
+        return rows
+
+
+def _measure(run: Run) -> float:
+    """What two gateways are compared by: the rate of whole loops, or of messages submitted where none are wanted.
+
+    Messages that are accepted faster than they are sent are a backlog, not a rate.
+    """
+    return run.called_back if run.with_receipts and run.called_back else run.submitted
+
+
+def _verdict(name: str, found: dict[str, list[Run]]) -> str:
+    fails = [gateway for gateway, runs in found.items() if not holds(middle(runs))]
+    return f"{name}; does not hold: {', '.join(fails)}" if fails else f"{name}; holds"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
+    "loop": Stand.loop,
+    "accept": Stand.accept,
+    "newconn": Stand.newconn,
+    "many": Stand.many,
+    "latency": Stand.latency,
+    "idle": Stand.idle,
+    "growth": Stand.growth,
+    "backlog": Stand.backlog,
+    "kill": Stand.kill,
+    "parts": Stand.parts,
+}
