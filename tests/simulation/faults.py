@@ -263,7 +263,7 @@ class ScriptedCarrier:
         odds, chance = self.operator.odds, self.operator.chance
         outcome: Outcome
         if chance.random() < odds.throttled:
-            outcome = Deferred(0x58, chance.random() * 2)
+            outcome = Deferred(0x58, chance.random() * 2, throttled=chance.random() < 0.5)
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
         elif chance.random() < odds.unanswered:

@@ -14,7 +14,7 @@ from tests.simulation.faults import Odds
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "7"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "5"))
 FIRST = int(os.environ.get("SIM_FIRST", "0"))
 
 SHORT: list[tuple[ModuleType, str, object]] = [

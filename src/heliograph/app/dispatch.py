@@ -196,6 +196,8 @@ class Dispatcher:
         message = item.message
         now = self._clock.now()
         item.to_send = [segment]
+        if message.segments > 1:
+            self.reporter.leave(message.key)
         age = now - message.time
         due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
         self.gathering.facts.queueings.append(

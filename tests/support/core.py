@@ -1,0 +1,137 @@
+"""What the use cases are tested with: facts to look at, a clock to set, a carrier and a sender that only take notes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.ports import Accepted, Job, Outcome, Part, Sent
+from heliograph.domain.ids import IdSequence
+from heliograph.domain.message import Kind, State
+from heliograph.domain.segment import HEADER_OCTETS, count
+from tests.support.store import CREDIT, HOUR, START
+
+LONG = "x" * 400
+"""Three parts."""
+
+
+class NotedGathering:
+    """`app.ports.Gathering`: what was gathered, and whether somebody was called."""
+
+    def __init__(self) -> None:
+        self.facts = Facts()
+        self.woken = 0
+        self.stirred = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def stir(self) -> None:
+        self.stirred += 1
+
+    def take(self) -> Facts:
+        """The facts gathered; the next ones go into others."""
+        facts, self.facts = self.facts, Facts()
+        return facts
+
+
+class SetClock:
+    """`app.ports.Clock` that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.ms = START
+        self.seconds = 1_000.0
+
+    def now(self) -> int:
+        return self.ms
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def pass_ms(self, ms: int) -> None:
+        self.ms += ms
+        self.seconds += ms / 1000
+
+
+class NotedCarrier:
+    """`app.ports.Carrier` that keeps what it is given."""
+
+    header_octets = HEADER_OCTETS
+
+    def __init__(self, capacity: int = 10) -> None:
+        self.capacity = capacity
+        self.parts: list[Part] = []
+
+    def submit(self, parts: Sequence[Part]) -> None:
+        self.parts += parts
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    async def drain(self, deadline: float) -> None:
+        """There is nothing to drain."""
+
+    def take(self) -> list[Part]:
+        parts, self.parts = self.parts, []
+        return parts
+
+    @property
+    def keys(self) -> list[int]:
+        return [part.message.key for part in self.parts]
+
+
+class NotedSender:
+    """`app.ports.Sender` that keeps what it is given, and says what it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self._sent: Callable[[list[Sent]], None] = lambda _: None
+        self._lost: Callable[[], None] = lambda: None
+
+    def post(self, jobs: Sequence[Job]) -> None:
+        self.jobs += jobs
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        self._sent = listener
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        self._lost = listener
+
+    def end(self, key: int, code: int, problem: str = "", *, busy: bool = False) -> None:
+        self._sent([Sent(key, code, problem, busy)])
+
+    def lose(self) -> None:
+        self._lost()
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Messages:
+    """Makes messages, their keys ascending."""
+
+    def __init__(self, clock: SetClock) -> None:
+        self.clock = clock
+        self._sequence = IdSequence(0)
+
+    def __call__(self, content: str = "Hello", **fields: Any) -> Message:
+        now = self.clock.now()
+        segments = count(content, Kind.TEXT)[1]
+        values: dict[str, Any] = {
+            "account": 1, "destination": "4917012345678", "sender": "Heliograph", "kind": Kind.TEXT,
+            "content": content, "segments": segments, "price": segments * CREDIT, "time": now,
+            "expires": now + 24 * HOUR, "state": State.SENT, "connector": 1, "wants_receipt": True,
+            "callback_url": "http://example.com/receipt",
+        }  # fmt: skip
+        message = Message(**(values | fields))
+        message.key = message.key or self._sequence.next(now)
+        return message
+
+
+def accept_of(*messages: Message, verdict: Verdict = Verdict.UNAVAILABLE) -> Accept:
+    first = messages[0]
+    total = sum(message.price for message in messages)
+    return Accept(first.account, list(messages), total, first.time, batch=len(messages) > 1, verdict=verdict)
+
+
+def accepted(number: object) -> Outcome:
+    return Accepted(str(number))

@@ -1,0 +1,387 @@
+import pytest
+
+from heliograph.app import lane as lanes
+from heliograph.app.facts import Accept, Facts, Queued, Verdict
+from heliograph.app.lane import Item, Lane
+from heliograph.app.marks import attempted
+from heliograph.app.ports import Part
+from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
+from tests.support.store import START
+
+NOW = 1_000.0
+
+
+@pytest.fixture
+def carrier() -> NotedCarrier:
+    return NotedCarrier(capacity=3)
+
+
+@pytest.fixture
+def lane(carrier: NotedCarrier) -> Lane:
+    lane = Lane(1)
+    lane.carrier = carrier
+    return lane
+
+
+@pytest.fixture
+def message() -> Messages:
+    return Messages(SetClock())
+
+
+def commit(lane: Lane, *accepts: Accept, verdict: Verdict = Verdict.ACCEPTED, now: float = NOW) -> Facts:
+    facts = Facts(accepts=list(accepts))
+    for accept in accepts:
+        for each in accept.messages:
+            lane.admit(accept, each)
+    lane.prepare(facts, now, START)
+    for accept in accepts:
+        accept.verdict = verdict
+    lane.committed()
+    lane.pump(now)
+    return facts
+
+
+def fail(lane: Lane, *accepts: Accept) -> None:
+    for accept in accepts:
+        for each in accept.messages:
+            lane.admit(accept, each)
+    lane.prepare(Facts(accepts=list(accepts)), NOW, START)
+    lane.refused()
+
+
+def places(lane: Lane) -> int:
+    return lane.in_flight + len(lane.ready) + len(lane.marked)
+
+
+def answer(lane: Lane, *parts: Part) -> None:
+    for part in parts:
+        assert lane.answered(part)
+        lane.forget(part.owner)
+
+
+# --- the window
+
+
+def test_a_message_goes_right_after_the_commit_that_accepts_it(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    one = message()
+    facts = Facts()
+    accept = accept_of(one)
+    lane.admit(accept, one)
+    lane.prepare(facts, NOW, START)
+    assert lane.pump(NOW) is None
+    assert carrier.parts == []
+    assert facts.marks == {attempted(1): one.key}
+    accept.verdict = Verdict.ACCEPTED
+    lane.committed()
+    lane.pump(NOW)
+    assert carrier.keys == [one.key]
+
+
+def test_no_more_than_the_window_is_sent_and_the_mark_covers_no_more(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    several = [message() for _ in range(5)]
+    facts = commit(lane, *(accept_of(each) for each in several))
+    assert carrier.keys == [each.key for each in several[:3]]
+    assert facts.marks == {attempted(1): several[2].key}
+
+
+def test_a_place_is_free_only_when_the_answer_is_committed(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    several = [message() for _ in range(4)]
+    commit(lane, *(accept_of(each) for each in several))
+    answer(lane, carrier.take()[0])
+    lane.pump(NOW)
+    assert carrier.parts == []
+    assert lane.in_flight == 3
+    commit(lane)
+    assert carrier.keys == [several[3].key]
+    assert lane.in_flight == 3
+
+
+def test_an_answer_that_comes_while_a_commit_is_written_waits_for_the_next_one(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    commit(lane, *(accept_of(message()) for _ in range(4)))
+    lane.prepare(Facts(), NOW, START)
+    answer(lane, carrier.take()[0])
+    lane.committed()
+    lane.pump(NOW)
+    assert (carrier.parts, lane.in_flight) == ([], 3)
+    commit(lane)
+    assert len(carrier.parts) == 1
+
+
+def test_a_failed_commit_frees_no_place_and_loses_none(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
+    commit(lane, *(accept_of(message()) for _ in range(4)))
+    answer(lane, carrier.take()[0])
+    for _ in range(3):
+        fail(lane)
+        assert (carrier.parts, lane.in_flight) == ([], 3)
+    commit(lane)
+    assert (len(carrier.parts), lane.in_flight) == (1, 3)
+
+
+def test_what_a_failed_commit_would_have_accepted_leaves_no_trace(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    fail(lane, *(accept_of(message()) for _ in range(5)))
+    assert lane.idle
+    assert lane.per_account == {}
+    several = [message() for _ in range(3)]
+    commit(lane, *(accept_of(each) for each in several))
+    assert carrier.keys == [each.key for each in several]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.TOO_LITTLE_CREDIT, Verdict.REPLAYED, Verdict.UNAVAILABLE])
+def test_what_is_not_accepted_is_not_sent_and_the_next_is_called_for(
+    lane: Lane, carrier: NotedCarrier, message: Messages, verdict: Verdict
+) -> None:
+    bad, good = accept_of(message(LONG)), accept_of(message())
+    for accept in (bad, good):
+        for each in accept.messages:
+            lane.admit(accept, each)
+    lane.prepare(Facts(), NOW, START)
+    bad.verdict, good.verdict = verdict, Verdict.ACCEPTED
+    lane.committed()
+    lane.pump(NOW)
+    assert carrier.parts == []
+    assert lane.eager(NOW)
+    commit(lane)
+    assert carrier.keys == [good.messages[0].key]
+    assert not lane.eager(NOW)
+    assert lane.per_account == {1: 1}
+
+
+def test_a_message_longer_than_the_window_goes_a_window_at_a_time(message: Messages) -> None:
+    lane, carrier = Lane(1), NotedCarrier(capacity=2)
+    lane.carrier = carrier
+    commit(lane, accept_of(message(LONG)), accept_of(message()))
+    sent = [part.segment for part in carrier.parts]
+    assert sent == [0, 1]
+    for _ in range(3):
+        answer(lane, *carrier.take()[:1])
+        commit(lane)
+        assert lane.in_flight <= 2
+        sent += [part.segment for part in carrier.parts[1:]] or [part.segment for part in carrier.parts]
+    assert places(lane) <= 3
+
+
+def test_a_window_that_shrinks_sends_nothing_until_it_has_room(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    commit(lane, *(accept_of(message()) for _ in range(6)))
+    parts = carrier.take()
+    carrier.capacity = 1
+    answer(lane, *parts[:2])
+    commit(lane)
+    assert carrier.parts == []
+    answer(lane, parts[2])
+    commit(lane)
+    assert len(carrier.parts) == 1
+
+
+def test_an_outcome_that_comes_twice_counts_once(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
+    commit(lane, accept_of(message()))
+    (part,) = carrier.take()
+    assert lane.answered(part)
+    assert not lane.answered(part)
+    commit(lane)
+    assert lane.in_flight == 0
+
+
+# --- pauses and links
+
+
+def test_nothing_goes_while_the_lane_pauses_not_even_what_is_ready(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    accept = accept_of(message())
+    lane.admit(accept, accept.messages[0])
+    lane.prepare(Facts(), NOW, START)
+    accept.verdict = Verdict.ACCEPTED
+    lane.committed()
+    lane.paused_until = NOW + 2
+    lane.pump(NOW + 1)
+    assert carrier.parts == []
+    lane.pump(NOW + 2)
+    assert len(carrier.parts) == 1
+
+
+def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_order(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    several = [message() for _ in range(6)]
+    commit(lane, *(accept_of(each) for each in several))
+    in_flight = carrier.take()
+    answer(lane, in_flight[0])
+    lane.prepare(Facts(), NOW, START)
+    carrier.capacity = 0
+    lane.committed()
+    for part in in_flight[1:]:
+        assert lane.answered(part)
+        lane.take_back(part.owner, part.segment)
+    lane.unready()
+    assert [item.message.key for item in lane.items()][:1] != []
+    carrier.capacity = 10
+    commit(lane)
+    assert carrier.keys == [each.key for each in several[1:]]
+
+
+def test_parts_of_one_message_come_back_in_order(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
+    commit(lane, accept_of(message(LONG)))
+    for part in reversed(carrier.take()):
+        lane.answered(part)
+        lane.take_back(part.owner, part.segment)
+    commit(lane)
+    assert [part.segment for part in carrier.parts] == [0, 1, 2]
+    assert {part.reference for part in carrier.parts} != {0}
+
+
+def test_a_rate_says_when_the_next_may_go(carrier: NotedCarrier, message: Messages) -> None:
+    lane = Lane(1, rate=2.0)
+    lane.carrier = carrier
+    commit(lane, *(accept_of(message()) for _ in range(3)))
+    assert len(carrier.parts) == 1
+    again = lane.pump(NOW)
+    assert again == pytest.approx(NOW + 0.5)
+    lane.pump(NOW + 0.5)
+    assert len(carrier.parts) == 2
+
+
+# --- order
+
+
+def test_a_message_for_at_once_and_one_from_the_queue_take_turns(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    carrier.capacity = 4
+    slow = [message(destination="slow") for _ in range(2)]
+    fast = [message(destination="fast") for _ in range(2)]
+    for each in slow:
+        lane.resume(Item.of_queue(Queued(each, False)))
+    facts = commit(lane, *(accept_of(each) for each in fast))
+    # The first commit finds those of the queue, and behind them what it accepts.
+    assert {part.message.destination for part in carrier.parts[:2]} <= {"slow", "fast"}
+    assert sorted(carrier.keys) == sorted(each.key for each in slow + fast)
+    assert [key for key in carrier.keys if key in {each.key for each in slow}] == [each.key for each in slow]
+    assert facts.sending == [each.key for each in slow]
+    assert facts.marks == {attempted(1): fast[-1].key}
+
+
+def test_a_row_is_marked_before_each_of_its_attempts(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
+    one = message()
+    lane.resume(Item.of_queue(Queued(one, False)))
+    assert commit(lane).sending == [one.key]
+    (part,) = carrier.take()
+    lane.answered(part)
+    lane.take_back(part.owner, 0)
+    facts = commit(lane)
+    assert facts.sending == [one.key]
+    assert facts.marks == {}
+
+
+def test_only_parts_without_an_answer_are_sent(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
+    one = message(LONG)
+    lane.resume(Item.of_queue(Queued(one, True, frozenset({1}), frozenset({1}))))
+    commit(lane)
+    assert [part.segment for part in carrier.parts] == [0, 2]
+
+
+def test_what_may_have_been_sent_before_a_crash_goes_first(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    first, second, third = message(), message(), message()
+    for queued in (Queued(first, True), Queued(third, False), Queued(second, True)):
+        lane.resume(Item.of_queue(queued, row=False))
+    commit(lane)
+    assert carrier.keys == [first.key, second.key, third.key]
+
+
+# --- memory
+
+
+def test_beyond_its_share_an_accounts_messages_wait_in_the_queue_behind_each_other(
+    lane: Lane, message: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "FAST_MESSAGES_PER_ACCOUNT", 2)
+    mine = [message() for _ in range(4)]
+    others = message(account=2)
+    facts = commit(lane, *(accept_of(each) for each in [*mine, others]))
+    assert [each.queued for each in mine] == [False, False, True, True]
+    assert not others.queued
+    assert facts.marks[attempted(1)] == others.key
+    assert lane.more
+    late = message()
+    answer(lane, *lane.flying.copy())
+    commit(lane, accept_of(late))
+    assert late.queued, "it may not overtake what is in the queue"
+
+
+def test_the_fast_lane_has_an_end(lane: Lane, message: Messages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "FAST_MESSAGES", 2)
+    several = [message(account=n) for n in range(4)]
+    lane.carrier = None
+    commit(lane, *(accept_of(each) for each in several))
+    assert [each.queued for each in several] == [False, False, True, True]
+    assert lane.per_account == {0: 1, 1: 1}
+
+
+def test_an_item_counts_for_its_account_until_it_is_over_whether_or_not_it_has_a_row(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    commit(lane, accept_of(message()))
+    (part,) = carrier.take()
+    part.owner.row = True  # the commit after a minute gives it one
+    lane.forget(part.owner)
+    lane.forget(part.owner)
+    assert lane.per_account == {}
+
+
+def test_messages_whose_validity_is_over_are_handed_back(lane: Lane, message: Messages) -> None:
+    late, good = message(expires=START), message(expires=START + 1)
+    for each in (late, good):
+        lane.resume(Item.of_queue(Queued(each, False)))
+    assert [item.message for item in lane.expire(START)] == [late]
+    assert len(lane) == 1
+    lane.resume(Item.of_queue(Queued(late, False)))
+    facts = Facts()
+    assert [item.message for item in lane.prepare(facts, NOW, START)] == [late]
+    assert facts.sending == [good.key]
+
+
+def test_a_message_with_a_part_under_way_does_not_vacate_the_lane(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    one, other = message(LONG), message()
+    commit(lane, accept_of(one))
+    commit(lane, accept_of(other))
+    parts = carrier.take()
+    for part in parts[:2]:
+        lane.answered(part)
+        lane.take_back(part.owner, part.segment)
+    carrier.capacity = 0
+    commit(lane)
+    assert [item.message for item in lane.vacate()] == [other]
+    lane.answered(parts[2])
+    lane.take_back(parts[2].owner, 2)
+    commit(lane)
+    assert [item.message for item in lane.vacate()] == [one]
+    assert lane.idle
+    assert lane.per_account == {}
+
+
+def test_long_messages_to_one_number_have_references_of_their_own(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    carrier.capacity = 3 * 255
+    commit(lane, *(accept_of(message(LONG)) for _ in range(255)))
+    references = [part.reference for part in carrier.parts if part.segment == 0]
+    assert sorted(references) == list(range(1, 256))
+    for part in carrier.take():
+        lane.answered(part)
+        lane.forget(part.owner)
+    assert lane._references == {}
