@@ -175,7 +175,7 @@ class Api:
             # The connection is gone, or is dropped at the end of a stop: there is nobody to answer.
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
-            reply = self._failed(call, error)
+            reply = self._failed(error, call.scope["method"], call.request_id)
         self.note_response(reply.status)
         if self.overhear is not None and call.request_id is not None:
             self.overhear(call.request_id, reply)
@@ -243,7 +243,10 @@ class Api:
         return True
 
     def _stored(self, then: Callable[[Answer], None], accept: Accept) -> None:
-        reply = answer.of_accept(accept)
+        try:
+            reply = answer.of_accept(accept)
+        except Exception as error:  # noqa: BLE001 - it is stored and paid; whoever sent it must not wait for ever
+            reply = self._failed(error, "POST", None)
         self.note_response(reply.status)
         then(reply)
 
@@ -381,14 +384,13 @@ class Api:
             self._ready_until = self._clock.monotonic() + READY_KEPT_S
         return answer.of(Health("00", "ready"))
 
-    def _failed(self, call: Call, error: Exception) -> Answer:
+    def _failed(self, error: Exception, method: str, request_id: bytes | None) -> Answer:
         """Names the place, never the values: they may be a customer's text."""
-        assert call.request_id is not None
         self._services.journal.say(
             "error",
             "http.request_failed",
-            request_id=call.request_id.decode(),
-            method=call.scope["method"],
+            request_id="" if request_id is None else request_id.decode(),
+            method=method,
             problem=type(error).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
         )

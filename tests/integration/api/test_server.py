@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
+from heliograph.api import answer as answer_module
 from heliograph.api import connection as connection_module
 from heliograph.api import server as server_module
 from heliograph.api.connection import MAX_HEAD_OCTETS
@@ -251,6 +252,25 @@ async def test_a_send_keeps_its_request_id_and_its_errors(server: Server) -> Non
             assert (status, headers["x-request-id"]) == (expected, "mine-1")
         await one.write(WHOLE.replace(b"Host: x", b"Host: x\r\nX-Request-Id: \x01\x7f not one"))
         assert "not one" not in (await one.read())[1]["x-request-id"]
+
+
+async def test_an_answer_that_cannot_be_made_is_a_fault_of_ours_and_not_a_silence(
+    server: Server, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise KeyError("text of a customer")
+
+    async with client(server) as one:
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+        monkeypatch.setattr(answer_module, "of_accept", broken)
+        await one.write(WHOLE)
+        status, _, body = await one.read()
+        assert (status, json.loads(body)["Status"]) == (500, "99")
+        monkeypatch.undo()
+        await one.write(WHOLE)
+        assert (await one.read())[0] == 200
+    assert "text of a customer" not in str(gateway.journal.lines)
 
 
 async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gateway: Gateway) -> None:
