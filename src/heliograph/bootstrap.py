@@ -224,7 +224,7 @@ class Gateway:
             World(
                 store=store,
                 directory=directory,
-                sender=await self._make_sender(),
+                sender=watching.sender(await self._make_sender()),
                 make_carrier=self._make_carrier,
                 ids=RandomIds(),
                 clock=clock,
@@ -248,7 +248,7 @@ class Gateway:
             submit=submit,
             plan=Plan(store, submit),
             browse=Browse(store, in_force.list_interval_s),
-            intake=self.engine.gatherer,
+            intake=watching.intake(self.engine.gatherer),
             clock=clock,
             journal=journal,
             probe=store.probe,
@@ -263,7 +263,7 @@ class Gateway:
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         await watching.start(self.engine, store, app)
-        self._http = await serve_http(app, host, port)
+        self._http = await serve_http(app, host, port, around=watching.around)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"
         journal.say("info", "ready", url=self.url)

@@ -5,17 +5,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heliograph.app.narrate import Narrator
-from heliograph.app.ports import Clock, Store, Watcher
+from heliograph.app.ports import Clock, Intake, Sender, Store, Watcher
 from heliograph.app.tally import Tally
 from heliograph.config import Settings
 from heliograph.runtime.engine import Engine
 
 if TYPE_CHECKING:
+    from heliograph.adapters.tracing import Traces
     from heliograph.api.answer import Answer
-    from heliograph.api.app import Api
+    from heliograph.api.app import Api, Asgi
 
 HTTP_RESPONSES = "http_responses"
 """The journal's counter of answers, by status."""
+
+
+class Unusable(OSError):
+    """The gateway cannot do what the settings ask of it. The message says why, for people."""
 
 
 class Watching:
@@ -28,10 +33,24 @@ class Watching:
         self._journal = journal
         self._tally = Tally()
         self._narrator = Narrator()
+        self._traces = _open_traces(settings, clock)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        return (self._tally, self._narrator)
+        return (self._tally, self._narrator, *([] if self._traces is None else [self._traces]))
+
+    def sender(self, sender: Sender) -> Sender:
+        """The sender as the engine is to use it."""
+        return sender if self._traces is None else self._traces.sender(sender)
+
+    def intake(self, intake: Intake) -> Intake:
+        """The intake as the API is to use it."""
+        return intake if self._traces is None else self._traces.intake(intake)
+
+    @property
+    def around(self) -> "Callable[[Asgi], Asgi] | None":
+        """What the HTTP server puts around the application."""
+        return None if self._traces is None else self._traces.around
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:
         """Mounts /metrics, opens the door."""
@@ -64,10 +83,26 @@ class Watching:
         if hasattr(self, "_door"):
             await self._door.close()
             await self._stop_collector()
+        if self._traces is not None:
+            await self._traces.close()
 
     def _responses(self) -> dict[str, int]:
         counts = self._journal.snapshot().counts
         return {dict(labels)["status"]: number for (name, labels), number in counts.items() if name == HTTP_RESPONSES}
+
+
+def _open_traces(settings: Settings, clock: Clock) -> "Traces | None":
+    """None where the settings name no endpoint. Raises Unusable where OpenTelemetry is not installed."""
+    traces = settings.traces
+    if not traces.endpoint:
+        return None
+    try:
+        from heliograph.adapters.tracing import open_traces
+    except ModuleNotFoundError as error:
+        raise Unusable(
+            f"traces.endpoint is set, and {error.name} is not installed: pip install 'heliograph[otel]'"
+        ) from error
+    return open_traces(traces.endpoint, traces.sample_ratio, clock)
 
 
 def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> None:

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
 
 import uvicorn
 from uvicorn.server import ServerState
 
-from heliograph.api.app import Api
+from heliograph.api.app import Api, Asgi
 from heliograph.api.connection import Connection
 from heliograph.api.hot import HotConnection
 
@@ -82,14 +82,15 @@ async def serve(
     *,
     max_connections: int = MAX_CONNECTIONS,
     trusted_proxies: Sequence[str] = (),
+    around: Callable[[Asgi], Asgi] | None = None,
 ) -> Server:
     """Starts to serve on the running loop; port 0 takes a free one. Raises OSError where it cannot listen there.
 
     Of requests that come from `trusted_proxies` (addresses or networks) the client's address is the one that
-    X-Forwarded-For tells.
+    X-Forwarded-For tells. `around` puts something around the application that must see every request.
     """
     config = uvicorn.Config(
-        app,
+        app if around is None else around(app),
         http=HotConnection,
         ws="none",
         lifespan="off",
@@ -103,7 +104,7 @@ async def serve(
     config.load()
     state = ServerState()
     # Behind a proxy the client's address is known only after uvicorn's own layer for it.
-    connection = Connection if trusted_proxies else HotConnection
+    connection = Connection if trusted_proxies or around is not None else HotConnection
     listener = await asyncio.get_running_loop().create_server(
         lambda: connection(config, state, app, max_connections), host, port, backlog=BACKLOG
     )

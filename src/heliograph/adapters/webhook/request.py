@@ -77,8 +77,9 @@ def request(job: Job, path: str, standing: str, timestamp: int) -> bytes:
         signature = sign(secrets[0], job.webhook_id, timestamp, body)
     else:
         signature = " ".join([sign(secret, job.webhook_id, timestamp, body) for secret in secrets])
+    trace = f"traceparent: {job.traceparent}\r\n" if job.traceparent else ""
     head = (
         f"POST {path}{standing}{job.content_type}\r\nContent-Length: {len(body)}\r\n"
-        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n\r\n"
+        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n{trace}\r\n"
     )
     return head.encode("ascii") + body

@@ -1,0 +1,8 @@
+"""Traces of messages, from the request over queue, operator and receipt to the callback, by OpenTelemetry.
+
+It needs the extra `otel`, and is imported only where the settings ask for it.
+"""
+
+from heliograph.adapters.tracing.traces import Traces, open_traces
+
+__all__ = ["Traces", "open_traces"]

@@ -1,0 +1,228 @@
+"""One trace for each request that is sampled; its spans are made from the facts, with the times that those tell.
+
+What belongs to a trace is kept in memory only: after a restart a message goes on, and its trace has ended.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.span import format_span_id, format_trace_id
+from opentelemetry.util.types import Attributes
+
+from heliograph import __version__
+from heliograph.adapters.tracing.requests import Asgi, TracedRequests, current
+from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.ports import Clock, Intake, Job, Sender, Sent
+from heliograph.domain import ids
+
+KEPT = 20_000
+"""Messages whose trace goes on, the latest; the trace of one that was there for longer has ended."""
+
+CLOSE_MS = 5_000
+"""Milliseconds that the last spans have to leave, at the end."""
+
+_MS = 1_000_000
+"""Nanoseconds in one."""
+
+
+class Traces:
+    """A `Watcher`, and what goes around the requests, the intake and the sender."""
+
+    def __init__(self, processor: SpanProcessor, ratio: float, clock: Clock) -> None:
+        """`ratio` of the requests that bring no decision with them are traced."""
+        resource = Resource.create({"service.name": "heliograph", "service.version": __version__})
+        # Its end is `close`, not that of the interpreter.
+        self._provider = TracerProvider(
+            sampler=ParentBased(TraceIdRatioBased(ratio)), resource=resource, shutdown_on_exit=False
+        )
+        self._provider.add_span_processor(processor)
+        self._tracer = self._provider.get_tracer("heliograph", __version__)
+        self._clock = clock
+        self._messages: OrderedDict[int, SpanContext] = OrderedDict()
+        """The request's span, by the message's key."""
+        self._calls: dict[int, Span] = {}
+        """Of callbacks in the air, by the message's key."""
+
+    # --- what goes around other parts
+
+    def around(self, application: Asgi) -> Asgi:
+        return TracedRequests(application, self._tracer)
+
+    def intake(self, intake: Intake) -> Intake:
+        return _TracedIntake(intake, self)
+
+    def sender(self, sender: Sender) -> Sender:
+        return _TracedSender(sender, self)
+
+    async def close(self) -> None:
+        """Sends what is left. Those under way have ended."""
+        for span in self._calls.values():
+            span.end()
+        await asyncio.to_thread(self._shut)
+
+    def _shut(self) -> None:
+        self._provider.force_flush(CLOSE_MS)
+        self._provider.shutdown()
+
+    # --- a message's way
+
+    def accepted(self, accept: Accept, request: Span) -> None:
+        """A request that is traced was accepted."""
+        context = request.get_span_context()
+        now = self._clock.now()
+        self._span("store", context, accept.at, now, {"heliograph.messages": len(accept.messages)})
+        request.set_attribute("heliograph.message.id", ids.to_hex(accept.key, accept.tail))
+        for message in accept.messages:
+            self._messages[message.key] = context
+        while len(self._messages) > KEPT:
+            self._messages.popitem(last=False)
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:  # noqa: ARG002 - the protocol's signature
+        """See `app.ports.Watcher`."""
+        if not self._messages:
+            return
+        self._note_answers(facts)
+        for final in facts.finals:
+            context = self._messages.get(final.key)
+            if context is None:
+                continue
+            attributes = {"heliograph.state": final.state.name, "heliograph.err": final.err}
+            name = "failed" if final.failed else "receipt"
+            self._span(name, context, final.at - max(0, final.waited), final.at, attributes, bad=final.failed)
+            if not final.owed:
+                del self._messages[final.key]
+        for done in facts.callbacks:
+            self._messages.pop(done.key, None)
+
+    def _note_answers(self, facts: Facts) -> None:
+        for attempt in facts.attempts:
+            context = self._messages.get(attempt.key)
+            if context is not None:
+                attributes = {"heliograph.segment": attempt.segment + 1, "smpp.command_status": attempt.status}
+                self._span("put off", context, attempt.at, attempt.at, attributes, bad=True)
+        for answer in facts.submissions:
+            context = self._messages.get(answer.key)
+            if context is None or answer.took < 0:
+                continue
+            written = answer.at - answer.took
+            attributes = {"heliograph.segment": answer.segment + 1, "heliograph.connector": answer.connector}
+            self._span("queue", context, written - max(0, answer.waited), written, attributes)
+            attributes = attributes | {"smpp.command_status": answer.status}
+            bad = answer.status != 0
+            self._span("submit_sm", context, written, answer.at, attributes, kind=SpanKind.CLIENT, bad=bad)
+
+    def _span(
+        self,
+        name: str,
+        parent: SpanContext,
+        start: int,
+        end: int,
+        attributes: Attributes,
+        *,
+        kind: SpanKind = SpanKind.INTERNAL,
+        bad: bool = False,
+    ) -> None:
+        """One that is over. Times are in ms."""
+        span = self._tracer.start_span(name, _below(parent), kind, attributes, start_time=start * _MS)
+        if bad:
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(max(start, end) * _MS)
+
+    # --- callbacks
+
+    def posted(self, jobs: Sequence[Job]) -> None:
+        """Callbacks are about to leave: those of traced messages are given their header."""
+        for job in jobs:
+            parent = self._messages.get(job.key)
+            if parent is None:
+                continue
+            host = urlsplit(job.url).hostname or ""
+            span = self._tracer.start_span(
+                "callback", _below(parent), SpanKind.CLIENT, {"server.address": host, "http.request.method": "POST"}
+            )
+            context = span.get_span_context()
+            self._calls[job.key] = span
+            job.traceparent = (
+                f"00-{format_trace_id(context.trace_id)}-{format_span_id(context.span_id)}-{context.trace_flags:02x}"
+            )
+
+    def answered(self, results: Sequence[Sent]) -> None:
+        for sent in results:
+            span = self._calls.pop(sent.key, None)
+            if span is None:
+                continue
+            if sent.code:
+                span.set_attribute("http.response.status_code", sent.code)
+            if not 200 <= sent.code < 300:
+                span.set_status(Status(StatusCode.ERROR, sent.problem))
+            span.end()
+
+    def lost(self) -> None:
+        calls, self._calls = self._calls, {}
+        for span in calls.values():
+            span.set_status(Status(StatusCode.ERROR, "the sender stopped"))
+            span.end()
+
+
+class _TracedIntake:
+    def __init__(self, intake: Intake, traces: Traces) -> None:
+        self._intake = intake
+        self._traces = traces
+
+    def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
+        span = current.get()
+        if span is None:
+            return self._intake.accept(accept, then)
+
+        def traced(done: Accept) -> None:
+            if done.verdict is Verdict.ACCEPTED:
+                self._traces.accepted(done, span)
+            then(done)
+
+        return self._intake.accept(accept, traced)
+
+
+class _TracedSender:
+    def __init__(self, sender: Sender, traces: Traces) -> None:
+        self._sender = sender
+        self._traces = traces
+
+    def post(self, jobs: Sequence[Job]) -> None:
+        self._traces.posted(jobs)
+        self._sender.post(jobs)
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        def heard(results: list[Sent]) -> None:
+            self._traces.answered(results)
+            listener(results)
+
+        self._sender.on_sent(heard)
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        def heard() -> None:
+            self._traces.lost()
+            listener()
+
+        self._sender.on_lost(heard)
+
+    async def close(self) -> None:
+        await self._sender.close()
+
+
+def _below(parent: SpanContext) -> Context:
+    return set_span_in_context(NonRecordingSpan(parent))
+
+
+def open_traces(endpoint: str, ratio: float, clock: Clock) -> Traces:
+    """Spans leave by OTLP over HTTP, in a thread of their own; what cannot be sent is dropped."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return Traces(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), ratio, clock)
