@@ -1,0 +1,429 @@
+from math import inf
+
+import pytest
+
+from heliograph.app import dispatch, lane
+from heliograph.app.dispatch import FAST_LANE_MS, NO_ANSWER, UNANSWERED_TRIES, Dispatcher
+from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Queued, Queueing, Verdict
+from heliograph.app.marks import DISPATCH
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unavailable, Unknown
+from heliograph.app.report import Reporter
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.receipt import Delivery
+from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.memory_store import MemoryStore
+from tests.support.store import HOUR, START
+
+FAR = first_key_at(START + 1_000_000_000)
+NODE = 7
+
+TAKEN = Accepted("a")
+REFUSED = Refused(0x0B, Delivery.REJECTD, "011")
+LOST = Unknown("the link was lost")
+
+
+class QueueStore(MemoryStore):
+    """Gives what the test puts into it, once."""
+
+    def __init__(self, *queued: Queued) -> None:
+        super().__init__()
+        self.queue = list(queued)
+        self.known: dict[int, Outstanding] = {}
+        self.failing = False
+
+    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+        claimed, self.queue = self.queue[:limit], self.queue[limit:]
+        return claimed
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        return await self.claim_queued(0, limit, now, node)
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        if self.failing:
+            raise Unavailable("no")
+        return self.known.get(key)
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        self.reporter = Reporter(self.gathering, self.clock, self._finish)
+        self.routes: dict[str, int] = {}
+        self.finished: list[tuple[int, Delivery]] = []
+        self.dispatcher = Dispatcher(self.gathering, self.clock, self.reporter, self._finish, self._route)
+        self.message = Messages(self.clock)
+        self.lane = self.dispatcher.lane(1)
+        self.lane.carrier = self.carrier = NotedCarrier()
+
+    def _finish(self, message: Message, final: Final) -> None:
+        self.finished.append((message.key, final.state))
+
+    def _route(self, destination: str) -> int | None:
+        return self.routes.get(destination)
+
+    def commit(self, *messages: Message, spill: bool = False) -> Facts:
+        accepts: list[Accept] = [accept_of(each) for each in messages]
+        self.gathering.facts.accepts += accepts
+        now = self.clock.now()
+        self.dispatcher.prepare(self.gathering.facts, now)
+        self.reporter.prepare()
+        if spill:
+            self.dispatcher.spill(self.gathering.facts, now, FAR)
+        facts = self.gathering.take()
+        for accept in accepts:
+            accept.verdict = Verdict.ACCEPTED
+        self.reporter.committed()
+        self.dispatcher.committed()
+        self.dispatcher.pump()
+        return facts
+
+    def sent(self, message: Message) -> list[Part]:
+        """A message that is with the operator; its parts."""
+        self.commit(message)
+        return self.carrier.take()
+
+    def answer(self, part: Part, outcome: Outcome) -> None:
+        self.dispatcher.on_outcome(self.lane, part, outcome)
+
+    def is_clean(self) -> bool:
+        return self.lane.idle and not self.lane.per_account and not self.lane._references
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+# --- answers
+
+
+def test_what_the_operator_takes_is_recorded_under_its_name_for_it(desk: Desk) -> None:
+    one = desk.message()
+    (part,) = desk.sent(one)
+    desk.answer(part, Accepted("4711"))
+    (submission,) = desk.commit().submissions
+    assert (submission.key, submission.segment, submission.connector, submission.operator_id, submission.status) == (
+        one.key, 0, 1, "4711", 0,
+    )  # fmt: skip
+    assert desk.reporter.awaited() == 1
+    assert desk.is_clean()
+
+
+def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
+    (part,) = desk.sent(desk.message(wants_receipt=False))
+    desk.answer(part, TAKEN)
+    assert desk.reporter.awaited() == 0
+
+
+def test_what_the_operator_refuses_for_good_is_refunded_and_told(desk: Desk) -> None:
+    one = desk.message()
+    (part,) = desk.sent(one)
+    desk.answer(part, REFUSED)
+    (final,) = desk.commit().finals
+    assert (final.state, final.err, final.failed, final.refund, final.owed) == (
+        Delivery.REJECTD, "011", True, one.price, True,
+    )  # fmt: skip
+    assert desk.finished == [(one.key, Delivery.REJECTD)]
+    assert desk.is_clean()
+
+
+def test_a_message_whose_every_part_is_refused_is_refunded_once(desk: Desk) -> None:
+    long = desk.message(LONG)
+    for part in desk.sent(long):
+        desk.answer(part, REFUSED)
+    facts = desk.commit()
+    assert [(final.failed, final.refund) for final in facts.finals] == [(True, long.price)]
+    assert len(facts.submissions) == 3
+    assert desk.is_clean()
+    assert desk.reporter._tracks == {}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_message_one_part_of_which_was_taken_is_not_refunded(desk: Desk, order: tuple[int, ...]) -> None:
+    long = desk.message(LONG)
+    parts = desk.sent(long)
+    for number in order:
+        desk.answer(parts[number], TAKEN if number == 1 else REFUSED)
+    facts = desk.commit()
+    assert facts.finals == []
+    assert sorted(submission.status for submission in facts.submissions) == [0, 0x0B, 0x0B]
+    assert desk.is_clean()
+
+
+def test_only_the_part_that_was_put_off_is_sent_again(desk: Desk) -> None:
+    parts = desk.sent(desk.message(LONG))
+    desk.answer(parts[1], Deferred(0x58, 1.0, throttled=True))
+    facts = desk.commit()
+    assert [(attempt.segment, attempt.status) for attempt in facts.attempts] == [(1, 0x58)]
+    assert desk.carrier.parts == [], "the lane pauses"
+    desk.clock.pass_ms(5_000)
+    desk.commit()
+    assert [part.segment for part in desk.carrier.parts] == [1]
+
+
+def test_a_message_that_gets_no_answer_is_sent_so_often_and_then_counts_as_sent(desk: Desk) -> None:
+    one = desk.message()
+    (part,) = desk.sent(one)
+    facts = Facts()
+    for attempt in range(UNANSWERED_TRIES):
+        desk.answer(part, LOST)
+        facts = desk.commit()
+        assert [each.status for each in facts.attempts] == [NO_ANSWER]
+        if attempt < UNANSWERED_TRIES - 1:
+            (part,) = desk.carrier.take()
+    assert [submission.status for submission in facts.submissions] == [NO_ANSWER]
+    assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.UNKNOWN, False)]
+    assert desk.carrier.parts == []
+    assert desk.is_clean()
+
+
+def test_one_without_a_receipt_that_gets_no_answer_leaves_nothing_behind(desk: Desk) -> None:
+    one = desk.message("x" * 200, wants_receipt=False)
+    parts = desk.sent(one)
+    for _ in range(2 * UNANSWERED_TRIES):
+        for part in parts:
+            desk.answer(part, LOST)
+        desk.commit()
+        parts = desk.carrier.take()
+    assert desk.finished == []
+    assert (desk.reporter._tracks, desk.is_clean()) == ({}, True)
+
+
+def test_a_second_outcome_of_a_part_is_not_believed(desk: Desk) -> None:
+    (part,) = desk.sent(desk.message())
+    desk.answer(part, TAKEN)
+    desk.answer(part, REFUSED)
+    facts = desk.commit()
+    assert (len(facts.submissions), facts.finals) == (1, [])
+    assert desk.lane.in_flight == 0
+
+
+# --- too late
+
+
+def test_what_never_left_in_its_time_is_refunded(desk: Desk) -> None:
+    desk.carrier.capacity = 0
+    one = desk.message(LONG, expires=START + HOUR)
+    desk.commit(one)
+    desk.clock.pass_ms(HOUR)
+    desk.dispatcher.sweep(desk.clock.now())
+    (final,) = desk.commit().finals
+    assert (final.state, final.failed, final.refund) == (Delivery.EXPIRED, True, one.price)
+    assert desk.is_clean()
+
+
+def test_what_may_have_left_is_not_refunded_when_its_time_is_up(desk: Desk) -> None:
+    one = desk.message(expires=START + HOUR)
+    (part,) = desk.sent(one)
+    desk.answer(part, LOST)
+    desk.clock.pass_ms(HOUR)
+    facts = desk.commit()
+    assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.EXPIRED, False)]
+    assert [submission.status for submission in facts.submissions] == [NO_ANSWER]
+    assert desk.is_clean()
+
+
+def test_a_part_put_off_after_another_got_no_answer_does_not_make_it_unsent(desk: Desk) -> None:
+    one = desk.message("x" * 200, expires=START + HOUR)
+    first, second = desk.sent(one)
+    desk.answer(first, LOST)
+    desk.answer(second, Deferred(0x58, 1.0, throttled=True))
+    desk.clock.pass_ms(HOUR)
+    facts = desk.commit()
+    assert not any(final.failed for final in facts.finals)
+
+
+@pytest.mark.parametrize(("outcome", "refunded"), [(TAKEN, False), (REFUSED, True)])
+def test_a_part_under_way_decides_what_becomes_of_a_message_whose_time_is_up(
+    desk: Desk, outcome: Outcome, refunded: bool
+) -> None:
+    one = desk.message("x" * 200, expires=START + HOUR)
+    first, second = desk.sent(one)
+    desk.answer(first, Deferred(0x58, 1.0, throttled=True))
+    desk.clock.pass_ms(HOUR)
+    desk.dispatcher.sweep(desk.clock.now())
+    assert desk.commit().finals == []
+    desk.answer(second, outcome)
+    facts = desk.commit()
+    assert [final.failed for final in facts.finals] == ([True] if refunded else [])
+    assert desk.is_clean()
+    assert desk.carrier.parts == []
+
+
+# --- the queue
+
+
+async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_were_accepted_for(desk: Desk) -> None:
+    rerouted = desk.message(connector=99)
+    store = QueueStore(Queued(rerouted, False))
+    assert not await desk.dispatcher.refill(desk.lane, store, NODE)
+    desk.commit()
+    (part,) = desk.carrier.take()
+    desk.answer(part, TAKEN)
+    facts = desk.commit()
+    assert [submission.connector for submission in facts.submissions] == [1]
+    assert facts.dequeued == [rerouted.key]
+    assert list(desk.dispatcher.lanes) == [1]
+
+
+async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "SLOW_MESSAGES", 4)
+    desk.lane.carrier = None
+    store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
+    assert await desk.dispatcher.refill(desk.lane, store, NODE)
+    assert (len(desk.lane.slow), desk.dispatcher.hungry) == (4, False)
+    assert not await desk.dispatcher.refill(desk.lane, store, NODE)
+    assert len(desk.lane.slow) == 4
+    desk.lane.slow.pop()
+    desk.lane.slow.pop()
+    assert desk.dispatcher.hungry
+
+
+async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_the_way(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "FAST_MESSAGES", 1)
+    desk.lane.carrier = None
+    one, other = desk.message(), desk.message()
+    accepts = [accept_of(one), accept_of(other)]
+    desk.gathering.facts.accepts += accepts
+    desk.dispatcher.prepare(desk.gathering.facts, START)
+    assert other.queued
+    await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
+    assert desk.lane.overflow == {1}, "the row is being written"
+    for accept in accepts:
+        accept.verdict = Verdict.ACCEPTED
+    desk.dispatcher.committed()
+    assert desk.dispatcher.hungry
+    await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
+    assert desk.lane.overflow == set()
+    assert not desk.dispatcher.hungry
+
+
+async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:
+    one = desk.message()
+    await desk.dispatcher.refill(desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))), NODE)
+    assert desk.commit().dequeued == [one.key]
+    assert desk.is_clean()
+
+
+async def test_what_was_claimed_goes_back_when_the_store_cannot_say_more_of_it(desk: Desk) -> None:
+    half, one = desk.message("x" * 200), desk.message()
+    store = QueueStore(Queued(half, False, frozenset({0}), frozenset({0})), Queued(one, False))
+    store.failing = True
+    await desk.dispatcher.refill(desk.lane, store, NODE)
+    facts = desk.commit()
+    assert facts.queueings == [Queueing(half.key, 1, half.time, half.expires, False, False)]
+    assert desk.carrier.keys == [one.key]
+
+
+async def test_messages_whose_time_ends_in_the_queue_are_refunded_unless_they_left(desk: Desk) -> None:
+    unsent, doubtful, half = (desk.message("x" * 200) for _ in range(3))
+    store = QueueStore(
+        Queued(unsent, False), Queued(doubtful, True), Queued(half, False, frozenset({0}), frozenset({0}))
+    )
+    store.known[half.key] = Outstanding(half, {(1, "a"): 0}, {})
+    assert await desk.dispatcher.drop_expired(store, NODE, 10) == 3
+    facts = desk.commit()
+    assert [(final.key, final.failed) for final in facts.finals] == [(unsent.key, True), (doubtful.key, False)]
+    assert sorted(facts.dequeued) == sorted([unsent.key, doubtful.key, half.key])
+    assert [(each.key, each.segment) for each in facts.parts if each.key == half.key] == [(half.key, 1)]
+
+
+def test_what_waits_for_long_gets_a_row_once_and_says_whether_it_may_have_been_sent(desk: Desk) -> None:
+    desk.carrier.capacity = 1
+    flying, waiting, young = desk.message(), desk.message(), desk.message(key=FAR - 1)
+    desk.commit(flying, waiting, young)
+    desk.clock.pass_ms(FAST_LANE_MS + 1)
+    facts = desk.commit(spill=True)
+    assert {each.key: (each.attempted, each.held) for each in facts.queueings} == {
+        flying.key: (True, True), waiting.key: (False, True),
+    }  # fmt: skip
+    assert facts.marks[DISPATCH] == first_key_at(START + 1)
+    desk.clock.pass_ms(1_000)
+    assert desk.commit(spill=True).queueings == []
+    desk.answer(desk.carrier.take()[0], TAKEN)
+    assert desk.commit().dequeued == [flying.key]
+    assert desk.lane.per_account == {1: 2}
+
+
+def test_the_mark_never_passes_the_last_key_and_never_goes_back(desk: Desk) -> None:
+    one = desk.message()
+    facts = Facts()
+    desk.dispatcher.spill(facts, START + HOUR, one.key)
+    assert facts.marks == {DISPATCH: one.key}
+    facts = Facts()
+    desk.dispatcher.spill(facts, START - HOUR, one.key)
+    assert facts.marks == {}
+
+
+async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> None:
+    new, old = desk.message(), desk.message()
+    half = desk.message("x" * 200)
+    store = QueueStore()
+    store.known[half.key] = Outstanding(half, {}, {0: (Delivery.UNDELIV, "034")})
+    unsent = [Queued(new, False), Queued(old, True), Queued(half, False, frozenset({0}))]
+    await desk.dispatcher.recover(unsent, store)
+    desk.commit()
+    assert [(part.message.key, part.segment) for part in desk.carrier.parts] == [
+        (old.key, 0), (new.key, 0), (half.key, 1),
+    ]  # fmt: skip
+    desk.answer(desk.carrier.parts[2], REFUSED)
+    assert desk.finished == [(half.key, Delivery.REJECTD)], "what became of the first part is known"
+
+
+# --- connectors that go, gateways that stop
+
+
+def test_messages_of_a_connector_that_is_gone_go_to_another_one(desk: Desk) -> None:
+    desk.carrier.capacity = 0
+    one = desk.message()
+    desk.commit(one)
+    desk.routes[one.destination] = 2
+    desk.dispatcher.reroute({2})
+    assert desk.commit().queueings == [Queueing(one.key, 2, one.time, one.expires, False, False)]
+    assert desk.dispatcher.lanes == {}
+
+
+def test_without_another_route_they_are_refunded(desk: Desk) -> None:
+    desk.carrier.capacity = 0
+    one = desk.message()
+    desk.commit(one)
+    desk.dispatcher.reroute({2})
+    (final,) = desk.commit().finals
+    assert (final.state, final.failed, final.refund) == (Delivery.REJECTD, True, one.price)
+
+
+def test_a_message_with_a_part_under_way_is_rerouted_when_that_is_answered(desk: Desk) -> None:
+    one = desk.message("x" * 200)
+    desk.routes[one.destination] = 2
+    first, second = desk.sent(one)
+    desk.answer(first, LOST)
+    desk.carrier.capacity = 0
+    desk.dispatcher.reroute({2})
+    assert desk.commit().queueings == []
+    desk.answer(second, TAKEN)
+    desk.commit()
+    desk.dispatcher.reroute({2})
+    (queueing,) = desk.commit().queueings
+    assert (queueing.connector, queueing.attempted) == (2, True)
+    assert desk.dispatcher.lanes == {}
+
+
+def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(desk: Desk) -> None:
+    desk.carrier.capacity = 1
+    flying, waiting = desk.message(), desk.message()
+    desk.commit(flying, waiting)
+    desk.dispatcher.park()
+    late = desk.message()
+    facts = desk.commit(late)
+    assert [queueing.key for queueing in facts.queueings] == [waiting.key]
+    desk.answer(desk.carrier.take()[0], Deferred(0x14, 1.0))
+    desk.commit()
+    assert desk.lane.paused_until == inf
+    desk.dispatcher.park()
+    again = [queueing.key for queueing in desk.commit().queueings]
+    assert late.key in again
+    assert desk.carrier.parts == []
+    assert desk.is_clean()

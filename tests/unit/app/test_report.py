@@ -1,0 +1,481 @@
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from heliograph.app import report as reports
+from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
+from heliograph.app.marks import AWAITING
+from heliograph.app.ports import Report, Unavailable
+from heliograph.app.report import KEEP_MS, Reporter
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.receipt import Delivery
+from tests.support.core import LONG, Messages, NotedGathering, SetClock
+from tests.support.memory_store import MemoryStore
+from tests.support.store import START
+
+FAR = first_key_at(START + 1_000_000_000)
+
+
+class ScriptedStore(MemoryStore):
+    """Answers what a test wants, and lets it act while it reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Outstanding] = []
+        self.failing: set[int] = set()
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        if connector in self.failing:
+            raise Unavailable("no")
+        found = self.found
+        self.meanwhile()
+        return found
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        return self.found[:limit]
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        return next((each for each in self.found if each.message.key == key), None)
+
+
+class Desk:
+    """A reporter, and those it works with."""
+
+    def __init__(self) -> None:
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        self.finished: list[tuple[int, Delivery]] = []
+        self.reporter = Reporter(self.gathering, self.clock, self._finish)
+        self.message = Messages(self.clock)
+        self.store = ScriptedStore()
+        self.acks: list[tuple[str, bool]] = []
+
+    def _finish(self, message: Message, final: Final) -> None:
+        self.finished.append((message.key, final.state))
+
+    def taken(self, message: Message, *operator_ids: str, connector: int = 1, first: int = 0) -> None:
+        for segment, operator_id in enumerate(operator_ids, first):
+            self.reporter.taken(message, segment, connector, operator_id)
+
+    def report(
+        self, operator_id: str, state: Delivery = Delivery.DELIVRD, to: str = "", connector: int = 1, name: str = ""
+    ) -> None:
+        final = state not in (Delivery.ENROUTE, Delivery.ACCEPTD)
+        given = Report(operator_id, to, state, final, "000")
+        self.reporter.on_report(connector, given, lambda kept: self.acks.append((name or operator_id, kept)))
+
+    def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
+        self.reporter.prepare()
+        if spill:
+            self.reporter.spill(self.gathering.facts, self.clock.now(), last_key)
+        return self.gathering.take()
+
+    def commit(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
+        facts = self.begin(spill=spill, last_key=last_key)
+        self.reporter.committed()
+        return facts
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def known(message: Message, *names: str, states: dict[int, tuple[Delivery, str]] | None = None) -> Outstanding:
+    """What the rows say: every part that is not in a final state was taken, under these names."""
+    states = states or {}
+    open_parts = [segment for segment in range(message.segments) if segment not in states]
+    return Outstanding(message, {(1, name): part for name, part in zip(names, open_parts, strict=False)}, states)
+
+
+# --- one part
+
+
+def test_a_receipt_ends_its_message_and_is_acknowledged_after_the_commit_that_says_so(desk: Desk) -> None:
+    one = desk.message()
+    desk.taken(one, "a")
+    desk.report("a", Delivery.UNDELIV)
+    assert desk.acks == []
+    facts = desk.begin()
+    assert [(final.key, final.state, final.owed) for final in facts.finals] == [(one.key, Delivery.UNDELIV, True)]
+    assert facts.awaiting_matched == []
+    assert desk.acks == []
+    desk.reporter.committed()
+    assert desk.acks == [("a", True)]
+    assert desk.finished == [(one.key, Delivery.UNDELIV)]
+
+
+def test_a_receipt_that_comes_while_a_commit_is_written_waits_for_the_next_one(desk: Desk) -> None:
+    desk.taken(desk.message(), "a")
+    desk.begin()
+    desk.report("a")
+    desk.reporter.committed()
+    assert desk.acks == []
+    desk.commit()
+    assert desk.acks == [("a", True)]
+
+
+def test_a_commit_that_fails_acknowledges_nothing_and_the_next_one_all_of_it_once(desk: Desk) -> None:
+    for name in "ab":
+        desk.taken(desk.message(), name)
+    desk.report("a")
+    desk.begin()
+    desk.report("b")
+    desk.begin()
+    assert desk.acks == []
+    desk.reporter.committed()
+    desk.commit()
+    assert desk.acks == [("a", True), ("b", True)]
+
+
+async def test_a_receipt_on_the_way_is_history_and_ends_nothing(desk: Desk) -> None:
+    one = desk.message()
+    desk.taken(one, "a")
+    desk.report("a", Delivery.ENROUTE)
+    facts = desk.commit()
+    assert [(each.key, each.state) for each in facts.progress] == [(one.key, Delivery.ENROUTE)]
+    assert facts.finals == []
+    desk.report("a")
+    assert len(desk.commit().finals) == 1
+
+
+@pytest.mark.parametrize("again", [Delivery.DELIVRD, Delivery.UNDELIV, Delivery.ENROUTE])
+async def test_a_receipt_that_comes_again_changes_nothing_and_is_not_kept(desk: Desk, again: Delivery) -> None:
+    desk.taken(desk.message(), "a")
+    desk.report("a")
+    desk.commit()
+    desk.report("a", again)
+    assert not desk.reporter.has_work
+    facts = desk.commit()
+    assert desk.acks == [("a", True), ("a", True)]
+    assert not facts
+    assert len(desk.finished) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "reported"), [("1A2B", "6699"), ("6699", "1a2b"), ("0010", "0010"), ("ab12", "AB12")]
+)
+def test_another_form_of_the_id_counts_where_the_destination_agrees(desk: Desk, given: str, reported: str) -> None:
+    one = desk.message()
+    desk.taken(one, given)
+    desk.report(reported, to="+" + one.destination)
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    desk.report(reported, to=one.destination)
+    assert not desk.reporter.has_work, "it is known to be a repeat, in the operator's form too"
+
+
+@pytest.mark.parametrize(("reported", "to"), [("6699", ""), ("6699", "4915112345678"), ("1A2B", "4915112345678")])
+def test_a_guess_without_the_destination_or_against_it_is_none(desk: Desk, reported: str, to: str) -> None:
+    desk.taken(desk.message(), "1A2B")
+    desk.report(reported, to=to)
+    assert desk.finished == []
+    assert desk.reporter.has_work
+
+
+def test_the_same_id_of_another_operator_is_another_message(desk: Desk) -> None:
+    one, other = desk.message(), desk.message()
+    desk.taken(one, "1", connector=1)
+    desk.taken(other, "1", connector=2)
+    desk.report("1", connector=2)
+    assert desk.finished == [(other.key, Delivery.DELIVRD)]
+
+
+def test_an_operator_whose_counter_starts_again_loses_no_message(desk: Desk) -> None:
+    old, new = desk.message(destination="491701"), desk.message(destination="491702")
+    desk.taken(old, "1")
+    desk.taken(new, "1")
+    assert desk.commit().awaiting == [Awaiting(1, "1", old.key, 0)]
+    desk.report("1", to=new.destination)
+    assert desk.finished == [(new.key, Delivery.DELIVRD)]
+
+
+async def test_of_two_messages_with_one_id_in_the_rows_the_destination_finds_its_own(desk: Desk) -> None:
+    one, other = desk.message(destination="4917011111111"), desk.message(destination="4917022222222")
+    desk.store.found = [known(one, "1"), known(other, "1")]
+    desk.report("1", to=other.destination)
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(other.key, Delivery.DELIVRD)]
+    assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.key, 0)]
+
+
+# --- several parts
+
+
+def test_a_message_ends_with_its_last_part_in_the_worst_state(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.taken(long, "a", "b", "c")
+    desk.report("c")
+    desk.report("a", Delivery.UNDELIV)
+    assert desk.finished == []
+    desk.report("b")
+    facts = desk.commit()
+    assert [(part.segment, part.state) for part in facts.parts] == [
+        (2, Delivery.DELIVRD), (0, Delivery.UNDELIV), (1, Delivery.DELIVRD),
+    ]  # fmt: skip
+    assert desk.finished == [(long.key, Delivery.UNDELIV)]
+
+
+def test_a_refused_part_and_one_never_answered_count(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.reporter.part_over(long, 0, Delivery.REJECTD, "011")
+    desk.taken(long, "b", first=1)
+    desk.reporter.part_over(long, 2, Delivery.UNKNOWN, "001")
+    desk.report("b")
+    (final,) = desk.commit().finals
+    assert (final.state, final.err) == (Delivery.REJECTD, "011")
+
+
+async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
+    """The track leaves memory in the commit during which one of its receipts comes, and another is looked up."""
+    long = desk.message("x" * 200)
+    desk.taken(long, "a", "b")
+    desk.commit()
+    desk.clock.pass_ms(KEEP_MS + 1)
+    facts = desk.begin(spill=True)
+    assert [(each.operator_id, each.segment) for each in facts.awaiting] == [("a", 0), ("b", 1)]
+    desk.report("a")
+    desk.reporter.committed()
+    # The rows that are read do not show yet that the first part is over.
+    desk.store.found = [known(long, "a", "b")]
+    desk.report("b")
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(long.key, Delivery.DELIVRD)]
+
+
+async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_message_back(desk: Desk) -> None:
+    one = desk.message()
+    desk.reporter.mark = one.key
+    desk.taken(one, "a", connector=1)
+    desk.report("a")
+    desk.store.found = [known(one, "a")]
+    desk.store.meanwhile = desk.commit
+    desk.report("b", to=one.destination)
+    desk.store.found[0].operator_ids[1, "b"] = 0
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    desk.commit()
+    desk.commit()
+    assert desk.reporter._ended == {}
+
+
+async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) -> None:
+    long = desk.message("x" * 200)
+    desk.taken(long, "a")
+    desk.clock.pass_ms(2 * KEEP_MS + 2)
+    desk.commit(spill=True)
+    desk.clock.pass_ms(1_000)
+    desk.commit()
+    assert desk.reporter.awaited() == 0
+    desk.taken(long, "b", first=1)
+    assert desk.commit().awaiting == [Awaiting(1, "b", long.key, 1)]
+    desk.store.found = [known(long, "a", "b")]
+    desk.report("a")
+    await desk.reporter.look_up(desk.store)
+    desk.report("b")
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(long.key, Delivery.DELIVRD)]
+    for _ in range(3):
+        desk.commit(spill=True)
+    assert (desk.reporter._tracks, desk.reporter._leaving, desk.reporter.awaited()) == ({}, [], 0)
+
+
+async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: Desk) -> None:
+    long = desk.message("x" * 200)
+    outstanding = known(long, states={0: (Delivery.UNDELIV, "034")})
+    desk.store.found = [outstanding]
+    assert await desk.reporter.load(desk.store, long)
+    desk.commit()
+    desk.taken(long, "b", first=1)
+    desk.report("b")
+    assert desk.finished == [(long.key, Delivery.UNDELIV)]
+
+
+async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
+    long = desk.message("x" * 200)
+    assert not await desk.reporter.load(desk.store, long)
+    desk.store.found = [known(long, "a")]
+    desk.reporter.forget(long.key)
+    assert not await desk.reporter.load(desk.store, long)
+
+
+# --- early
+
+
+async def test_a_receipt_that_comes_before_its_answer_waits_for_it(desk: Desk) -> None:
+    one = desk.message()
+    desk.report("77", to=one.destination)
+    await desk.reporter.look_up(desk.store)
+    facts = desk.commit()
+    assert [early.operator_id for early in facts.early] == ["77"]
+    assert desk.acks == [("77", True)]
+    desk.taken(one, "4D")
+    facts = desk.commit()
+    assert facts.early_matched == [(1, "77")]
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+
+
+async def test_an_answer_that_comes_while_its_receipt_is_looked_for_finds_it(desk: Desk) -> None:
+    one = desk.message()
+    desk.report("a")
+    desk.store.meanwhile = lambda: desk.taken(one, "a")
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert desk.commit().early == []
+
+
+async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> None:
+    one = desk.message()
+    desk.reporter.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.ENROUTE, "000", START))
+    desk.report("a", Delivery.ENROUTE)
+    await desk.reporter.look_up(desk.store)
+    desk.taken(one, "a")
+    assert desk.finished == []
+
+
+async def test_an_early_receipt_that_is_sent_again_is_kept_once(desk: Desk) -> None:
+    for _ in range(3):
+        desk.report("a", to="49170")
+        await desk.reporter.look_up(desk.store)
+    assert len(desk.commit().early) == 1
+    assert len(desk.acks) == 3
+
+
+async def test_strangers_do_not_crowd_out_the_latest_early_receipts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "KEEP_EARLY", 2)
+    for name in ("x", "y", "z"):
+        desk.report(name)
+    await desk.reporter.look_up(desk.store)
+    one = desk.message()
+    desk.taken(one, "z")
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+
+
+def test_after_a_restart_an_early_receipt_finds_a_message_that_is_there(desk: Desk) -> None:
+    one = desk.message()
+    desk.reporter.restore(known(one, "a"))
+    desk.reporter.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.UNDELIV, "034", START))
+    assert desk.finished == [(one.key, Delivery.UNDELIV)]
+    assert desk.commit().early_matched == [(1, "a")]
+
+
+# --- looking up
+
+
+async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(desk: Desk) -> None:
+    one = desk.message()
+    desk.store.failing = {1}
+    desk.report("a", connector=1, name="one/a")
+    desk.report("b", connector=1, name="one/b")
+    desk.report("a", connector=2, name="two/a")
+    desk.store.found = [Outstanding(one, {(2, "a"): 0}, {})]
+    await desk.reporter.look_up(desk.store)
+    desk.commit()
+    assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert not desk.reporter.has_work
+
+
+async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> None:
+    class Stopped(BaseException):
+        pass
+
+    def stop() -> None:
+        raise Stopped
+
+    desk.report("a")
+    desk.report("b", connector=2)
+    desk.store.meanwhile = stop
+    with pytest.raises(Stopped):
+        await desk.reporter.look_up(desk.store)
+    assert desk.acks == []
+    desk.reporter.turn_away()
+    assert sorted(desk.acks) == [("a", False), ("b", False)]
+    assert desk.reporter._reads == []
+
+
+async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.store.found = [known(long, "a", "b", states={2: (Delivery.UNDELIV, "034")})]
+    assert await desk.reporter.give_up(desk.store, START, 10) == 1
+    assert desk.finished == [(long.key, Delivery.UNDELIV)]
+    assert await desk.reporter.give_up(desk.store, START, 10) == 1, "the rows show it until the commit"
+    assert len(desk.finished) == 1
+    facts = desk.commit()
+    assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
+    assert facts.parts[0] == PartReceipt(long.key, 0, Delivery.UNKNOWN, "001", START)
+
+
+async def test_parts_that_were_given_one_id_do_not_keep_a_message_open_for_ever(desk: Desk) -> None:
+    long = desk.message("x" * 200)
+    desk.store.found = [Outstanding(long, {(1, "same"): 1}, {})]
+    await desk.reporter.give_up(desk.store, START, 10)
+    assert desk.finished == [(long.key, Delivery.UNKNOWN)]
+
+
+# --- marks and memory
+
+
+def test_below_the_mark_every_awaited_part_has_its_row(desk: Desk) -> None:
+    """Whatever order the parts were taken in, and however late."""
+    rows: set[int] = set()
+    keys = []
+    late: list[Message] = []
+    for second in range(120):
+        message = desk.message()
+        keys.append(message.key)
+        if second % 3:
+            desk.taken(message, f"now{second}")
+        else:
+            late.append(message)
+        if len(late) > second % 17:
+            old = late.pop(0)
+            desk.taken(old, f"late{old.key}")
+        facts = desk.commit(spill=True)
+        rows.update(each.key for each in facts.awaiting)
+        waiting = {message.key for message in late}
+        assert all(key in rows for key in keys if key <= desk.reporter.mark and key not in waiting)
+        desk.clock.pass_ms(1_000)
+    assert desk.reporter.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
+
+
+def test_the_mark_never_passes_the_last_key_however_far_the_clock_jumps(desk: Desk) -> None:
+    one = desk.message()
+    desk.clock.ms += 3_600_000
+    facts = desk.commit(spill=True, last_key=one.key)
+    assert facts.marks == {AWAITING: one.key}
+    desk.clock.ms -= 3_600_000
+    assert desk.commit(spill=True, last_key=one.key).marks == {}
+
+
+def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk: Desk) -> None:
+    one = desk.message()
+    desk.taken(one, "a")
+    desk.clock.pass_ms(KEEP_MS)
+    assert len(desk.begin(spill=True).awaiting) == 1
+    assert desk.begin(spill=True).awaiting == [], "the commit failed, and its facts are in the next one"
+    assert desk.reporter.awaited() == 1
+    desk.report("a")
+    desk.reporter.committed()
+    assert desk.reporter.awaited() == 0
+    assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.key, 0)]
+
+
+def test_memory_is_bounded_the_oldest_leave_first(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "KEEP_PARTS", 3)
+    messages = [desk.message() for _ in range(5)]
+    for number, message in enumerate(messages):
+        desk.taken(message, str(number))
+    facts = desk.commit(spill=True)
+    assert [each.operator_id for each in facts.awaiting] == ["0", "1"]
+    assert desk.reporter.awaited() == 3
+
+
+def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.reporter.part_over(long, 0, Delivery.REJECTD, "011")
+    desk.reporter.forget(long.key)
+    desk.commit()
+    assert (desk.reporter._tracks, desk.reporter._ended, desk.reporter.awaited()) == ({}, {}, 0)
