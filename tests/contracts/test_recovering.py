@@ -150,6 +150,7 @@ async def test_early_receipts_come_back_newest_last(store: Store) -> None:
 
 
 async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, account: Account) -> None:
+    await store.recover(0, NODE - 1)
     message = await given.scheduled(account.id)
     await store.claim_queued(1, 9, START + HOUR, NODE - 1)
     await store.record(

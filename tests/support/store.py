@@ -10,6 +10,7 @@ from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import State
+from tests.support.postgres import PostgresOpener
 
 START = 1_700_000_000_000
 """When tests begin: a whole second, in ms."""
@@ -23,11 +24,16 @@ NODE = 7
 class Opener(Protocol):
     """One place where data is kept: opened again, a store finds what was written before."""
 
+    embedded: bool
+    """There is one engine at a time, and a new one gives up the claims of all others."""
+
     async def __call__(self) -> Store: ...
 
 
 class SqliteOpener:
     """A file, not waited for long."""
+
+    embedded = True
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "store.db"
@@ -37,7 +43,7 @@ class SqliteOpener:
 
 
 #: Every implementation of the port goes through the contracts; in an empty folder of its own.
-OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener}
+OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener, "postgres": PostgresOpener}
 
 
 class Given:

@@ -54,7 +54,7 @@ CALLS = 1_000
 
 
 class SqliteStore:
-    """`app.ports.Store` on one SQLite file.
+    """`app.ports.Store` and `Leases` on one SQLite file.
 
     Several processes may have it open, one of them as the engine: the one whose node `recover` was last told, and
     which holds the rows that are recorded as held.
@@ -305,6 +305,20 @@ class SqliteStore:
 
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         return await self._searcher.transact(oversight.usage, account, start, end, step)
+
+    # --- leases: one node, one engine
+
+    async def heartbeat(self, node: int, until: int) -> bool:  # noqa: ARG002 - as in `Leases`
+        return True
+
+    async def release_dead(self, now: int) -> list[int]:  # noqa: ARG002 - as in `Leases`
+        return []
+
+    async def lease_worker(self, node: int) -> int | None:  # noqa: ARG002 - as in `Leases`
+        return 0
+
+    async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:  # noqa: ARG002 - as in `Leases`
+        return list(range(min(binds, want)))
 
     # --- keeping house
 

@@ -1,0 +1,74 @@
+"""What faults of the database and of the connection to it mean."""
+
+import asyncpg
+
+from heliograph.app.ports import Fenced, Unavailable
+
+_OUTAGES = frozenset({"08", "53", "57", "58", "F0"})
+"""Classes of SQLSTATE: connection, resources, operator intervention, system error, configuration file."""
+
+_OUTAGE_CODES = frozenset(
+    {
+        "25006",  # read-only: a standby
+        "28000",  # authorization
+        "28P01",  # password
+        "3D000",  # no such database
+        "42501",  # not allowed to
+        "55P03",  # lock_timeout
+        "XX001",  # data corrupted
+        "XX002",  # index corrupted
+    }
+)
+
+_AGAIN = frozenset({"40001", "40P01"})
+"""Serialization failure, deadlock: another transaction was in the way, and this one was undone."""
+
+_FENCED = "HG001"
+
+
+def code_of(fault: BaseException) -> str:
+    """The SQLSTATE, or nothing."""
+    return str(getattr(fault, "sqlstate", None) or "")
+
+
+def is_loss(fault: BaseException) -> bool:
+    """Whether the connection is of no more use, and what was asked last may or may not have been done."""
+    if isinstance(fault, asyncpg.PostgresError):
+        code = code_of(fault)
+        return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
+    if isinstance(fault, asyncpg.InterfaceError):
+        # one of these is also a value that no column takes
+        return not isinstance(fault, ValueError)
+    return isinstance(fault, OSError | TimeoutError | asyncpg.InternalClientError)
+
+
+def is_outage(fault: BaseException) -> bool:
+    """Whether the database cannot be used for now, rather than a row being wrong."""
+    if is_loss(fault):
+        return True
+    code = code_of(fault)
+    return code[:2] in _OUTAGES or code in _OUTAGE_CODES
+
+
+def is_passing(fault: BaseException) -> bool:
+    """Whether the transaction was undone only because another one was in its way."""
+    return code_of(fault) in _AGAIN
+
+
+def translated(fault: BaseException) -> BaseException:
+    """The fault as the port has it."""
+    if code_of(fault) == _FENCED:
+        return Fenced("the work of this node was given to others")
+    if is_outage(fault) or is_passing(fault):
+        return Unavailable(f"the database cannot be used: {describe(fault)}")
+    return fault
+
+
+def describe(fault: BaseException) -> str:
+    """For the log and for people: never quotes a value or the address with its password."""
+    if isinstance(fault, asyncpg.PostgresError):
+        # the message names columns and constraints; the values are in its detail
+        return f"{type(fault).__name__}: {fault.args[0] if fault.args else ''}"
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{type(fault).__name__}: {fault.strerror}"
+    return type(fault).__name__

@@ -1,0 +1,296 @@
+"""Connections, and transactions on them that come to a known end."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import asyncpg
+
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.faults import is_loss, is_passing, translated
+from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.app.ports import Fenced, Unavailable
+
+R = TypeVar("R")
+
+SCHEMA = "heliograph"
+
+TRIES = 8
+"""Of a transaction that others were in the way of."""
+
+_BEGIN = "BEGIN; UPDATE writer SET seq = {seq} WHERE id = {writer} AND NOT over"
+
+_RECONNECT_S = 0.1
+_STATEMENTS = 512
+
+_SETTINGS = {
+    "application_name": "heliograph",
+    "search_path": SCHEMA,
+    "timezone": "UTC",
+    "jit": "off",
+    # a plan made while a table was empty would read all of it ever after
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+
+Work = Callable[[Db], Awaitable[R]]
+
+
+async def connect(url: str, limits: Limits, *, patient: bool = False, **settings: str) -> Db:
+    """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable."""
+    bounds = {
+        "statement_timeout": "0" if patient else str(int(limits.statement * 1000)),
+        "lock_timeout": "0" if patient else str(int(limits.lock * 1000)),
+        # a node that vanished must not keep its locks
+        "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.silence * 1000)),
+    }
+    try:
+        db: Db = await asyncpg.connect(
+            url,
+            timeout=limits.connect,
+            command_timeout=None if patient else limits.silence,
+            statement_cache_size=_STATEMENTS,
+            max_cached_statement_lifetime=0,
+            server_settings=_SETTINGS | bounds | settings,
+        )
+    except ValueError:
+        raise Unavailable("the database's URL is not one, such as postgresql://user:password@host/database") from None
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+        raise _unreachable(fault) from None
+    return db
+
+
+def _unreachable(fault: BaseException) -> BaseException:
+    if isinstance(fault, asyncpg.InterfaceError):
+        # its words may quote the URL
+        return Unavailable("the database cannot be reached: its URL cannot be used")
+    return translated(fault)
+
+
+class Link:
+    """A connection with its row among the writers."""
+
+    __slots__ = ("db", "seq", "writer")
+
+    def __init__(self, db: Db, writer: int) -> None:
+        self.db = db
+        self.writer = writer
+        self.seq = 0
+
+    @classmethod
+    async def open(cls, url: str, limits: Limits, node: int | None) -> "Link":
+        """Raises Unavailable, and Fenced where `node` is gone."""
+        db = await connect(url, limits)
+        writer = secrets.randbits(62)
+        try:
+            # the time is for keeping house among the rows of writers that vanished; nothing is judged by it
+            entered = await db.fetchval("SELECT enter_writer($1, $2, $3)", writer, node, int(time.time() * 1000))
+        except BaseException as fault:
+            db.terminate()
+            raise translated(fault) from fault
+        if not entered:
+            db.terminate()
+            raise Fenced("the work of this node was given to others")
+        return cls(db, writer)
+
+    async def close(self) -> None:
+        """Leaves no row behind if it can."""
+        try:
+            await self.db.execute("DELETE FROM writer WHERE id = $1", self.writer)
+            await self.db.close(timeout=1)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self.db.terminate()
+
+    async def transact(self, work: Work[R]) -> R:
+        """Runs `work` in one transaction, whose number stands in the writer's row.
+
+        A loss is raised as Unresolved if it came after COMMIT was sent, and otherwise as it is: then nothing was done.
+        """
+        db = self.db
+        self.seq += 1
+        try:
+            # both are numbers of ours; one round trip for the two statements
+            done = await db.execute(_BEGIN.format(seq=self.seq, writer=self.writer))
+            if done == "UPDATE 0":
+                raise Fenced("the work of this node was given to others")  # noqa: TRY301 - undone below as any fault
+            result = await work(db)
+        except BaseException as fault:
+            await self._undo(fault)
+            raise
+        try:
+            await db.execute("COMMIT")
+        except BaseException as fault:
+            if is_loss(fault) or not isinstance(fault, Exception):
+                db.terminate()
+                raise Unresolved(self.writer, self.seq) from fault
+            await self._undo(fault)
+            raise
+        return result
+
+    async def _undo(self, fault: BaseException) -> None:
+        if self.db.is_closed() or is_loss(fault) or not isinstance(fault, Exception):
+            self.db.terminate()
+            return
+        try:
+            await self.db.execute("ROLLBACK")
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self.db.terminate()
+
+
+class Unresolved(Unavailable):
+    """The connection was lost before the answer to COMMIT: the writer's row tells whether that came about."""
+
+    def __init__(self, writer: int, seq: int) -> None:
+        super().__init__("the connection was lost in the middle of a commit")
+        self.writer = writer
+        self.seq = seq
+
+
+async def resolve(url: str, limits: Limits, writer: int, seq: int) -> bool:
+    """Whether the writer's transaction of this number was committed. Afterwards it cannot be any more: the row is
+    waited for while a transaction still holds it, and then lets none of that writer begin.
+
+    Raises Unavailable if that cannot be found out in time, Fenced if the row is gone.
+    """
+    deadline = time.monotonic() + limits.resolve
+    while True:
+        try:
+            db = await connect(url, limits)
+            try:
+                # more than once is harmless: the answer may be lost as well
+                reached = await db.fetchval("UPDATE writer SET over = true WHERE id = $1 RETURNING seq", writer)
+            finally:
+                db.terminate()
+        except Exception as fault:
+            outage = translated(fault)
+            if not isinstance(outage, Unavailable):
+                raise
+            if time.monotonic() >= deadline:
+                raise outage from fault
+            await asyncio.sleep(_RECONNECT_S)
+            continue
+        if reached is None:
+            raise Fenced("the work of this node was given to others")
+        return bool(reached >= seq)
+
+
+class Pool:
+    """Connections for everything but recording."""
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self._url = url
+        self._limits = limits
+        self._idle: list[Link] = []
+        self._free = asyncio.Semaphore(limits.pool)
+        self._waiting = 0
+        self._closed = False
+
+    async def read(self, work: Work[R]) -> R:
+        """Runs `work`, one statement. Tried once more if the connection turns out to be lost."""
+        for last in (False, True):
+            try:
+                async with self._use() as link:
+                    return await work(link.db)
+            except Exception as fault:
+                if not is_loss(fault) or last:
+                    raise translated(fault) from fault
+                self._forget()
+        raise AssertionError("not reached")
+
+    async def look(self, work: Work[R]) -> R:
+        """Runs `work`, several statements that see the rows as they are at one moment."""
+
+        async def run(db: Db) -> R:
+            async with db.transaction(isolation="repeatable_read", readonly=True):
+                return await work(db)
+
+        return await self.read(run)
+
+    async def write(self, work: Work[R]) -> R:
+        """Runs `work` in a transaction; again if others were in its way.
+
+        Where the connection is lost in the middle of the commit, this finds out whether it came about; only if that
+        cannot be done in time is Unavailable raised of a transaction that may have been done.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            result: list[R] = []
+
+            async def run(db: Db, result: list[R] = result) -> R:
+                result.append(await work(db))
+                return result[0]
+
+            try:
+                async with self._use() as link:
+                    return await link.transact(run)
+            except Unresolved as doubt:
+                self._forget()
+                if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+                    return result[0]
+            except Exception as fault:
+                again = is_passing(fault) or is_loss(fault)
+                if not again or tries >= (TRIES if is_passing(fault) else 2):
+                    raise translated(fault) from fault
+                if is_loss(fault):
+                    self._forget()
+                else:
+                    await asyncio.sleep(0.002 * tries * (1 + secrets.randbelow(100) / 100))
+            if tries >= TRIES:
+                raise Unavailable("the connection to the database is lost again and again")
+
+    async def close(self) -> None:
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for link in idle:
+            await link.close()
+
+    @asynccontextmanager
+    async def _use(self) -> AsyncIterator[Link]:
+        self._check_open()
+        if self._waiting >= self._limits.waiting:
+            raise Unavailable("too many calls wait for the database")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._limits.acquire):
+                await self._free.acquire()
+        except TimeoutError:
+            raise Unavailable("no connection to the database came free in time") from None
+        finally:
+            self._waiting -= 1
+        try:
+            self._check_open()
+            link = self._take() or await Link.open(self._url, self._limits, None)
+            try:
+                yield link
+            except BaseException as fault:
+                if is_loss(fault) or not isinstance(fault, Exception):
+                    link.db.terminate()
+                raise
+            finally:
+                if self._closed:
+                    await link.close()
+                elif not link.db.is_closed():
+                    self._idle.append(link)
+        finally:
+            self._free.release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+    def _take(self) -> Link | None:
+        while self._idle:
+            link = self._idle.pop()
+            if not link.db.is_closed():
+                return link
+        return None
+
+    def _forget(self) -> None:
+        """Where one connection was lost the others are too, as a rule, and do not know it yet."""
+        idle, self._idle = self._idle, []
+        for link in idle:
+            link.db.terminate()

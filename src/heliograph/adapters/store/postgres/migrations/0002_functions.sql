@@ -1,0 +1,596 @@
+-- What the program asks for in one round trip. Rows are locked in one order everywhere, so that no two transactions
+-- wait for each other: node, writer, account (by id), queue, message (by key).
+
+-- The queue key: which of 64 parts of the work an account belongs to.
+CREATE FUNCTION slot_of(p_account bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ((((p_account & 4294967295) * 2654435769) >> 26) & 63)::smallint
+$$;
+
+-- Whether nobody has given this node's work to others; until the transaction ends nobody will. A node that is not
+-- known has no lease, hence none to lose.
+CREATE FUNCTION node_lives(p_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    is_gone boolean;
+BEGIN
+    SELECT gone INTO is_gone FROM node WHERE number = p_node FOR SHARE;
+    RETURN NOT coalesce(is_gone, false);
+END $$;
+
+-- The beginning of a connection's life as a writer. False: its node is gone. Rows of connections that vanished are
+-- kept for a week, in case somebody still asks how their last transaction ended.
+CREATE FUNCTION enter_writer(p_id bigint, p_node bigint, p_since bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    -- what was committed must be on disk, whatever the database's default is
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', false);
+    END IF;
+    IF NOT node_lives(p_node) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM writer AS w WHERE w.since < p_since - 604800000
+        AND NOT EXISTS (SELECT 1 FROM pg_stat_activity AS a WHERE a.pid = w.pid);
+    INSERT INTO writer (id, node, since) VALUES (p_id, p_node, p_since);
+    RETURN true;
+END $$;
+
+-- --- money
+
+-- Entries other than charges, and the balance with them. Their keys are made from their time, with the worker bits
+-- all set, so that the ledger is in the order of time; keys that are taken are stepped over.
+CREATE FUNCTION enter_ledger(
+    p_account bigint, p_kind smallint, p_amounts bigint[], p_messages bigint[], p_at bigint, p_note text
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    base  bigint := (p_at << 12) | 31;
+    width bigint := 32 * (4096 + cardinality(p_amounts));
+    taken bigint;
+BEGIN
+    LOOP
+        SELECT max(key) INTO taken FROM ledger
+        WHERE account = p_account AND key >= base AND key < base + width AND key & 31 = 31;
+        EXIT WHEN taken IS NULL;
+        base := taken + 32;
+    END LOOP;
+    INSERT INTO ledger (account, key, kind, amount, message, at, note)
+    SELECT p_account, base + 32 * (e.n - 1), p_kind, e.amount, e.message, p_at, p_note
+    FROM unnest(p_amounts, p_messages) WITH ORDINALITY AS e (amount, message, n)
+    WHERE e.amount <> 0;
+    UPDATE account SET balance = balance + (SELECT coalesce(sum(amount), 0) FROM unnest(p_amounts) AS amount)
+    WHERE id = p_account;
+END $$;
+
+-- --- record: one function a kind of fact, called in this order by one statement
+
+-- HG001: this node's work was given to others.
+CREATE FUNCTION record_open(p_writer bigint, p_seq bigint, p_accounts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE writer SET seq = p_seq WHERE id = p_writer AND NOT over;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    IF cardinality(p_accounts) > 0 THEN
+        PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
+    END IF;
+END $$;
+
+-- Judges the requests in order, and inserts those that are accepted. `r_place` says which of `p_accounts` a request is
+-- of, and `m_request` which request a message is of, both from 1. `r_last` is the key of a batch's last message, or 0.
+-- Returns app.facts.Verdict for each request.
+CREATE FUNCTION record_accepts(
+    p_accounts bigint[],
+    r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
+    r_scheduled boolean[], r_reference text[], r_fingerprint bytea[],
+    m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
+    m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[],
+    m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
+    m_content bytea[]
+) RETURNS smallint[] LANGUAGE plpgsql AS $$
+DECLARE
+    rooms    bigint[];
+    spent    bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_accounts)]);
+    verdicts smallint[] := array_fill(0::smallint, ARRAY[cardinality(r_place)]);
+    place    integer;
+    print    bytea;
+BEGIN
+    -- record_open has locked these rows
+    SELECT array_agg(CASE WHEN a.suspended THEN NULL ELSE a.balance + a.credit_limit END ORDER BY w.n) INTO rooms
+    FROM unnest(p_accounts) WITH ORDINALITY AS w (id, n) LEFT JOIN account AS a ON a.id = w.id;
+
+    FOR i IN 1 .. cardinality(r_place) LOOP
+        place := r_place[i];
+        IF rooms[place] IS NULL THEN
+            verdicts[i] := 2;
+            CONTINUE;
+        END IF;
+        IF r_reference[i] IS NOT NULL THEN
+            SELECT fingerprint INTO print FROM reference
+            WHERE account = p_accounts[place] AND reference = r_reference[i];
+            IF FOUND THEN
+                verdicts[i] := CASE WHEN print = r_fingerprint[i] THEN 3 ELSE 4 END;
+                CONTINUE;
+            END IF;
+        END IF;
+        IF r_total[i] > rooms[place] THEN
+            verdicts[i] := 1;
+            CONTINUE;
+        END IF;
+        rooms[place] := rooms[place] - r_total[i];
+        spent[place] := spent[place] + r_total[i];
+        IF r_reference[i] IS NOT NULL THEN
+            INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)
+            VALUES (p_accounts[place], r_reference[i], r_fingerprint[i], r_key[i], r_last[i] <> 0, r_scheduled[i]);
+        END IF;
+    END LOOP;
+
+    INSERT INTO message (
+        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
+        sender, callback_url, reference, content
+    )
+    SELECT
+        m.key, m.tail, p_accounts[r_place[m.request]], m.price, m.time, m.expires,
+        CASE WHEN r_last[m.request] = 0 THEN 0 ELSE r_key[m.request] END,
+        m.connector, m.segments, m.kind, m.state, m.wants_receipt, m.destination, m.sender, m.callback_url,
+        m.reference, m.content
+    FROM unnest(
+        m_request, m_key, m_tail, m_price, m_time, m_expires, m_connector, m_segments, m_kind, m_state,
+        m_wants_receipt, m_destination, m_sender, m_callback_url, m_reference, m_content
+    ) AS m (
+        request, key, tail, price, time, expires, connector, segments, kind, state,
+        wants_receipt, destination, sender, callback_url, reference, content
+    )
+    WHERE verdicts[m.request] = 0;
+
+    INSERT INTO ledger (account, key, kind, amount, message, at)
+    SELECT p_accounts[r.place], r.key, 0, -r.total, r.key, r.at
+    FROM unnest(r_place, r_key, r_total, r_at) WITH ORDINALITY AS r (place, key, total, at, n)
+    WHERE r.total <> 0 AND verdicts[r.n] = 0;
+
+    UPDATE account AS a SET balance = a.balance - s.amount
+    FROM unnest(p_accounts, spent) AS s (id, amount) WHERE a.id = s.id AND s.amount <> 0;
+
+    IF EXISTS (SELECT 1 FROM unnest(r_last) AS last WHERE last <> 0) THEN
+        INSERT INTO batch (key, tail, account, last_key, total, reference)
+        SELECT r.key, r.tail, p_accounts[r.place], r.last, r.total, r.reference
+        FROM unnest(r_place, r_key, r_tail, r_total, r_last, r_reference) WITH ORDINALITY
+            AS r (place, key, tail, total, last, reference, n)
+        WHERE r.last <> 0 AND verdicts[r.n] = 0;
+    END IF;
+    IF true = ANY (m_queued) THEN
+        INSERT INTO queue (key, slot, connector, due, expires, attempted)
+        SELECT m.key, slot_of(p_accounts[r_place[m.request]]), m.connector, m.time, m.expires, false
+        FROM unnest(m_request, m_key, m_connector, m_time, m_expires, m_queued)
+            AS m (request, key, connector, time, expires, queued)
+        WHERE m.queued AND verdicts[m.request] = 0;
+    END IF;
+    RETURN verdicts;
+END $$;
+
+CREATE FUNCTION record_queueings(
+    p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO queue (key, slot, connector, due, expires, attempted, node)
+    SELECT q.key, slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted, q.node
+    FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
+        AS q (key, connector, due, expires, attempted, node)
+    LEFT JOIN message AS m ON m.key = q.key
+    ORDER BY q.key
+    ON CONFLICT (key) DO UPDATE SET
+        connector = excluded.connector, due = excluded.due, expires = excluded.expires,
+        attempted = excluded.attempted, node = excluded.node;
+END $$;
+
+CREATE FUNCTION record_sending(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue SET attempted = true WHERE key = ANY (p_key) AND NOT attempted;
+END $$;
+
+CREATE FUNCTION record_attempts(
+    p_key bigint[], p_segment integer[], p_connector bigint[], p_status bigint[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO attempt (key, segment, connector, status, at)
+    SELECT * FROM unnest(p_key, p_segment, p_connector, p_status, p_at)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE FUNCTION record_submissions(
+    p_key bigint[], p_segment integer[], p_connector bigint[], p_operator_id text[], p_status bigint[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO sent (key, segment, connector, operator_id, status, at)
+    SELECT * FROM unnest(p_key, p_segment, p_connector, p_operator_id, p_status, p_at)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE FUNCTION record_dequeued(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM queue WHERE key = ANY (p_key);
+END $$;
+
+CREATE FUNCTION record_parts(
+    p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO part_receipt (key, segment, state, err, at)
+    SELECT * FROM unnest(p_key, p_segment, p_state, p_err, p_at)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE FUNCTION record_progress(
+    p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO progress (key, segment, state, err, at)
+    SELECT * FROM unnest(p_key, p_segment, p_state, p_err, p_at)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- The first final of a message stays; a cancelled message has one already.
+CREATE FUNCTION record_finals(
+    p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO final (key, state, err, at, owed)
+    SELECT * FROM unnest(p_key, p_state, p_err, p_at, p_owed)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- The same where some of them never left the gateway: those fail and are refunded. In order.
+CREATE FUNCTION record_failures(
+    p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[], p_failed boolean[],
+    p_account bigint[], p_refund bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_key) LOOP
+        IF p_failed[i] THEN
+            DELETE FROM queue WHERE key = p_key[i] AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i])
+                AND EXISTS (SELECT 1 FROM message AS m WHERE m.key = p_key[i] AND m.state = 1);
+            UPDATE message SET state = 3
+            WHERE key = p_key[i] AND state = 1 AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
+            CONTINUE WHEN NOT FOUND;
+            PERFORM enter_ledger(
+                p_account[i], 1::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'failed'
+            );
+        END IF;
+        INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], p_state[i], p_err[i], p_at[i], p_owed[i])
+        ON CONFLICT DO NOTHING;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION record_early(
+    p_connector bigint[], p_operator_id text[], p_destination text[], p_state smallint[], p_err text[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO early (connector, operator_id, destination, state, err, at)
+    SELECT * FROM unnest(p_connector, p_operator_id, p_destination, p_state, p_err, p_at);
+END $$;
+
+CREATE FUNCTION record_early_matched(p_connector bigint[], p_operator_id text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM early AS e USING unnest(p_connector, p_operator_id) AS m (connector, operator_id)
+    WHERE e.connector = m.connector AND e.operator_id = m.operator_id;
+END $$;
+
+CREATE FUNCTION record_awaiting(
+    p_connector bigint[], p_operator_id text[], p_key bigint[], p_segment integer[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO awaiting (connector, operator_id, key, segment)
+    SELECT * FROM unnest(p_connector, p_operator_id, p_key, p_segment)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE FUNCTION record_awaiting_matched(
+    p_connector bigint[], p_operator_id text[], p_key bigint[], p_segment integer[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM awaiting AS a USING unnest(p_connector, p_operator_id, p_key, p_segment)
+        AS m (connector, operator_id, key, segment)
+    WHERE a.connector = m.connector AND a.operator_id = m.operator_id AND a.key = m.key AND a.segment = m.segment;
+END $$;
+
+-- A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay.
+CREATE FUNCTION record_callbacks(
+    p_key bigint[], p_end smallint[], p_code integer[], p_attempts integer[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO callback (key, "end", code, attempts, at)
+    SELECT * FROM unnest(p_key, p_end, p_code, p_attempts, p_at)
+    ON CONFLICT DO NOTHING;
+    IF EXISTS (SELECT 1 FROM callback_retry WHERE key = ANY (p_key)) THEN
+        DELETE FROM callback_retry AS r USING unnest(p_key, p_end) AS d (key, "end"), callback AS c
+        WHERE r.key = d.key AND d."end" = 0 AND c.key = d.key AND c."end" = 0;
+        UPDATE callback_retry AS r SET due = NULL, node = NULL, attempts = d.attempts
+        FROM unnest(p_key, p_end, p_attempts) AS d (key, "end", attempts), callback AS c
+        WHERE r.key = d.key AND d."end" <> 0 AND c.key = d.key AND c."end" <> 0;
+    END IF;
+END $$;
+
+CREATE FUNCTION record_callback_retries(
+    p_key bigint[], p_due bigint[], p_attempts integer[], p_body bytea[], p_problem text[], p_first bigint[],
+    p_node bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first", node)
+    SELECT r.key, slot_of(coalesce(m.account, 0)), r.due, r.attempts, r.body, r.problem, r."first", r.node
+    FROM unnest(p_key, p_due, p_attempts, p_body, p_problem, p_first, p_node)
+        AS r (key, due, attempts, body, problem, "first", node)
+    LEFT JOIN message AS m ON m.key = r.key
+    ORDER BY r.key
+    ON CONFLICT (key) DO UPDATE SET
+        due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
+        "first" = excluded."first", node = excluded.node;
+END $$;
+
+CREATE FUNCTION record_marks(p_worker smallint, p_name text[], p_value bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mark (worker, name, value)
+    SELECT p_worker, m.name, m.value FROM unnest(p_name, p_value) AS m (name, value) ORDER BY m.name
+    ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value;
+END $$;
+
+-- Undoes requests that were written, although those who sent them had to be told that they were not. One that was
+-- taken up meanwhile (claimed, sent, cancelled) stands.
+CREATE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    keys  bigint[];
+    total bigint;
+BEGIN
+    PERFORM 1 FROM account WHERE id = ANY (p_account) ORDER BY id FOR NO KEY UPDATE;
+    FOR i IN 1 .. cardinality(p_key) LOOP
+        SELECT array_agg(key ORDER BY key) INTO keys FROM message
+        WHERE account = p_account[i] AND CASE WHEN p_last[i] = 0 THEN key = p_key[i] ELSE batch = p_key[i] END
+            AND key BETWEEN p_key[i] AND greatest(p_key[i], p_last[i]);
+        CONTINUE WHEN keys IS NULL;
+        PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
+        CONTINUE WHEN EXISTS (SELECT 1 FROM queue WHERE key = ANY (keys) AND (node IS NOT NULL OR attempted))
+            OR EXISTS (SELECT 1 FROM sent WHERE key = ANY (keys))
+            OR EXISTS (SELECT 1 FROM final WHERE key = ANY (keys))
+            OR EXISTS (
+                SELECT 1 FROM message AS m WHERE m.key = ANY (keys) AND m.state = 1 AND m.time > (m.key >> 12) + 1000
+            );
+        DELETE FROM queue WHERE key = ANY (keys);
+        DELETE FROM message WHERE key = ANY (keys);
+        DELETE FROM batch WHERE key = p_key[i];
+        DELETE FROM reference WHERE account = p_account[i] AND key = p_key[i];
+        DELETE FROM ledger WHERE account = p_account[i] AND key = p_key[i] AND kind = 0 RETURNING -amount INTO total;
+        UPDATE account SET balance = balance + coalesce(total, 0) WHERE id = p_account[i];
+    END LOOP;
+END $$;
+
+-- --- the queue
+
+-- The claimed rows, oldest due first. Scheduled messages become Sent. HG001 as above.
+CREATE FUNCTION claim_queue(
+    p_connector bigint, p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
+) RETURNS TABLE (key bigint, connector bigint, attempted boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    keys bigint[];
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    IF p_connector IS NULL THEN
+        SELECT array_agg(d.key) INTO keys FROM (
+            SELECT q.key FROM queue AS q
+            WHERE q.node IS NULL AND q.expires <= p_now AND q.slot BETWEEN p_first AND p_last
+            ORDER BY q.expires, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+        ) AS d;
+    ELSE
+        SELECT array_agg(d.key) INTO keys FROM (
+            SELECT q.key FROM queue AS q
+            WHERE q.node IS NULL AND q.connector = p_connector AND q.due <= p_now
+              AND q.slot BETWEEN p_first AND p_last
+            ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+        ) AS d;
+    END IF;
+    UPDATE message AS m SET state = 1 WHERE m.key = ANY (keys) AND m.state = 0;
+    UPDATE queue AS q SET node = p_node WHERE q.key = ANY (keys);
+    RETURN QUERY
+        SELECT q.key, q.connector, q.attempted
+        FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN queue AS q ON q.key = k.key ORDER BY k.n;
+END $$;
+
+CREATE FUNCTION claim_retries(
+    p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
+) RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    keys bigint[];
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    SELECT array_agg(d.key) INTO keys FROM (
+        SELECT r.key FROM callback_retry AS r
+        WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due <= p_now AND r.slot BETWEEN p_first AND p_last
+        ORDER BY r.due, r.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ) AS d;
+    UPDATE callback_retry AS r SET node = p_node WHERE r.key = ANY (keys);
+    RETURN QUERY SELECT k.key FROM unnest(keys) WITH ORDINALITY AS k (key, n) ORDER BY k.n;
+END $$;
+
+CREATE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    queued  bigint;
+    retried bigint;
+BEGIN
+    UPDATE queue SET node = NULL
+    WHERE key IN (SELECT key FROM queue WHERE node = p_node ORDER BY key FOR UPDATE);
+    GET DIAGNOSTICS queued = ROW_COUNT;
+    UPDATE callback_retry SET node = NULL
+    WHERE key IN (SELECT key FROM callback_retry WHERE node = p_node ORDER BY key FOR UPDATE);
+    GET DIAGNOSTICS retried = ROW_COUNT;
+    RETURN queued + retried;
+END $$;
+
+-- --- what customers change
+
+-- The messages of this id, or of this batch, that are still scheduled and not due by `p_now`, locked; NULL if there is
+-- no such message or batch.
+CREATE FUNCTION still_scheduled(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    keys bigint[];
+    last bigint;
+BEGIN
+    PERFORM 1 FROM account WHERE id = p_account FOR NO KEY UPDATE;
+    SELECT ARRAY[key] INTO keys FROM message WHERE key = p_key AND account = p_account AND tail = p_tail;
+    IF NOT FOUND THEN
+        SELECT last_key INTO last FROM batch WHERE key = p_key AND account = p_account AND tail = p_tail;
+        IF NOT FOUND THEN
+            RETURN NULL;
+        END IF;
+        SELECT array_agg(key) INTO keys FROM message WHERE key > p_key AND key <= last AND batch = p_key;
+    END IF;
+    PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
+    RETURN ARRAY(
+        SELECT key FROM message WHERE key = ANY (keys) AND state = 0 AND time > p_now ORDER BY key FOR NO KEY UPDATE
+    );
+END $$;
+
+CREATE FUNCTION cancel_messages(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    keys    bigint[] := still_scheduled(p_account, p_key, p_tail, p_now);
+    refunds bigint[];
+BEGIN
+    IF cardinality(keys) > 0 THEN
+        DELETE FROM queue WHERE key = ANY (keys);
+        UPDATE message SET state = 2 WHERE key = ANY (keys);
+        INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
+        SELECT array_agg(m.price ORDER BY k.n) INTO refunds
+        FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
+        PERFORM enter_ledger(p_account, 1::smallint, refunds, keys, p_now, 'cancelled');
+    END IF;
+    RETURN keys;
+END $$;
+
+CREATE FUNCTION reschedule_messages(
+    p_account bigint, p_key bigint, p_tail bigint, p_time bigint, p_expires bigint, p_now bigint
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    keys bigint[] := still_scheduled(p_account, p_key, p_tail, p_now);
+BEGIN
+    IF cardinality(keys) > 0 THEN
+        UPDATE queue SET due = p_time, expires = p_expires WHERE key = ANY (keys);
+        UPDATE message SET time = p_time, expires = p_expires WHERE key = ANY (keys);
+    END IF;
+    RETURN keys;
+END $$;
+
+-- --- nodes
+
+-- What a worker's fast lane still owed when its node died goes into the slow tables, where any node finds it.
+CREATE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    dispatched bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'dispatch'), 0);
+    awaited    bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'awaiting'), 0);
+    told       bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'callback'), 0);
+    latest     bigint := coalesce((SELECT max(key) FROM message), 0);
+BEGIN
+    INSERT INTO queue (key, slot, connector, due, expires, attempted)
+    SELECT m.key, slot_of(m.account), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
+    FROM message AS m
+    LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
+    WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = 1
+      AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
+      AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO awaiting (connector, operator_id, key, segment)
+    SELECT s.connector, s.operator_id, s.key, s.segment
+    FROM message AS m JOIN sent AS s ON s.key = m.key
+    WHERE m.key > awaited AND m.key & 31 = p_worker AND m.wants_receipt AND s.status = 0
+      AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+      AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first")
+    SELECT f.key, slot_of(m.account), f.at, 0, '', '', f.at
+    FROM final AS f JOIN message AS m ON m.key = f.key
+    WHERE f.key > told AND f.key & 31 = p_worker AND f.owed AND f.state IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
+    ON CONFLICT DO NOTHING;
+    PERFORM record_marks(p_worker, ARRAY['dispatch', 'awaiting', 'callback'], ARRAY[latest, latest, latest]);
+END $$;
+
+-- The node can write and claim no more, and what it had claimed is free. Its fast lane is left to who calls this.
+CREATE FUNCTION fence_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE node SET gone = true WHERE number = p_node;
+    DELETE FROM writer WHERE node = p_node;
+    PERFORM release_claims(p_node);
+    DELETE FROM bind_slot WHERE node = p_node;
+    DELETE FROM link_state WHERE node = p_node;
+END $$;
+
+CREATE FUNCTION release_dead_nodes(p_now bigint, p_keep bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    dead bigint[];
+    each bigint;
+    mine smallint;
+BEGIN
+    dead := ARRAY(SELECT number FROM node WHERE NOT gone AND until <= p_now ORDER BY number FOR UPDATE SKIP LOCKED);
+    FOREACH each IN ARRAY dead LOOP
+        PERFORM fence_node(each);
+        FOR mine IN SELECT number FROM worker WHERE node = each ORDER BY number FOR UPDATE LOOP
+            PERFORM spill_worker(mine);
+            UPDATE worker SET node = NULL WHERE number = mine;
+        END LOOP;
+    END LOOP;
+    DELETE FROM node WHERE gone AND until <= p_now - p_keep;
+    RETURN dead;
+END $$;
+
+-- A worker number that nobody has; NULL if there is none.
+CREATE FUNCTION lease_worker_number(p_node bigint) RETURNS smallint LANGUAGE plpgsql AS $$
+DECLARE
+    leased smallint;
+    latest bigint := coalesce((SELECT max(key) FROM message), 0);
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    LOCK TABLE worker IN SHARE ROW EXCLUSIVE MODE;
+    SELECT n INTO leased FROM generate_series(0, 31) AS n
+    WHERE NOT EXISTS (SELECT 1 FROM worker AS w WHERE w.number = n AND w.node IS NOT NULL)
+    ORDER BY n LIMIT 1;
+    IF leased IS NOT NULL THEN
+        IF NOT EXISTS (SELECT 1 FROM worker WHERE number = leased) THEN
+            -- no message is this number's yet: what was there before need not be looked at
+            PERFORM record_marks(leased, ARRAY['dispatch', 'awaiting', 'callback'], array_fill(latest, ARRAY[3]));
+        END IF;
+        INSERT INTO worker (number, node) VALUES (leased, p_node)
+        ON CONFLICT (number) DO UPDATE SET node = excluded.node;
+    END IF;
+    RETURN leased;
+END $$;
+
+-- `p_want` of the slots below `p_binds`, as far as nobody else has them; those beyond are given back.
+CREATE FUNCTION lease_bind_slots(p_connector bigint, p_node bigint, p_binds integer, p_want integer)
+RETURNS integer[] LANGUAGE plpgsql AS $$
+DECLARE
+    held integer[];
+    free integer;
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    DELETE FROM bind_slot WHERE connector = p_connector AND node = p_node AND slot NOT IN (
+        SELECT slot FROM bind_slot WHERE connector = p_connector AND node = p_node AND slot < p_binds
+        ORDER BY slot LIMIT p_want
+    );
+    SELECT coalesce(array_agg(slot), '{}') INTO held FROM bind_slot WHERE connector = p_connector AND node = p_node;
+    FOR free IN
+        SELECT n FROM generate_series(0, p_binds - 1) AS n
+        WHERE NOT EXISTS (SELECT 1 FROM bind_slot AS b WHERE b.connector = p_connector AND b.slot = n) ORDER BY n
+    LOOP
+        EXIT WHEN cardinality(held) >= p_want;
+        INSERT INTO bind_slot (connector, slot, node) VALUES (p_connector, free, p_node) ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            held := held || free;
+        END IF;
+    END LOOP;
+    RETURN held;
+END $$;

@@ -1,0 +1,229 @@
+"""The hot path: what gathered, in one statement, which is one transaction and one round trip."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, translated
+from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
+from heliograph.adapters.store.postgres.statement import Call, accounts_of, add_accepts, add_others
+from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.ports import Unavailable
+
+log = logging.getLogger(__name__)
+
+_VOID = "SELECT void_accepts($1, $2, $3)"
+_PRESENT = """
+SELECT key FROM message WHERE key = ANY ($1) AND batch = 0 UNION ALL SELECT key FROM batch WHERE key = ANY ($1)
+"""
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """A transaction of which it is not known whether it was committed, and what was in it."""
+
+    writer: int
+    seq: int
+    facts: Facts | None
+    accepts: list[Accept]
+    """Copies: whoever asked was told that they were not written, and may have changed them since."""
+
+
+class Recorder:
+    """Records on a connection of its own, one transaction at a time.
+
+    When the connection is lost before the answer came, the writer's row tells what became of the transaction. While
+    the database cannot be asked, `record` raises Unavailable and keeps the doubt; the next call settles it first: if
+    the facts were written after all, they are not written again, and the requests, whose senders were told that they
+    were not accepted, are undone.
+    """
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self._url = url
+        self._limits = limits
+        self._turn = asyncio.Lock()
+        self._link: Link | None = None
+        self._doubt: _Doubt | None = None
+        self._closed = False
+        self.node: int | None = None
+        self.worker = 0
+
+    async def record(self, facts: Facts) -> list[Accept]:
+        """`Store.record`; returns the requests that are REPLAYED, whose first results are still to be looked up."""
+        for accept in facts.accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        async with self._turn:
+            if self._closed:
+                raise Unavailable("the store is closed")
+            try:
+                facts = await self._settled(facts)
+                return await self._record(facts)
+            except asyncio.CancelledError:
+                raise
+            except Exception as fault:
+                raise translated(fault) from fault
+
+    async def become(self, node: int, worker: int) -> None:
+        """From now on what is written is this node's; the connection is opened anew as its."""
+        async with self._turn:
+            self.node, self.worker = node, worker
+            link, self._link = self._link, None
+            if link is not None:
+                await link.close()
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._closed = True
+            if self._link is not None:
+                await self._link.close()
+                self._link = None
+
+    # --- one call
+
+    async def _record(self, facts: Facts) -> list[Accept]:
+        """When one row is at fault, everything else is written: the other facts first, then the accepts by halves,
+        each in a transaction of its own, until the one at fault stands alone."""
+        try:
+            return await self._write(facts, facts.accepts)
+        except Exception as fault:
+            if not facts.accepts or isinstance(translated(fault), Unavailable):
+                raise
+        rest = replace(facts, accepts=[])
+        if rest:
+            await self._write(rest, [])
+        return await self._halves(facts.accepts)
+
+    async def _halves(self, accepts: list[Accept]) -> list[Accept]:
+        try:
+            return await self._write(None, accepts)
+        except Exception as fault:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
+            if isinstance(translated(fault), Unavailable):
+                # What was written before stands, and so do the verdicts; the rest keeps UNAVAILABLE.
+                return []
+            if len(accepts) == 1:
+                # a trace would quote the content
+                log.error("row.refused account=%d problem=%s", accepts[0].account, describe(fault))  # noqa: TRY400
+                return []
+        middle = len(accepts) // 2
+        return await self._halves(accepts[:middle]) + await self._halves(accepts[middle:])
+
+    async def _write(self, facts: Facts | None, accepts: list[Accept]) -> list[Accept]:
+        """One transaction; again if others were in its way, or it was lost and is known not to have come about."""
+        for batch in (accept for accept in accepts if accept.batch):
+            for message in batch.messages:
+                message.batch = batch.key
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                verdicts = await self._execute(facts, accepts)
+            except Unresolved as doubt:
+                self._keep(doubt, facts, accepts)
+                if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+                    await self._tell_present(accepts)
+                    self._doubt = None
+                    return []
+                self._doubt = None
+                if tries >= TRIES:
+                    raise Unavailable("the connection to the database is lost again and again") from doubt
+            except Exception as fault:
+                if not is_passing(fault) or tries >= TRIES:
+                    raise
+                await asyncio.sleep(0.002 * tries)
+            else:
+                return _tell(accepts, verdicts)
+
+    async def _execute(self, facts: Facts | None, accepts: list[Accept]) -> list[int]:
+        link = await self._open()
+        accounts = accounts_of(facts, accepts)
+        call = Call()
+        link.seq += 1
+        call.add("record_open", link.writer, link.seq, accounts)
+        if accepts:
+            add_accepts(call, accepts, accounts)
+        if facts is not None:
+            add_others(call, facts, self.node or 0, self.worker)
+        try:
+            row = await link.db.fetchrow(call.text(), *call.values)
+        except BaseException as fault:
+            if is_loss(fault) or not isinstance(fault, Exception):
+                link.db.terminate()
+                self._link = None
+                if isinstance(fault, Exception):
+                    raise Unresolved(link.writer, link.seq) from fault
+                self._keep(Unresolved(link.writer, link.seq), facts, accepts)
+            raise
+        assert row is not None
+        return row[1] if accepts else []
+
+    async def _open(self) -> Link:
+        if self._link is None or self._link.db.is_closed():
+            self._link = await Link.open(self._url, self._limits, self.node)
+        return self._link
+
+    # --- what became of a transaction
+
+    def _keep(self, doubt: Unresolved, facts: Facts | None, accepts: list[Accept]) -> None:
+        kept = None if facts is None else _shallow(facts)
+        self._doubt = _Doubt(doubt.writer, doubt.seq, kept, [replace(accept) for accept in accepts])
+
+    async def _tell_present(self, accepts: list[Accept]) -> None:
+        """The transaction was committed, and its answer lost: those are accepted that are there. The others were
+        refused, for a reason that got lost too."""
+        link = await self._open()
+        present = {row[0] for row in await link.db.fetch(_PRESENT, [accept.key for accept in accepts])}
+        for accept in accepts:
+            if accept.key in present:
+                accept.verdict = Verdict.ACCEPTED
+
+    async def _settled(self, facts: Facts) -> Facts:
+        """The facts without those that a transaction in doubt has made true after all."""
+        doubt = self._doubt
+        if doubt is None:
+            return facts
+        if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+            if doubt.accepts:
+                link = await self._open()
+                accepts = doubt.accepts
+                await link.transact(
+                    lambda db: db.execute(
+                        _VOID,
+                        [accept.account for accept in accepts],
+                        [accept.key for accept in accepts],
+                        [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
+                    )
+                )
+            if doubt.facts is not None:
+                facts = _without(facts, doubt.facts)
+        self._doubt = None
+        return facts
+
+
+def _shallow(facts: Facts) -> Facts:
+    """The same facts in lists of their own."""
+    return Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)})
+
+
+def _without(facts: Facts, done: Facts) -> Facts:
+    """Those that are not the very objects in `done`. Marks stay: later ones replace earlier ones."""
+    left: dict[str, Any] = {}
+    for each in fields(Facts):
+        values = getattr(facts, each.name)
+        if each.name not in ("accepts", "marks"):
+            known = set(map(id, getattr(done, each.name)))
+            values = [value for value in values if id(value) not in known]
+        left[each.name] = values
+    return Facts(**left)
+
+
+def _tell(accepts: list[Accept], verdicts: list[int]) -> list[Accept]:
+    """After the commit: only now does anybody see a verdict."""
+    replayed = []
+    for accept, verdict in zip(accepts, verdicts, strict=True):
+        if verdict == Verdict.REPLAYED:
+            replayed.append(accept)
+        else:
+            accept.verdict = Verdict(verdict)
+    return replayed

@@ -1,0 +1,198 @@
+"""Messages for those who run the gateway: found by what is known of them, and traced through all rows.
+
+There is no index on the destination: in random order over millions of rows it would make accepting a message several
+times as dear. A search looks at rows in the order of time instead, a bounded number of them, and can be gone on with.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.rows import message_of
+from heliograph.adapters.store.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.app.accounts import LedgerEntry
+from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.app.operators import CallbackView, Found, Hit, Search, Standing, Trace
+from heliograph.domain.ids import first_key_at, time_of
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+
+_HITS = f"SELECT {MESSAGE_COLUMNS}, f.state, f.err"
+_JOIN_FINAL = "LEFT JOIN final AS f ON f.key = m.key"
+
+# $1 and $2 are the earliest and the latest time (or key), $3 the key that the rows at the latest time are below,
+# $4 the account
+_BY_KEY = """
+SELECT time, key FROM message
+WHERE key >= $1 AND key < $2 AND $3::bigint IS NOT NULL AND $4::bigint IS NULL {} ORDER BY key DESC
+"""
+_OF_ACCOUNT = """(
+SELECT time, key FROM message
+WHERE account = $4 AND {} AND time >= $1 AND time <= $2 AND (time < $2 OR key < $3) ORDER BY time DESC, key DESC
+)"""
+_HALVES = {State.SCHEDULED: "state = 0", State.CANCELLED: "state = 2"}
+_LISTED = "state IN (1, 3)"
+
+# `looked` are the rows within the effort, of which those are taken that the rest of the search fits.
+_PAGE = f"""
+{_HITS}
+FROM (SELECT * FROM ({{rows}}) AS found LIMIT $5) AS looked
+JOIN message AS m ON m.key = looked.key
+{_JOIN_FINAL}
+WHERE ($6 = '' OR starts_with(m.destination, $6))
+  AND ($7::smallint IS NULL OR m.state = $7)
+  AND ($8::smallint IS NULL OR CASE $8 WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = 2 ELSE f.state <> 2 END)
+ORDER BY {{order}} LIMIT $9
+"""  # noqa: S608 - made of constants
+_REACHED = "SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET $5::bigint - 1"
+
+_LATEST = (1 << 62, 1 << 62)
+
+#: What a standing asks of the message's state, and of its final: none, DELIVRD, another.
+_STANDINGS: dict[Standing, tuple[State, int | None]] = {
+    Standing.SCHEDULED: (State.SCHEDULED, None),
+    Standing.CANCELLED: (State.CANCELLED, None),
+    Standing.FAILED: (State.FAILED, None),
+    Standing.UNDER_WAY: (State.SENT, 0),
+    Standing.DELIVERED: (State.SENT, 1),
+    Standing.UNDELIVERED: (State.SENT, 2),
+}
+
+_IDENTIFIED = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1 AND m.tail = $2"
+_BATCH = "SELECT last_key FROM batch WHERE key = $1 AND tail = $2"
+_OF_BATCH = f"""
+{_HITS} FROM message AS m {_JOIN_FINAL}
+WHERE m.key > $1 AND m.key <= $2 AND m.batch = $1 ORDER BY m.key LIMIT $3
+"""
+_REFERENCED = """
+SELECT r.key, coalesce(b.last_key, r.key), r.batch FROM account AS a
+JOIN reference AS r ON r.account = a.id AND r.reference = $1
+LEFT JOIN batch AS b ON r.batch AND b.key = r.key
+WHERE $2::bigint IS NULL OR a.id = $2
+ORDER BY r.key DESC
+"""
+_SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1"
+
+
+async def search(db: Db, search: Search) -> Found:
+    rows, order, values = _rows(search)
+    state, final = (None, None) if search.standing is None else _STANDINGS[search.standing]
+    values.append(search.effort)
+    page = await db.fetch(_PAGE.format(rows=rows, order=order), *values, search.number, state, final, search.limit + 1)
+    hits = [_hit(row) for row in page[: search.limit]]
+    if len(page) > search.limit:
+        last = hits[-1].message
+        return Found(hits, (last.time, last.key))
+    # nothing is left, unless the search came to its effort
+    end = await db.fetchrow(_REACHED.format(rows=rows), *values)
+    if end is None:
+        return Found(hits)
+    time, key = end
+    return Found(hits, (time, key), time_of(key) if search.account is None else time)
+
+
+def _rows(search: Search) -> tuple[str, str, list[Any]]:
+    """The statement that reads times and keys newest first, its order, and its parameters."""
+    time, key = _LATEST if search.before is None else search.before
+    start = 0 if search.start is None else search.start
+    if search.account is None:
+        if search.end is not None:
+            key = min(key, first_key_at(search.end + 1))
+        state = State.SENT if search.standing is None else _STANDINGS[search.standing][0]
+        # the states other than Sent have an index, which ends with the key
+        only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
+        return _BY_KEY.format(only), "looked.key DESC", [first_key_at(start), key, 0, None]
+    if search.end is not None and search.end < time:
+        time, key = search.end, _LATEST[1]
+    halves = " UNION ALL ".join(_OF_ACCOUNT.format(half) for half in _halves(search.standing))
+    rows = f"SELECT time, key FROM ({halves}) AS merged ORDER BY time DESC, key DESC"  # noqa: S608 - made of constants
+    return rows, "looked.time DESC, looked.key DESC", [start, time, key, search.account]
+
+
+def _halves(standing: Standing | None) -> list[str]:
+    if standing is None:
+        return [_LISTED, *_HALVES.values()]
+    return [_HALVES.get(_STANDINGS[standing][0], _LISTED)]
+
+
+async def identified(db: Db, key: int, tail: int, limit: int) -> list[Hit]:
+    row = await db.fetchrow(_IDENTIFIED, key, tail)
+    if row is not None:
+        return [_hit(row)]
+    last_key = await db.fetchval(_BATCH, key, tail)
+    return [] if last_key is None else await _of_batch(db, key, last_key, limit)
+
+
+async def referenced(db: Db, reference: str, account: int | None, limit: int) -> list[Hit]:
+    hits: list[Hit] = []
+    for key, last_key, batch in await db.fetch(_REFERENCED, reference, account):
+        if len(hits) >= limit:
+            break
+        if batch:
+            hits += await _of_batch(db, key, last_key, limit - len(hits))
+        else:
+            hits += [_hit(row) for row in await db.fetch(_SINGLE, key)]
+    return hits
+
+
+async def _of_batch(db: Db, key: int, last_key: int, limit: int) -> list[Hit]:
+    return [_hit(row) for row in await db.fetch(_OF_BATCH, key, last_key, limit)]
+
+
+def _hit(row: Sequence[Any]) -> Hit:
+    state, err = row[MESSAGE_WIDTH], row[MESSAGE_WIDTH + 1]
+    return Hit(message_of(row), None if state is None else Delivery(state), err or "")
+
+
+_SENT = "SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = $1 ORDER BY at, segment"
+_ATTEMPTS = "SELECT key, segment, connector, status, at FROM attempt WHERE key = $1 ORDER BY at, segment"
+_RECEIPTS = """
+SELECT key, segment, state, err, at FROM progress WHERE key = $1
+UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = $1
+ORDER BY at, segment
+"""
+_FINAL = "SELECT state, err, at FROM final WHERE key = $1"
+_ENTRIES = """
+SELECT key, account, kind, amount, message, at, note FROM ledger WHERE account = $1 AND key = $2 AND kind = 0
+UNION ALL
+SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message = $3 AND kind = 1
+"""
+_QUEUED = "SELECT connector, due, node IS NOT NULL FROM queue WHERE key = $1"
+_RETRY = 'SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = $1'
+_CALLBACK = 'SELECT "end", code, attempts, at FROM callback WHERE key = $1'
+
+
+async def trace(db: Db, key: int) -> Trace | None:
+    row = await db.fetchrow(_SINGLE, key)
+    if row is None:
+        return None
+    message = message_of(row)
+    final = await db.fetchrow(_FINAL, key)
+    queued = await db.fetchrow(_QUEUED, key)
+    receipts = map(tuple, await db.fetch(_RECEIPTS, key))
+    entries = map(tuple, await db.fetch(_ENTRIES, message.account, message.batch or key, key))
+    return Trace(
+        message=message,
+        submissions=[Submission(*each) for each in await db.fetch(_SENT, key)],
+        attempts=[Attempt(*each) for each in await db.fetch(_ATTEMPTS, key)],
+        receipts=[PartReceipt(each[0], each[1], Delivery(each[2]), *each[3:]) for each in receipts],
+        final=None if final is None else (None if final[0] is None else Delivery(final[0]), final[1], final[2]),
+        entries=[LedgerEntry(each[0], each[1], KINDS[each[2]], *each[3:]) for each in entries],
+        queued=None if queued is None else (queued[0], queued[1], queued[2]),
+        callback=await _callback(db, message),
+    )
+
+
+async def _callback(db: Db, message: Message) -> CallbackView | None:
+    retry = await db.fetchrow(_RETRY, message.key)
+    done = await db.fetchrow(_CALLBACK, message.key)
+    if retry is None and done is None:
+        return None
+    view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
+    if retry is not None:
+        view.attempts, view.problem, view.first, view.due = tuple(retry)[:4]
+        view.held = retry[4] is not None
+    if done is not None:
+        view.end = CallbackEnd(done[0])
+        view.code, view.attempts, view.at = tuple(done)[1:]
+    return view

@@ -1,0 +1,139 @@
+"""The one statement that records facts: a call of a function for each kind of fact that there is."""
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any
+
+from heliograph.app.facts import Accept, CallbackRetry, Facts, Final, Queueing
+from heliograph.domain.message import State
+
+Columns = list[list[Any]]
+
+
+class Call:
+    """Gathers calls of functions into one statement. They are evaluated from left to right."""
+
+    __slots__ = ("_calls", "values")
+
+    def __init__(self) -> None:
+        self._calls: list[str] = []
+        self.values: list[Any] = []
+
+    def add(self, function: str, *values: Any) -> None:
+        first = len(self.values) + 1
+        places = ", ".join(f"${n}" for n in range(first, first + len(values)))
+        self._calls.append(f"{function}({places})")
+        self.values += values
+
+    def text(self) -> str:
+        return f"SELECT {', '.join(self._calls)}"
+
+
+def _columns(rows: Iterable[Any], *names: str) -> Columns:
+    return [list(map(attrgetter(name), rows)) for name in names]
+
+
+#: Facts whose fields are the function's arguments, by the name of both.
+_PLAIN: dict[str, tuple[str, ...]] = {
+    "attempts": ("key", "segment", "connector", "status", "at"),
+    "submissions": ("key", "segment", "connector", "operator_id", "status", "at"),
+    "parts": ("key", "segment", "state", "err", "at"),
+    "progress": ("key", "segment", "state", "err", "at"),
+    "early": ("connector", "operator_id", "destination", "state", "err", "at"),
+    "awaiting": ("connector", "operator_id", "key", "segment"),
+    "awaiting_matched": ("connector", "operator_id", "key", "segment"),
+    "callbacks": ("key", "end", "code", "attempts", "at"),
+}
+
+
+def accounts_of(facts: Facts | None, accepts: list[Accept]) -> list[int]:
+    """The accounts whose balances may change, in the order in which they are locked."""
+    accounts = {accept.account for accept in accepts}
+    if facts is not None:
+        accounts.update(final.account for final in facts.finals if final.failed)
+    return sorted(accounts)
+
+
+def add_accepts(call: Call, accepts: list[Accept], accounts: list[int]) -> None:
+    """Its result is the verdicts, in order."""
+    places = {account: place for place, account in enumerate(accounts, 1)}
+    messages = []
+    requests: list[int] = []
+    for number, accept in enumerate(accepts, 1):
+        messages += accept.messages
+        requests += [number] * len(accept.messages)
+    call.add(
+        "record_accepts",
+        accounts,
+        [places[accept.account] for accept in accepts],
+        *_columns(accepts, "key", "tail", "total", "at"),
+        [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
+        *_columns(accepts, "scheduled", "reference", "fingerprint"),
+        requests,
+        *_columns(messages, "key", "tail", "price", "time", "expires", "connector", "segments", "kind", "state"),
+        [message.wants_receipt for message in messages],
+        [message.queued or message.state == State.SCHEDULED for message in messages],
+        *_columns(messages, "destination", "sender", "callback_url"),
+        [message.reference or "" for message in messages],
+        [message.content.encode() for message in messages],
+    )
+
+
+def add_others(call: Call, facts: Facts, node: int, worker: int) -> None:
+    """Every other kind of fact, in the order of its field."""
+    if facts.queueings:
+        _add_queueings(call, facts.queueings, node)
+    if facts.sending:
+        call.add("record_sending", facts.sending)
+    _add_plain(call, facts, "attempts", "submissions")
+    if facts.dequeued:
+        call.add("record_dequeued", facts.dequeued)
+    _add_plain(call, facts, "parts", "progress")
+    if facts.finals:
+        _add_finals(call, facts.finals)
+    _add_plain(call, facts, "early")
+    if facts.early_matched:
+        call.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
+    _add_plain(call, facts, "awaiting", "awaiting_matched", "callbacks")
+    if facts.callback_retries:
+        _add_retries(call, facts.callback_retries, node)
+    if facts.marks:
+        call.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
+
+
+def _add_plain(call: Call, facts: Facts, *kinds: str) -> None:
+    for kind in kinds:
+        rows = getattr(facts, kind)
+        if rows:
+            call.add(f"record_{kind}", *_columns(rows, *_PLAIN[kind]))
+
+
+def _add_queueings(call: Call, queueings: list[Queueing], node: int) -> None:
+    last = list({each.key: each for each in queueings}.values())
+    call.add(
+        "record_queueings",
+        *_columns(last, "key", "connector", "due", "expires", "attempted"),
+        _holders(last, node),
+    )
+
+
+def _add_finals(call: Call, finals: list[Final]) -> None:
+    columns = _columns(finals, "key", "state", "err", "at", "owed")
+    if any(final.failed for final in finals):
+        call.add("record_failures", *columns, *_columns(finals, "failed", "account", "refund"))
+    else:
+        call.add("record_finals", *columns)
+
+
+def _add_retries(call: Call, retries: list[CallbackRetry], node: int) -> None:
+    last = list({each.key: each for each in retries}.values())
+    call.add(
+        "record_callback_retries",
+        *_columns(last, "key", "due", "attempts", "body", "problem", "first"),
+        _holders(last, node),
+    )
+
+
+def _holders(rows: list[Any], node: int) -> list[int | None]:
+    held: Callable[[Any], bool] = attrgetter("held")
+    return [node if held(row) else None for row in rows]

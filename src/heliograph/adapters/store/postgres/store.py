@@ -1,0 +1,360 @@
+"""The store as one object: what is recorded on one connection, everything else on a pool."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Self
+
+import asyncpg
+
+from heliograph.adapters.store.postgres import (
+    accounts,
+    browse,
+    callbacks,
+    dispatch,
+    nodes,
+    oversight,
+    people,
+    plan,
+    receipts,
+    recovery,
+    replay,
+    routing,
+    upkeep,
+)
+from heliograph.adapters.store.postgres import search as searching
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.faults import translated
+from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.links import Pool, connect
+from heliograph.adapters.store.postgres.record import Recorder
+from heliograph.adapters.store.postgres.schema import migrate, shipped
+from heliograph.adapters.store.schema import Migration
+from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.operators import (
+    AdminSession,
+    AdminToken,
+    AdminUser,
+    Backlog,
+    CallbackView,
+    Deed,
+    DeedQuery,
+    Found,
+    Hit,
+    Search,
+    Trace,
+    Usage,
+)
+from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
+from heliograph.domain.receipt import Delivery
+
+ALL_SLOTS = (0, 63)
+"""The queue keys, both inclusive: which part of the accounts a claim is about."""
+
+
+class PostgresStore:
+    """`app.ports.Store` and `Leases` on one PostgreSQL database, which any number of processes may have open."""
+
+    def __init__(self, url: str, limits: Limits, slots: tuple[int, int]) -> None:
+        """The schema must be there; see `open`."""
+        self._url = url
+        self._limits = limits
+        self._slots = slots
+        self._pool = Pool(url, limits)
+        self._recorder = Recorder(url, limits)
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        limits: Limits | None = None,
+        slots: tuple[int, int] = ALL_SLOTS,
+        migrations: Sequence[Migration] | None = None,
+    ) -> Self:
+        """Brings the schema up to date and opens the store; connections are made when they are needed.
+
+        `slots` narrows what this store claims to accounts of some queue keys. Raises Unavailable when the database
+        cannot be used, SchemaTooNew or SchemaChanged when it is not for this version of the program.
+        """
+        limits = limits or Limits()
+        await migrate(url, limits, shipped() if migrations is None else migrations)
+        return cls(url, limits, slots)
+
+    # --- the hot path
+
+    async def record(self, facts: Facts) -> None:
+        for accept in await self._recorder.record(facts):
+            await self._replay(accept)
+
+    async def _replay(self, accept: Accept) -> None:
+        """The commit is over: what cannot be looked up now stays UNAVAILABLE, and can be asked again."""
+        assert accept.reference is not None
+        try:
+            found = await self.replayed(accept.account, accept.reference)
+        except Unavailable:
+            return
+        if found is not None:
+            first = found[1]
+            accept.verdict = first.verdict
+            accept.key, accept.tail, accept.total = first.key, first.tail, first.total
+            accept.scheduled, accept.messages = first.scheduled, first.messages
+
+    # --- the queue
+
+    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+        return await self._pool.write(lambda db: dispatch.claim(db, connector, limit, now, node, self._slots))
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        return await self._pool.write(lambda db: dispatch.claim(db, None, limit, now, node, self._slots))
+
+    async def next_due(self) -> dict[int, int]:
+        return await self._pool.read(dispatch.next_due)
+
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+        return await self._pool.write(lambda db: callbacks.claim_callbacks(db, limit, now, node, self._slots))
+
+    # --- after a crash
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        """On this store only the claims of the node that had this worker number before are given up; those of dead
+        nodes by `release_dead`."""
+        recovery_ = await self._pool.write(lambda db: recovery.recover(db, worker, node))
+        await self._recorder.become(node, worker)
+        return recovery_
+
+    # --- leases
+
+    async def heartbeat(self, node: int, until: int) -> bool:
+        return await self._pool.write(lambda db: nodes.heartbeat(db, node, until))
+
+    async def release_dead(self, now: int) -> list[int]:
+        return await self._pool.write(lambda db: nodes.release_dead(db, now))
+
+    async def lease_worker(self, node: int) -> int | None:
+        return await self._pool.write(lambda db: nodes.lease_worker(db, node))
+
+    async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
+        return await self._pool.write(lambda db: nodes.lease_binds(db, connector, node, binds, want))
+
+    async def release(self, node: int) -> int:
+        return await self._pool.write(lambda db: dispatch.release(db, node))
+
+    # --- receipts
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        return await self._pool.look(lambda db: receipts.find_outstanding(db, connector, operator_ids))
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        return await self._pool.look(lambda db: receipts.outstanding(db, key))
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        return await self._pool.look(lambda db: receipts.overdue(db, before, limit))
+
+    async def orphans(self, limit: int) -> list[EarlyReceipt]:
+        return await self._pool.read(lambda db: receipts.orphans(db, limit))
+
+    async def forget(self, before: int, limit: int) -> int:
+        return await self._pool.write(lambda db: receipts.forget(db, before, limit))
+
+    # --- callbacks
+
+    async def next_callback_due(self) -> int | None:
+        return await self._pool.read(callbacks.next_callback_due)
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        return await self._pool.write(lambda db: callbacks.replay(db, account, key, now))
+
+    # --- what customers ask
+
+    async def balance(self, account: int) -> int:
+        return await self._pool.read(lambda db: browse.balance(db, account))
+
+    async def message(self, account: int, key: int, tail: int) -> Message | None:
+        return await self._pool.read(lambda db: browse.message(db, account, key, tail))
+
+    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
+        return await self._pool.look(lambda db: browse.batch(db, account, key, tail, index, limit))
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
+        return await self._pool.read(lambda db: replay.replayed(db, account, reference))
+
+    async def messages(self, account: int, query: ListQuery) -> list[Message]:
+        return await self._pool.look(lambda db: browse.messages(db, account, query))
+
+    async def admit_list(self, account: int, now: int, interval: int) -> int:
+        return await self._pool.write(lambda db: browse.admit_list(db, account, now, interval))
+
+    async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
+        return await self._pool.look(lambda db: browse.history(db, account, key, tail))
+
+    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
+        return await self._pool.read(lambda db: browse.delivery(db, key))
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
+        return await self._pool.write(lambda db: plan.cancel(db, account, key, tail, now))
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
+        return await self._pool.write(lambda db: plan.reschedule(db, account, key, tail, time, expires, now))
+
+    # --- administration
+
+    async def revision(self) -> int:
+        return await self._pool.read(routing.revision)
+
+    async def tables(self) -> Tables:
+        return await self._pool.look(routing.tables)
+
+    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        return await self._pool.write(lambda db: accounts.create_account(db, account, key, credit, prices))
+
+    async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
+        return await self._pool.write(lambda db: accounts.update_account(db, account, changes))
+
+    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+        return await self._pool.look(lambda db: accounts.account(db, name))
+
+    async def account_by_id(self, account: int) -> Account | None:
+        return await self._pool.read(lambda db: accounts.account_by_id(db, account))
+
+    async def accounts(self) -> list[tuple[Account, int]]:
+        return await self._pool.read(accounts.accounts)
+
+    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+        return await self._pool.write(lambda db: accounts.add_credit(db, account, amount, note, now))
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        return await self._pool.read(lambda db: accounts.ledger(db, account, limit, before))
+
+    async def add_key(self, key: ApiKey) -> None:
+        await self._pool.write(lambda db: accounts.add_key(db, key))
+
+    async def revoke_key(self, account: int, key: str, now: int) -> None:
+        await self._pool.write(lambda db: accounts.revoke_key(db, account, key, now))
+
+    async def add_connector(self, connector: Connector) -> Connector:
+        return await self._pool.write(lambda db: routing.add_connector(db, connector))
+
+    async def update_connector(self, connector: Connector) -> None:
+        await self._pool.write(lambda db: routing.update_connector(db, connector))
+
+    async def remove_connector(self, name: str) -> None:
+        await self._pool.write(lambda db: routing.remove_connector(db, name))
+
+    async def add_route(self, route: Route) -> Route:
+        return await self._pool.write(lambda db: routing.add_route(db, route))
+
+    async def remove_route(self, route: int) -> None:
+        await self._pool.write(lambda db: routing.remove_route(db, route))
+
+    async def set_price(self, price: Price) -> None:
+        await self._pool.write(lambda db: routing.set_price(db, price))
+
+    async def remove_price(self, plan: str, prefix: str) -> None:
+        await self._pool.write(lambda db: routing.remove_price(db, plan, prefix))
+
+    async def save_link_states(self, states: Sequence[LinkState]) -> None:
+        await self._pool.write(lambda db: routing.save_link_states(db, states))
+
+    async def link_states(self) -> list[LinkState]:
+        return await self._pool.read(routing.link_states)
+
+    # --- operators and what they ask
+
+    async def create_admin(self, user: AdminUser) -> None:
+        await self._pool.write(lambda db: people.create_admin(db, user))
+
+    async def admins(self) -> list[AdminUser]:
+        return await self._pool.read(people.admins)
+
+    async def admin(self, name: str) -> AdminUser | None:
+        return await self._pool.read(lambda db: people.admin(db, name))
+
+    async def update_admin(self, user: AdminUser) -> None:
+        await self._pool.write(lambda db: people.update_admin(db, user))
+
+    async def remove_admin(self, name: str) -> None:
+        await self._pool.write(lambda db: people.remove_admin(db, name))
+
+    async def open_session(self, session: AdminSession) -> None:
+        await self._pool.write(lambda db: people.open_session(db, session))
+
+    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
+        return await self._pool.read(lambda db: people.session(db, digest, now))
+
+    async def close_session(self, digest: bytes) -> None:
+        await self._pool.write(lambda db: people.close_session(db, digest))
+
+    async def add_token(self, token: AdminToken) -> None:
+        await self._pool.write(lambda db: people.add_token(db, token))
+
+    async def tokens(self) -> list[AdminToken]:
+        return await self._pool.read(people.tokens)
+
+    async def token(self, digest: bytes) -> AdminToken | None:
+        return await self._pool.read(lambda db: people.token(db, digest))
+
+    async def revoke_token(self, token: str, now: int) -> None:
+        await self._pool.write(lambda db: people.revoke_token(db, token, now))
+
+    async def note(self, deed: Deed) -> None:
+        await self._pool.write(lambda db: people.note(db, deed))
+
+    async def deeds(self, query: DeedQuery) -> list[Deed]:
+        return await self._pool.read(lambda db: people.deeds(db, query))
+
+    async def search(self, search: Search) -> Found:
+        return await self._pool.look(lambda db: searching.search(db, search))
+
+    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
+        return await self._pool.look(lambda db: searching.identified(db, key, tail, limit))
+
+    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
+        return await self._pool.look(lambda db: searching.referenced(db, reference, account, limit))
+
+    async def trace(self, key: int) -> Trace | None:
+        return await self._pool.look(lambda db: searching.trace(db, key))
+
+    async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+        return await self._pool.read(lambda db: oversight.owed_callbacks(db, limit, after))
+
+    async def ended_callbacks(self, limit: int, before: int | None = None) -> list[CallbackView]:
+        return await self._pool.read(lambda db: oversight.ended_callbacks(db, limit, before))
+
+    async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
+        return await self._pool.write(lambda db: oversight.drop_callbacks(db, keys, now))
+
+    async def standing(self, now: int) -> Backlog:
+        return await self._pool.look(lambda db: oversight.standing(db, now))
+
+    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
+        return await self._pool.read(lambda db: oversight.usage(db, account, start, end, step))
+
+    # --- keeping house
+
+    async def backlog(self) -> dict[str, int]:
+        return await self._pool.look(upkeep.backlog)
+
+    async def probe(self) -> None:
+        async def nothing(_db: Db) -> None:
+            """Beginning to write is writing something: the writer's own row."""
+
+        await self._pool.write(nothing)
+
+    async def audit(self) -> list[str]:
+        """Takes as long as reading all rows does, on a connection of its own."""
+        if self._closed:
+            raise Unavailable("the store is closed")
+        db = await connect(self._url, self._limits, patient=True, enable_seqscan="on")
+        try:
+            return await upkeep.audit(db)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+            raise translated(fault) from fault
+        finally:
+            db.terminate()
+
+    async def close(self) -> None:
+        """What is asked later raises Unavailable."""
+        self._closed = True
+        await asyncio.gather(self._recorder.close(), self._pool.close())

