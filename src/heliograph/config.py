@@ -262,6 +262,7 @@ class Traces:
     sample_ratio: float = _setting(
         0.01,
         "The share of requests that are traced, where their own traceparent header does not decide it.",
+        unit="share of requests",
         least=0,
         most=1,
     )

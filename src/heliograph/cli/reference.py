@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from heliograph.cli.metrics_page import metrics_page
 from heliograph.config import Entry, entries, sections
 
 #: What the help of each command says and the page says once.
@@ -116,6 +117,7 @@ def pages() -> dict[str, str]:
     return {
         "settings.md": settings_page(),
         "cli.md": cli_page(),
+        "metrics.md": metrics_page(),
         "admin-api.md": admin_page(),
         "heliograph.example.toml": example_file(),
     }

@@ -1,0 +1,73 @@
+"""What it costs to watch: the tally of a commit's facts, a message, and a scrape.
+
+    python -m bench.watching
+
+A message has five facts of note here: accepted, answered, final, called back, and the commit itself.
+"""
+
+import time
+from collections.abc import Callable
+
+from heliograph.adapters.metrics import render
+from heliograph.adapters.metrics.exposition import Sample
+from heliograph.app.facts import (
+    Accept,
+    CallbackDone,
+    CallbackEnd,
+    Facts,
+    Final,
+    Message,
+    Submission,
+    Verdict,
+)
+from heliograph.app.metrics import METRICS, Kind
+from heliograph.app.narrate import Narrator
+from heliograph.app.tally import Histogram, Tally
+from heliograph.domain.receipt import Delivery
+
+MESSAGES = 200
+"""In a commit."""
+
+ROUNDS = 2_000
+BEST_OF = 5
+
+
+def facts() -> Facts:
+    message = Message(1, "4917012345678", "Acme", 0, "x", 1, 1_000_000, 0, 0, 1, 1)
+    return Facts(
+        accepts=[Accept(1, [message], 1_000_000, 1_000 - n % 30, verdict=Verdict.ACCEPTED) for n in range(MESSAGES)],
+        submissions=[Submission(n, 0, 1, "x", 0, 0, n % 50, n % 20) for n in range(MESSAGES)],
+        finals=[Final(n, Delivery.DELIVRD, "000", 0, owed=True, waited=n * 3) for n in range(MESSAGES)],
+        callbacks=[CallbackDone(n, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n in range(MESSAGES)],
+    )
+
+
+def best(work: Callable[[], object], rounds: int) -> float:
+    """Seconds a call, of the best run: what disturbs only adds."""
+    times = []
+    for _ in range(BEST_OF):
+        begun = time.perf_counter()
+        for _ in range(rounds):
+            work()
+        times.append((time.perf_counter() - begun) / rounds)
+    return min(times)
+
+
+def main() -> None:
+    given, tally, narrator = facts(), Tally(), Narrator()
+    counted = best(lambda: tally.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
+    told = best(lambda: narrator.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
+    samples = [
+        Sample(
+            metric.name, ("x",) * len(metric.labels), Histogram(metric.bounds) if metric.kind is Kind.HISTOGRAM else 1
+        )
+        for metric in METRICS.values()
+    ] * 5
+    scrape = best(lambda: render(samples), 20)
+    print(f"tally         {counted * 1e6:6.2f} us a message")
+    print(f"narrator      {told * 1e6:6.2f} us a message, while nobody listens")
+    print(f"text          {scrape * 1e3:6.2f} ms a scrape of {len(samples)} samples")
+
+
+if __name__ == "__main__":
+    main()
