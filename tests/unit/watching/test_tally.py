@@ -1,0 +1,163 @@
+"""The tally: what a commit's facts add to the numbers."""
+
+from heliograph.app.facts import (
+    Accept,
+    Attempt,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Message,
+    Submission,
+    Verdict,
+)
+from heliograph.app.tally import CODES, Histogram, LaneTally, Tally
+from heliograph.domain.receipt import Delivery
+
+NOW = 1_800_000_000_000
+THROTTLED = 0x58
+NO_ANSWER = -1
+
+
+def message(key: int = 1) -> Message:
+    return Message(1, "4917012345678", "Acme", 0, "x", 1, 7, NOW, NOW + 1, 1, 1, key=key)
+
+
+def accept(verdict: Verdict = Verdict.ACCEPTED, *, at: int = NOW, count: int = 1, scheduled: bool = False) -> Accept:
+    messages = [message(n + 1) for n in range(count)]
+    return Accept(1, messages, 7 * count, at, scheduled=scheduled, batch=count > 1, verdict=verdict)
+
+
+def tallied(facts: Facts, *, seconds: float = 0.002) -> Tally:
+    tally = Tally()
+    tally.committed(facts, NOW, seconds)
+    return tally
+
+
+def filled(histogram: Histogram) -> dict[int | None, int]:
+    """The classes that hold something, by their upper bound; None is the last."""
+    return {bound: number for bound, number in zip((*histogram.bounds, None), histogram.classes, strict=True) if number}
+
+
+def test_accepted_messages_are_counted_one_by_one_and_requests_once() -> None:
+    tally = tallied(Facts(accepts=[accept(), accept(count=3, at=NOW - 30), accept(scheduled=True, count=2)]))
+    assert (tally.immediate, tally.scheduled, tally.charged) == (4, 2, 42)
+    assert filled(tally.accept_ms) == {1: 2, 50: 1}
+    assert tally.accept_ms.total == 30
+
+
+def test_refused_requests_charge_nothing_and_have_no_latency() -> None:
+    refused = [accept(Verdict.TOO_LITTLE_CREDIT), accept(Verdict.TOO_LITTLE_CREDIT), accept(Verdict.REPLAYED)]
+    tally = tallied(Facts(accepts=refused))
+    assert (tally.immediate, tally.charged) == (0, 0)
+    assert tally.verdicts == {Verdict.TOO_LITTLE_CREDIT: 2, Verdict.REPLAYED: 1}
+    assert filled(tally.accept_ms) == {}
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
+    answer = Submission(1, 0, 1, "id", 0, NOW, waited=-50, took=3)
+    tally = tallied(Facts(accepts=[accept(at=NOW + 500)], submissions=[answer]))
+    assert (filled(tally.accept_ms), tally.accept_ms.total) == ({1: 1}, 0)
+    assert (filled(tally.lanes[1].waited), tally.lanes[1].waited.total) == ({10: 1}, 0)
+
+
+def test_parts_are_counted_by_connector_and_outcome() -> None:
+    tally = tallied(
+        Facts(
+            submissions=[
+                Submission(1, 0, 1, "a", 0, NOW, 20, 4),
+                Submission(1, 1, 1, "b", 0, NOW, 20, 5),
+                Submission(2, 0, 2, "c", 0, NOW, 0, 80),
+                Submission(3, 0, 1, "", 0x0B, NOW, 1, 1),
+            ],
+            attempts=[Attempt(4, 0, 1, THROTTLED, NOW), Attempt(5, 0, 1, NO_ANSWER, NOW)],
+        )
+    )
+    one, two = tally.lanes[1], tally.lanes[2]
+    assert (one.messages, one.accepted, one.refused, one.deferred, one.unknown, one.throttled) == (1, 2, 1, 1, 1, 1)
+    assert (two.messages, two.accepted, two.refused) == (1, 1, 0)
+    assert one.codes == {0x0B: 1, THROTTLED: 1}
+    assert filled(one.took) == {1: 1, 5: 2}
+    assert filled(two.took) == {100: 1}
+    assert one.waited.total == 41
+
+
+def test_a_part_that_is_given_up_after_silence_is_no_refusal() -> None:
+    tally = tallied(Facts(submissions=[Submission(1, 0, 1, "", NO_ANSWER, NOW)]))
+    assert tally.lanes[1].refused == 0
+    assert tally.lanes[1].codes == {}
+
+
+def test_an_operator_cannot_make_up_labels_without_end() -> None:
+    attempts = [Attempt(1, 0, 1, 0x400 + n, NOW) for n in range(CODES + 25)]
+    codes = tallied(Facts(attempts=attempts)).lanes[1].codes
+    assert len(codes) == CODES + 1
+    assert codes[-1] == 25
+
+
+def test_finals_tell_what_left_from_what_never_did() -> None:
+    tally = tallied(
+        Facts(
+            finals=[
+                Final(1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
+                Final(2, Delivery.UNKNOWN, "001", NOW, owed=True),
+                Final(3, Delivery.REJECTD, "011", NOW, owed=True, failed=True, account=1, refund=7),
+            ]
+        )
+    )
+    assert tally.finals == {Delivery.DELIVRD: 1, Delivery.UNKNOWN: 1}
+    assert tally.failures == {Delivery.REJECTD: 1}
+    assert tally.refunded == 7
+    assert filled(tally.receipt_ms) == {1000: 1}
+
+
+def test_callbacks_and_their_retries() -> None:
+    tally = tallied(
+        Facts(
+            callbacks=[
+                CallbackDone(1, CallbackEnd.DELIVERED, 200, 1, NOW, 90),
+                CallbackDone(2, CallbackEnd.GIVEN_UP, 500, 9, NOW, 86_400_000),
+            ],
+            callback_retries=[
+                CallbackRetry(3, NOW, 1, b"x", "HTTP 500", NOW),
+                CallbackRetry(4, NOW, 0, b"", "", NOW),  # only moved to its row
+                CallbackRetry(5, NOW, 1, b"x", "", NOW, held=True),  # in the air
+            ],
+            early=[EarlyReceipt(1, "x", "", Delivery.DELIVRD, "000", NOW)],
+            early_matched=[(1, "y"), (1, "z")],
+        )
+    )
+    assert tally.callbacks == {CallbackEnd.DELIVERED: 1, CallbackEnd.GIVEN_UP: 1}
+    assert filled(tally.callback_ms) == {100: 1}
+    assert tally.callback_retries == 1
+    assert (tally.early, tally.late_matches) == (1, 2)
+
+
+def test_each_commit_is_measured() -> None:
+    tally = Tally()
+    for seconds in (0.0002, 0.004, 9.0):
+        tally.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 0, 1, 1, NOW)]), NOW, seconds)
+    assert filled(tally.commit_us) == {250: 1, 5_000: 1, None: 1}
+    assert filled(tally.commit_facts) == {2: 3}
+
+
+def test_a_value_on_a_bound_belongs_below_it() -> None:
+    histogram = Histogram((1, 5))
+    for value in (-3, 0, 1, 2, 5, 6):
+        histogram.observe(value)
+    assert histogram.classes == [3, 2, 1]
+    assert histogram.total == 14
+
+
+def test_tallies_of_one_name_add_up() -> None:
+    one, two = LaneTally(), LaneTally()
+    for each, code in ((one, 8), (two, 8), (two, THROTTLED)):
+        each.accepted += 1
+        each.note(code)
+        each.took.observe(3)
+    one.add(two)
+    assert (one.accepted, one.throttled) == (3, 1)
+    assert one.codes == {8: 2, THROTTLED: 1}
+    assert (sum(one.took.classes), one.took.total) == (3, 9)
