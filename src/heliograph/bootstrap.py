@@ -47,15 +47,31 @@ class AlreadyRunning(Exception):
 
 
 async def open_store(settings: Settings) -> Store:
-    """The store in the data directory; both are made if they are not there yet. Raises Unavailable."""
-    from heliograph.adapters.store.sqlite import SqliteStore
-    from heliograph.adapters.store.sqlite.schema import SchemaChanged, SchemaTooNew
+    """The store in the database that the settings name, else in the data directory. What is not there yet is made.
+
+    Raises Unavailable.
+    """
+    from heliograph.adapters.store.schema import SchemaChanged, SchemaTooNew
 
     try:
+        if settings.store.url:
+            return await _open_database(settings.store.url)
+        from heliograph.adapters.store.sqlite import SqliteStore
+
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         return await SqliteStore.open(settings.data / STORE_FILE)
     except (SchemaTooNew, SchemaChanged, OSError) as problem:
         raise Unavailable(str(problem)) from problem
+
+
+async def _open_database(url: str) -> Store:
+    try:
+        from heliograph.adapters.store.postgres import PostgresStore
+    except ModuleNotFoundError as problem:
+        if problem.name != "asyncpg":
+            raise
+        raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
+    return await PostgresStore.open(url)
 
 
 @asynccontextmanager

@@ -44,10 +44,24 @@ def _setting(
     least: float | None = None,
     most: float | None = None,
     check: Callable[[Any], str | None] | None = None,
+    variable: str = "",
+    secret: bool = False,
 ) -> Any:
-    """A field of a section. `check` gives what is wrong with a value of the right type, or None."""
-    metadata = {"doc": doc, "unit": unit, "least": least, "most": most, "check": check}
-    return field(default=default, metadata=metadata)
+    """A field of a section. `check` gives what is wrong with a value of the right type, or None.
+
+    `variable` is its variable's name after HELIOGRAPH_, where that is not made of the section and the name. A
+    `secret` is shown nowhere.
+    """
+    metadata = {
+        "doc": doc,
+        "unit": unit,
+        "least": least,
+        "most": most,
+        "check": check,
+        "own_variable": variable,
+        "secret": secret,
+    }
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def _address_problem(text: str) -> str | None:
@@ -70,6 +84,13 @@ def _networks_problem(networks: tuple[str, ...]) -> str | None:
 def _endpoint_problem(text: str) -> str | None:
     if text and not re.match(r"https?://[^/]", text):
         return "an endpoint begins with http:// or https://"
+    return None
+
+
+def _database_problem(url: str) -> str | None:
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        # what it is is not told: a password may be in it
+        return "it does not begin with postgresql://"
     return None
 
 
@@ -223,6 +244,15 @@ class Smpp:
 class StoreSettings:
     """Where messages and books are kept."""
 
+    url: str = _setting(
+        "",
+        "The PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE. Empty is a file in the data "
+        "directory (SQLite). `--database-url` wins over it.",
+        check=_database_problem,
+        variable="DATABASE_URL",
+        secret=True,
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
@@ -297,6 +327,11 @@ class Settings:
     traces: Traces = Traces()
     shutdown: Shutdown = Shutdown()
 
+    @property
+    def kept(self) -> str:
+        """Where the store is, for people."""
+        return "in PostgreSQL" if self.store.url else f"in {self.data}"
+
     def changed(self, key: str, value: object, where: str) -> "Settings":
         """A copy in which `section.name` has another value, checked as one of the file is.
 
@@ -321,6 +356,8 @@ class Entry:
     least: float | None
     most: float | None
     check: Callable[[Any], str | None] | None
+    own_variable: str
+    secret: bool
 
     @property
     def key(self) -> str:
@@ -328,7 +365,7 @@ class Entry:
 
     @property
     def variable(self) -> str:
-        return f"{PREFIX}{self.section}_{self.name}".upper()
+        return PREFIX + (self.own_variable or f"{self.section}_{self.name}".upper())
 
     @property
     def expected(self) -> str:
@@ -453,7 +490,7 @@ def _no_section(name: str, where: str) -> SettingsError:
 
 
 def _wrong(entry: Entry, value: object, where: str, problem: str | None = None) -> SettingsError:
-    shown = f"it is {value!r}" if problem is None else problem
+    shown = problem or ("it is not" if entry.secret else f"it is {value!r}")
     return SettingsError(f"{entry.key} in {where} must be {entry.expected}: {shown}")
 
 

@@ -41,6 +41,7 @@ class Invocation:
 
     data: Path | None = None
     config: Path | None = None
+    database_url: str | None = None
     as_json: bool = False
 
     def settings(self) -> "Settings":
@@ -48,7 +49,10 @@ class Invocation:
         from heliograph.config import SettingsError, load
 
         try:
-            return load(self.data, self.config, os.environ)
+            settings = load(self.data, self.config, os.environ)
+            if self.database_url is None:
+                return settings
+            return settings.changed("store.url", self.database_url, "--database-url")
         except SettingsError as error:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 
@@ -89,8 +93,10 @@ class Invocation:
             raise Failure(str(error), command=_listing(error.kind, self)) from error
         except (Unavailable, OSError) as error:
             raise Failure(
-                f"the store in {settings.data} cannot be used: {error}",
-                "Check that the directory is yours and that the disk has room.",
+                f"the store {settings.kept} cannot be used: {error}",
+                "Check that the database runs, and its URL."
+                if settings.store.url
+                else "Check that the directory is yours and that the disk has room.",
                 self.typed("doctor"),
             ) from error
 
@@ -104,6 +110,8 @@ class Invocation:
     def typed(self, command: str) -> str:
         """A command as it is to be typed to mean the same data."""
         where = f" --data {self.data}" if self.data is not None else ""
+        # the URL itself has a password in it
+        where += " --database-url URL" if self.database_url is not None else ""
         return f"heliograph {command}{where}"
 
     def _help(self) -> str:
@@ -148,6 +156,13 @@ def _common() -> list[click.Parameter]:
             help="The settings file [HELIOGRAPH_CONFIG, else heliograph.toml in the data directory].",
         ),
         click.Option(
+            ["--database-url"],
+            metavar="URL",
+            expose_value=False,
+            callback=_remember,
+            help="The PostgreSQL database [HELIOGRAPH_DATABASE_URL, else a file in the data directory].",
+        ),
+        click.Option(
             ["--json", "as_json"],
             is_flag=True,
             expose_value=False,
@@ -157,7 +172,7 @@ def _common() -> list[click.Parameter]:
     ]
 
 
-_COMMON_NAMES = frozenset({"--data", "--config", "--json", "--help"})
+_COMMON_NAMES = frozenset({"--data", "--config", "--database-url", "--json", "--help"})
 
 
 class _WithCommonOptions(click.Command):
@@ -185,7 +200,7 @@ class _WithCommonOptions(click.Command):
 
 
 class Command(_WithCommonOptions):
-    """A command that takes --data, --config and --json."""
+    """A command that takes --data, --config, --database-url and --json."""
 
 
 class Group(_WithCommonOptions, click.Group):

@@ -39,7 +39,7 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
         return [Finding("settings", "fail", failure.message, "Correct it; heliograph settings --example shows all")]
     where = "defaults and variables" if settings.file is None else str(settings.file)
     findings = [Finding("settings", "ok", where), *_directory(settings.data)]
-    if settings.data.is_dir():
+    if settings.store.url or settings.data.is_dir():
         findings += [finding async for finding in _store(settings, binds)]
     else:
         findings.append(
@@ -86,7 +86,10 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
             async for finding in _callbacks(admin, settings):
                 yield finding
     except (Unavailable, OSError) as error:
-        yield Finding("store", "fail", str(error), "Check permissions, disk space, and that the version fits the store")
+        advice = "Check permissions, disk space, and that the version fits the store"
+        if settings.store.url:
+            advice = "Check that the database runs, its URL, and that the version fits the store"
+        yield Finding("store", "fail", str(error), advice)
 
 
 async def _books(admin: "Administration") -> AsyncIterator[Finding]:

@@ -21,6 +21,9 @@ def settings(invocation: Invocation, example: bool) -> None:
         return
     current = invocation.settings()
     values = {entry.key: getattr(getattr(current, entry.section), entry.name) for entry in config.entries()}
+    for entry in config.entries():
+        if entry.secret and values[entry.key] != entry.default:
+            values[entry.key] = "(set, and not shown)"
 
     def people() -> None:
         click.echo(f"data directory  {current.data}")
