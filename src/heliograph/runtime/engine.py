@@ -112,10 +112,12 @@ class Engine:
         world = self._world
         await world.directory.refresh()
         recovery = await world.store.recover(self._worker, self._node)
-        self.gatherer = gatherer = Gatherer(
-            world.store, self._worker, recovery.last_key, world.ids, world.clock, world.journal, world.watchers
-        )
         marks = recovery.marks
+        # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
+        last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
+        self.gatherer = gatherer = Gatherer(
+            world.store, self._worker, last_key, world.ids, world.clock, world.journal, world.watchers
+        )
         self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0))
         self.notifier = Notifier(
             gatherer,

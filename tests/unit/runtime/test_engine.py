@@ -1,0 +1,354 @@
+"""The engine over a store in memory and an operator that does as it should, on a virtual clock."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from heliograph.app.accounts import Account, ApiKey, Connector, Route
+from heliograph.app.directory import Directory
+from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.ports import Carrier, CarrierEvents, Job, Unavailable
+from heliograph.domain.message import State
+from heliograph.runtime.engine import Deadlines, Engine, World
+from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
+from tests.support.core import Messages, SetClock, accept_of
+from tests.support.memory_rows import Rows
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, HOUR, SECOND
+from tests.support.virtual_time import VirtualClock, run
+
+
+class CountingStore(MemoryStore):
+    """Counts what it is asked; `broken_reads` of the queue fail."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self.asked: Counter[str] = Counter()
+        self.broken_reads = 0
+        self.carriers: dict[int, ScriptedCarrier] = {}
+
+    async def record(self, facts: Facts) -> None:
+        self.asked["record"] += 1
+        await asyncio.sleep(0.001)
+        await super().record(facts)
+        for carrier in self.carriers.values():
+            carrier.committed(facts)
+
+    async def next_due(self) -> dict[int, int]:
+        self.asked["next_due"] += 1
+        if self.broken_reads:
+            self.broken_reads -= 1
+            raise Unavailable("no")
+        return await super().next_due()
+
+
+class Quiet:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: object) -> None:
+        self.said.append(event)
+
+
+class Tails:
+    def tail(self) -> int:
+        return 5
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.chance = random.Random(1)
+        self.rows = Rows()
+        self.store = CountingStore(self.rows)
+        self.clock = VirtualClock()
+        self.journal = Quiet()
+        self.operators: dict[int, Operator] = {}
+        self.carriers = self.store.carriers
+        self.arrived: list[Job] = []
+        self.message = Messages(SetClock())
+        self.node = 0
+
+    async def furnish(self, **fields: Any) -> None:
+        account = Account(0, "acme", "", bytes(32))
+        await self.store.create_account(account, ApiKey("k", 0, b"", 0), 100_000 * CREDIT, ())
+        await self.connector("op1", prefix="4", **fields)
+
+    async def connector(self, name: str, prefix: str, **fields: Any) -> Connector:
+        connector = await self.store.add_connector(Connector(0, name, "", 0, "", "", **({"window": 10} | fields)))
+        self.operators[connector.id] = Operator(connector, self.chance, Odds(), self.clock.now)
+        await self.store.add_route(Route(0, prefix, connector.id))
+        return connector
+
+    def make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
+        carrier = self.carriers[connector.id] = ScriptedCarrier(self.operators[connector.id], connector, events)
+        return carrier
+
+    async def start(self) -> Engine:
+        self.node += 1
+        self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
+        world = World(
+            store=self.store, directory=Directory(self.store), sender=self.sender, make_carrier=self.make_carrier,
+            ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
+            encode_json=lambda fields: repr(fields).encode(), encode_state=repr,
+        )  # fmt: skip
+        self.engine = Engine(world, Deadlines(48, 24, 24), node=self.node)
+        await self.engine.start()
+        return self.engine
+
+    async def kill(self) -> None:
+        """The process is gone at once."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.sender.kill()
+        for carrier in self.carriers.values():
+            carrier.kill()
+
+    def fresh(self, **fields: Any) -> Message:
+        now = self.clock.now()
+        return self.message(**({"key": 1, "time": now, "expires": now + HOUR} | fields))
+
+    async def send(self, *messages: Message, scheduled: bool = False) -> Accept:
+        accept = accept_of(*messages)
+        accept.scheduled = scheduled
+        answered = asyncio.get_running_loop().create_future()
+        assert self.engine.gatherer.accept(accept, answered.set_result)
+        await answered
+        assert accept.verdict is Verdict.ACCEPTED
+        return accept
+
+    async def schedule(self, *after_ms: int) -> Accept:
+        now = self.clock.now()
+        messages = [
+            self.fresh(time=now + ms, expires=now + ms + HOUR, state=State.SCHEDULED, queued=True) for ms in after_ms
+        ]
+        return await self.send(*messages, scheduled=True)
+
+    def sent_at(self, message: Message, connector: int = 1) -> int:
+        return self.operators[connector].first_submit[message.key, 0]
+
+    @property
+    def submits(self) -> int:
+        return sum(operator.submits.total() for operator in self.operators.values())
+
+
+def scenario(story: Callable[[Rig], Awaitable[Any]], **fields: Any) -> None:
+    async def play() -> None:
+        rig = Rig()
+        await rig.furnish(**fields)
+        await rig.start()
+        await asyncio.sleep(2.0)
+        try:
+            await story(rig)
+        finally:
+            await rig.kill()
+
+    run(play())
+
+
+def test_a_message_goes_its_whole_way() -> None:
+    async def story(rig: Rig) -> None:
+        accept = await rig.send(rig.fresh())
+        assert rig.sent_at(accept.messages[0]) - rig.clock.now() < 10
+        await asyncio.sleep(3.0)
+        assert [job.key for job in rig.arrived] == [accept.key]
+        assert rig.rows.callbacks.keys() == {accept.key}
+
+    scenario(story)
+
+
+def test_a_scheduled_message_goes_within_a_second_of_its_time_and_not_before() -> None:
+    async def story(rig: Rig) -> None:
+        accept = await rig.schedule(*range(1_000, 61_000, 1_730))
+        await asyncio.sleep(65.0)
+        for message in accept.messages:
+            assert 0 <= rig.sent_at(message) - message.time < SECOND / 2
+
+    scenario(story)
+
+
+def test_a_backlog_drains_as_fast_as_the_operator_takes_it() -> None:
+    """Two thousand messages are due at once; an answer takes 70 ms at most, for ten at a time."""
+
+    async def story(rig: Rig) -> None:
+        for _ in range(2):
+            await rig.schedule(*[10_000] * 1_000)
+        await asyncio.sleep(9.0)
+        start = rig.clock.monotonic()
+        while rig.submits < 2_000:
+            await asyncio.sleep(0.1)
+            assert rig.clock.monotonic() - start < 2_000 / 10 * 0.09
+        assert set(rig.operators[1].submits.values()) == {1}
+
+    scenario(story)
+
+
+def test_an_idle_gateway_asks_little_and_writes_nothing() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.send(rig.fresh())
+        await asyncio.sleep(10.0)
+        rig.store.asked.clear()
+        await asyncio.sleep(100.0)
+        assert rig.store.asked["next_due"] <= 500
+        assert rig.store.asked["record"] <= 5
+
+    scenario(story)
+
+
+def test_a_full_lane_without_a_link_does_not_make_the_feeder_spin() -> None:
+    async def story(rig: Rig) -> None:
+        rig.operators[1].longest_outage_s = 10_000.0
+        rig.carriers[1].drop()
+        await rig.schedule(*[1_000] * 1_000)
+        await rig.schedule(*[1_000] * 1_000)
+        await asyncio.sleep(5.0)
+        rig.store.asked.clear()
+        await asyncio.sleep(50.0)
+        assert rig.store.asked["next_due"] <= 250
+        assert rig.submits == 0
+
+    scenario(story)
+
+
+def test_a_store_that_cannot_be_read_for_a_while_stops_nothing_for_good() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.broken_reads = 5
+        accept = await rig.schedule(2_000)
+        await asyncio.sleep(10.0)
+        assert rig.submits == 1
+        assert accept.messages[0].key in rig.rows.callbacks
+        assert not rig.engine.failed.is_set()
+
+    scenario(story)
+
+
+def test_a_task_that_dies_is_told() -> None:
+    async def story(rig: Rig) -> None:
+        async def die(facts: Facts) -> None:
+            raise RuntimeError("a fault of ours")
+
+        rig.store.record = die  # type: ignore[method-assign]
+        rig.engine.gatherer.facts.dequeued.append(1)
+        rig.engine.gatherer.wake()
+        await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
+        assert "task.died" in rig.journal.said
+
+    scenario(story)
+
+
+# --- ends
+
+
+def test_a_stop_loses_nothing_sends_nothing_twice_and_leaves_nothing_in_doubt() -> None:
+    async def story(rig: Rig) -> None:
+        accept = await rig.send(*(rig.fresh() for _ in range(100)))
+        await asyncio.sleep(0.05)
+        start = rig.clock.monotonic()
+        await rig.engine.stop(30.0)
+        assert rig.clock.monotonic() - start < 2.0
+        assert 0 < rig.submits < 100
+        assert not rig.engine.gatherer.accept(accept_of(rig.fresh()), lambda _: None)
+        unsent = {message.key for message in accept.messages} - {key for key, _ in rig.rows.sent}
+        assert rig.rows.queue.keys() == unsent
+        assert not any(row.attempted or row.node for row in rig.rows.queue.values())
+        await rig.start()
+        await asyncio.sleep(5.0)
+        assert set(rig.operators[1].submits.values()) == {1}
+        assert rig.submits == 100
+        assert len(rig.rows.callbacks) == 100
+
+    scenario(story)
+
+
+def test_after_a_crash_only_what_was_in_the_window_is_in_doubt() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.send(*(rig.fresh() for _ in range(300)))
+        await asyncio.sleep(0.3)
+        answered = {key for key, _ in rig.rows.sent}
+        await rig.kill()
+        assert 0 < len(answered) < 290
+        await rig.start()
+        await asyncio.sleep(10.0)
+        again = [name for name, times in rig.operators[1].submits.items() if times > 1]
+        assert len(again) <= 10
+        assert not answered & {key for key, _ in again}
+        assert len(rig.rows.sent) == 300
+        assert len(rig.rows.callbacks) == 300
+
+    scenario(story)
+
+
+@pytest.mark.parametrize("ahead", [3_600_000, -3_600_000])
+def test_a_clock_that_jumps_between_two_lives_hides_no_message(ahead: int) -> None:
+    async def story(rig: Rig) -> None:
+        rig.clock.ahead += ahead
+        await asyncio.sleep(3.0)
+        rig.clock.ahead -= ahead
+        rig.operators[1].longest_outage_s = 10_000.0
+        rig.carriers[1].drop()
+        accept = await rig.send(*(rig.fresh() for _ in range(10)))
+        await rig.kill()
+        await rig.start()
+        await asyncio.sleep(5.0)
+        assert {key for key, _ in rig.rows.sent} == {message.key for message in accept.messages}
+
+    scenario(story)
+
+
+# --- connectors
+
+
+def test_messages_of_a_connector_that_is_removed_go_another_way() -> None:
+    async def story(rig: Rig) -> None:
+        rig.operators[1].longest_outage_s = 10_000.0
+        rig.carriers[1].drop()
+        await rig.send(*(rig.fresh() for _ in range(20)))
+        await rig.schedule(30_000)
+        await rig.store.remove_connector("op1")
+        await rig.connector("op2", prefix="49")
+        await asyncio.sleep(40.0)
+        assert rig.operators[2].submits.total() == 21
+        assert list(rig.engine.dispatcher.lanes) == [2]
+        assert rig.rows.queue == {}
+
+    scenario(story)
+
+
+def test_a_connector_that_is_disabled_keeps_its_messages_until_it_is_enabled() -> None:
+    async def story(rig: Rig) -> None:
+        connector = rig.rows.connectors[1]
+        connector.enabled = False
+        rig.rows.revision += 1
+        await asyncio.sleep(2.0)
+        await rig.send(rig.fresh())
+        await asyncio.sleep(5.0)
+        assert rig.submits == 0
+        connector.enabled = True
+        rig.rows.revision += 1
+        await asyncio.sleep(5.0)
+        assert rig.submits == 1
+
+    scenario(story)
+
+
+def test_another_rate_takes_effect_without_a_new_link() -> None:
+    async def story(rig: Rig) -> None:
+        carrier = rig.carriers[1]
+        rig.rows.connectors[1].rate = 10.0
+        rig.rows.revision += 1
+        await asyncio.sleep(2.0)
+        assert rig.carriers[1] is carrier
+        await rig.send(*(rig.fresh() for _ in range(100)))
+        await asyncio.sleep(5.0)
+        assert 45 <= rig.submits <= 60
+
+    scenario(story)

@@ -1,0 +1,310 @@
+"""Group commit, on a virtual clock: how long a commit takes is up to the test."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
+from heliograph.app.ports import Unavailable
+from heliograph.runtime import gather
+from heliograph.runtime.gather import Gatherer, Hooks
+from tests.support.core import Messages, SetClock, accept_of
+from tests.support.memory_store import MemoryStore
+from tests.support.store import START
+from tests.support.virtual_time import VirtualClock, run
+
+COMMIT_S = 0.01
+
+
+class SlowStore(MemoryStore):
+    """Accepts everything; fails as often as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits: list[Facts] = []
+        self.failures = 0
+        self.under_way = 0
+
+    async def record(self, facts: Facts) -> None:
+        self.under_way += 1
+        assert self.under_way == 1, "one commit at a time"
+        try:
+            await asyncio.sleep(COMMIT_S)
+        finally:
+            self.under_way -= 1
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("the disk is full")
+        for accept in facts.accepts:
+            accept.verdict = Verdict.ACCEPTED
+        self.commits.append(facts)
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: object) -> None:
+        self.said.append(event)
+
+
+class Tails:
+    def tail(self) -> int:
+        return 1
+
+
+class Rig:
+    """A gatherer with hooks that take notes, running."""
+
+    def __init__(self) -> None:
+        self.store = SlowStore()
+        self.clock = VirtualClock()
+        self.journal = Journal()
+        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal)
+        self.log: list[str] = []
+        self.spills: list[tuple[float, int]] = []
+        self.on_prepare: Callable[[Facts], None] = lambda _: None
+        self.gatherer.attach(
+            Hooks(self._prepare, self._spill, lambda: self.log.append("committed"), lambda: self.log.append("refused"))
+        )
+        self.task = asyncio.create_task(self.gatherer.run())
+        self.message = Messages(SetClock())
+
+    def _prepare(self, facts: Facts, now: int) -> None:
+        self.log.append("prepare")
+        self.on_prepare(facts)
+
+    def _spill(self, facts: Facts, now: int, last_key: int) -> None:
+        self.spills.append((self.clock.monotonic(), last_key))
+
+    def send(self, count: int = 1) -> Accept:
+        accept = accept_of(*(self.message(key=1) for _ in range(count)))
+        assert self.gatherer.accept(accept, lambda each: self.log.append(each.verdict.name))
+        return accept
+
+    def attempt(self, key: int) -> None:
+        self.gatherer.facts.attempts.append(Attempt(key, 0, 1, 0, START))
+        self.gatherer.wake()
+
+    @property
+    def attempts(self) -> list[list[int]]:
+        return [[attempt.key for attempt in facts.attempts] for facts in self.store.commits]
+
+
+def scenario(story: Callable[[Rig], Awaitable[Any]]) -> None:
+    async def play() -> None:
+        rig = Rig()
+        try:
+            await story(rig)
+        finally:
+            rig.task.cancel()
+            await asyncio.gather(rig.task, return_exceptions=True)
+
+    run(play())
+
+
+def test_requests_are_answered_after_their_commit_and_before_anything_else() -> None:
+    async def story(rig: Rig) -> None:
+        one, batch = rig.send(), rig.send(3)
+        await rig.gatherer.flushed()
+        assert rig.log == ["prepare", "ACCEPTED", "ACCEPTED", "committed"]
+        keys = [one.key, batch.key, *(message.key for message in batch.messages)]
+        assert keys == sorted(set(keys))
+        assert one.key == one.messages[0].key
+        assert {message.batch for message in batch.messages} == {batch.key}
+
+    scenario(story)
+
+
+def test_what_happens_while_a_commit_is_written_shares_the_next_one() -> None:
+    async def story(rig: Rig) -> None:
+        rig.attempt(1)
+        await asyncio.sleep(COMMIT_S / 2)
+        rig.attempt(2)
+        await asyncio.sleep(COMMIT_S / 4)
+        rig.attempt(3)
+        await rig.gatherer.flushed()
+        assert rig.attempts == [[1], [2, 3]]
+
+    scenario(story)
+
+
+def test_no_call_is_lost_whenever_it_comes() -> None:
+    async def story(rig: Rig) -> None:
+        for number in range(200):
+            rig.attempt(number)
+            await asyncio.sleep(number % 23 * COMMIT_S / 11)
+        await asyncio.sleep(1.0)
+        assert [key for keys in rig.attempts for key in keys] == list(range(200))
+
+    scenario(story)
+
+
+def test_a_failed_commit_refuses_its_requests_and_keeps_the_rest_in_order() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.failures = 2
+        rig.attempt(1)
+        refused = rig.send()
+        await asyncio.sleep(COMMIT_S / 2)
+        rig.attempt(2)
+        kept = rig.send()
+        await asyncio.sleep(COMMIT_S)
+        assert refused.verdict is Verdict.UNAVAILABLE
+        assert not rig.gatherer.healthy
+        rig.attempt(3)
+        await rig.gatherer.flushed()
+        assert rig.attempts == [[1, 2, 3]]
+        assert kept.verdict is Verdict.UNAVAILABLE, "the second try failed too"
+        assert rig.log == [
+            "prepare", "refused", "UNAVAILABLE", "prepare", "refused", "UNAVAILABLE", "prepare", "committed",
+        ]  # fmt: skip
+        assert rig.store.commits[0].accepts == []
+        assert rig.journal.said == ["store.unavailable", "store.recovered"]
+
+    scenario(story)
+
+
+def test_while_the_store_fails_it_is_tried_ever_more_seldom() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.failures = 1_000
+        rig.attempt(1)
+        await asyncio.sleep(60.0)
+        assert 50 < rig.log.count("prepare") < 75
+        rig.store.failures = 0
+        await rig.gatherer.flushed()
+        assert rig.attempts == [[1]]
+
+    scenario(story)
+
+
+def test_a_callback_that_ended_while_its_row_could_not_be_written_needs_none() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.failures = 1
+        rig.gatherer.facts.callback_retries += [
+            CallbackRetry(key, START, 0, b"", "", START, held=True) for key in (1, 2)
+        ]
+        rig.gatherer.wake()
+        await asyncio.sleep(COMMIT_S / 2)
+        rig.gatherer.facts.callbacks.append(CallbackDone(1, CallbackEnd.DELIVERED, 200, 1, START))
+        await rig.gatherer.flushed()
+        (facts,) = rig.store.commits
+        assert [retry.key for retry in facts.callback_retries] == [2]
+        assert [done.key for done in facts.callbacks] == [1]
+
+    scenario(story)
+
+
+def test_marks_move_about_once_a_second_and_know_the_highest_key() -> None:
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(5.0)
+        accept = rig.send(2)
+        for _ in range(50):
+            rig.attempt(1)
+            await asyncio.sleep(0.1)
+        assert 4 <= len(rig.spills) <= 6
+        assert {key for _, key in rig.spills} == {accept.messages[-1].key}
+
+    scenario(story)
+
+
+def test_what_waits_is_bounded_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "WAITING_MESSAGES", 5)
+
+    async def story(rig: Rig) -> None:
+        rig.send(3)
+        rig.send(2)
+        assert not rig.gatherer.accept(accept_of(rig.message()), lambda _: None)
+        await rig.gatherer.flushed()
+        rig.send(5)
+
+    scenario(story)
+
+
+def test_one_customers_answer_that_fails_does_not_stop_the_others() -> None:
+    async def story(rig: Rig) -> None:
+        def fail(_: Accept) -> None:
+            raise ValueError
+
+        assert rig.gatherer.accept(accept_of(rig.message()), fail)
+        rig.send()
+        await rig.gatherer.flushed()
+        assert rig.log == ["prepare", "ACCEPTED", "committed"]
+        assert rig.journal.said == ["answer.failed"]
+        assert not rig.task.done()
+
+    scenario(story)
+
+
+def test_a_hook_that_has_nothing_to_write_still_lets_others_run() -> None:
+    async def story(rig: Rig) -> None:
+        rig.on_prepare = lambda _: rig.gatherer.wake()
+        rig.gatherer.wake()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert rig.log.count("committed") > 1
+        assert rig.store.commits == []
+        rig.on_prepare = lambda _: None
+
+    scenario(story)
+
+
+def test_flushing_waits_for_all_and_calls_for_nothing_more() -> None:
+    async def story(rig: Rig) -> None:
+        rig.attempt(1)
+        await asyncio.sleep(COMMIT_S / 2)
+        rig.attempt(2)
+        await asyncio.wait_for(rig.gatherer.flushed(), 1.0)
+        assert rig.attempts == [[1], [2]]
+        before = len(rig.log)
+        await asyncio.wait_for(rig.gatherer.flushed(), 1.0)
+        await asyncio.sleep(1.0)
+        assert len(rig.log) == before
+
+    scenario(story)
+
+
+def test_once_shut_it_takes_nothing_and_what_no_commit_took_up_is_refused() -> None:
+    async def story(rig: Rig) -> None:
+        rig.send()
+        await asyncio.sleep(COMMIT_S / 2)
+        late = rig.send()
+        rig.gatherer.shut()
+        assert not rig.gatherer.accept(accept_of(rig.message()), lambda _: None)
+        rig.task.cancel()
+        await asyncio.gather(rig.task, return_exceptions=True)
+        rig.gatherer.refuse_waiting()
+        assert late.verdict is Verdict.UNAVAILABLE
+        assert rig.log == ["prepare", "UNAVAILABLE"], "nobody knows of the first: it is not answered"
+
+    scenario(story)
+
+
+def test_who_waits_for_work_is_woken_at_once_or_after_a_while() -> None:
+    async def story(rig: Rig) -> None:
+        start = rig.clock.monotonic()
+        await rig.gatherer.stirred(0.25)
+        assert rig.clock.monotonic() - start == pytest.approx(0.25)
+        rig.gatherer.stir()
+        await rig.gatherer.stirred(0.25)
+        assert rig.clock.monotonic() - start == pytest.approx(0.25)
+        asyncio.get_running_loop().call_later(0.1, rig.gatherer.stir)
+        await rig.gatherer.stirred(0.25)
+        assert rig.clock.monotonic() - start == pytest.approx(0.35)
+
+    scenario(story)
+
+
+def test_without_load_a_commit_is_not_held_back() -> None:
+    async def story(rig: Rig) -> None:
+        accept = rig.send()
+        await rig.gatherer.flushed()
+        assert accept.verdict is Verdict.ACCEPTED
+        assert rig.clock.monotonic() == pytest.approx(COMMIT_S)
+
+    scenario(story)
