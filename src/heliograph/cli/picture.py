@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-_LINE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)").fullmatch
+_LINE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([+-]?(?:[\d.]+(?:e[+-]?\d+)?|Inf|NaN))").fullmatch
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 
@@ -93,8 +93,12 @@ def _samples(text: str) -> Iterator[tuple[str, Labels, float]]:
     for line in text.splitlines():
         match = None if line.startswith("#") else _LINE(line)
         if match is not None:
-            labels = tuple((name, _ESCAPE.sub(r"\1", value)) for name, value in _LABEL.findall(match[2] or ""))
+            labels = tuple((name, _ESCAPE.sub(_unescaped, value)) for name, value in _LABEL.findall(match[2] or ""))
             yield match[1], labels, float(match[3])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]
 
 
 def picture(before: Look, after: Look) -> dict[str, Any]:

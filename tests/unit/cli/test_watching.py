@@ -1,0 +1,157 @@
+"""What `top`, `tail` and `completion` show, without a gateway."""
+
+import json
+import re
+import shutil
+import subprocess
+from io import StringIO
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from heliograph.adapters.metrics.exposition import Sample, render
+from heliograph.app.metrics import MS_SHORT, US_COMMIT
+from heliograph.app.tally import Histogram
+from heliograph.cli.main import heliograph
+from heliograph.cli.picture import Look, picture
+from heliograph.cli.tail import shown
+from heliograph.cli.top import view
+
+HARD = 'op "x\\y\nz'
+
+
+def histogram(bounds: tuple[int, ...], *values: int) -> Histogram:
+    found = Histogram(bounds)
+    for value in values:
+        found.observe(value)
+    return found
+
+
+def text(scale: int, *, up: int = 2, name: str = HARD) -> str:
+    return render(
+        [
+            Sample("heliograph_build_info", ("0.1.0", "3.11"), 1),
+            Sample("heliograph_store_up", (), 1),
+            Sample("heliograph_messages_accepted_total", ("immediate",), 100 * scale),
+            Sample("heliograph_messages_accepted_total", ("scheduled",), 10 * scale),
+            Sample("heliograph_messages_final_total", ("DELIVRD",), 80 * scale),
+            Sample("heliograph_messages_final_total", ("UNDELIV",), 20 * scale),
+            Sample("heliograph_parts_total", (name, "accepted"), 50 * scale),
+            Sample("heliograph_throttled_total", (name,), 4 * scale),
+            Sample("heliograph_connector_binds", (name,), 2),
+            Sample("heliograph_connector_binds_up", (name,), up),
+            Sample("heliograph_connector_rate", (name,), float("inf")),
+            Sample("heliograph_connector_window", (name,), 20),
+            Sample("heliograph_connector_in_flight", (name,), 7),
+            Sample("heliograph_accept_seconds", (), histogram(MS_SHORT, *([2] * 90 * scale), *([400] * 10 * scale))),
+            Sample("heliograph_store_commit_seconds", (), histogram(US_COMMIT, *([99_000_000] * scale))),
+            Sample("heliograph_balance_credits", (), "12.5"),
+        ]
+    ).decode()
+
+
+def test_rates_are_of_the_time_between_two_looks() -> None:
+    found = picture(Look.read(text(1), 10.0), Look.read(text(3), 12.0))
+    assert found["version"] == "0.1.0"
+    assert found["rates"]["accepted"] == 110.0
+    assert found["rates"]["delivered"] == 80.0
+    assert found["rates"]["final"] == 100.0
+    assert found["rates"]["commits"] == 1.0
+    assert found["now"]["balance"] == 12.5
+    assert found["now"]["scheduled"] is None
+    (connector,) = found["connectors"]
+    assert connector["name"] == HARD
+    assert (connector["submitted"], connector["throttled"]) == (50.0, 4.0)
+    assert (connector["binds_up"], connector["binds"], connector["in_flight"], connector["window"]) == (2, 2, 7, 20)
+    assert connector["rate_now"] is None
+
+
+def test_latencies_are_of_the_time_between_two_looks() -> None:
+    found = picture(Look.read(text(1), 10.0), Look.read(text(2), 11.0))
+    assert found["latency"]["accept"] == {"p50": 0.002, "p95": 0.5, "p99": 0.5}
+    assert found["latency"]["commit"] == {"p50": None, "p95": None, "p99": None}, "beyond the last class"
+    nothing = picture(Look.read(text(1), 10.0), Look.read(text(1), 11.0))
+    assert nothing["latency"]["accept"] == {"p50": None, "p95": None, "p99": None}
+    assert nothing["rates"]["accepted"] == 0
+
+
+def test_a_gateway_that_was_started_again_has_no_negative_rates() -> None:
+    found = picture(Look.read(text(3), 10.0), Look.read(text(1), 11.0))
+    assert min(found["rates"].values()) == 0
+
+
+def test_a_picture_is_json() -> None:
+    json.dumps(picture(Look.read(text(1), 1.0), Look.read(text(2), 2.0)), allow_nan=False)
+
+
+@pytest.mark.parametrize("up", [0, 1, 2])
+def test_people_see_what_there_is(up: int) -> None:
+    console = Console(file=StringIO(), width=120, color_system=None)
+    console.print(view(picture(Look.read(text(1), 1.0), Look.read(text(2, up=up), 2.0))))
+    assert isinstance(console.file, StringIO)
+    printed = console.file.getvalue()
+    assert f"{up}/2" in printed
+    assert "7/20" in printed
+    assert "110.0" in printed
+    assert "<2 ms" in printed
+    assert "balance 12.5" in printed
+
+
+def test_a_gateway_that_has_said_nothing_yet_is_shown_all_the_same() -> None:
+    console = Console(file=StringIO(), width=80, color_system=None)
+    console.print(view(picture(Look.read("", 1.0), Look.read("garbage {\n\n", 2.0))))
+    assert isinstance(console.file, StringIO)
+    assert "STORE UNAVAILABLE" in console.file.getvalue()
+    assert "no connector" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("happening", "line"),
+    [
+        (
+            {
+                "time": "2026-01-02T03:04:05.678Z",
+                "event": "accepted",
+                "id": "a" * 32,
+                "account": "acme",
+                "to": "491*12",
+            },
+            f"03:04:05.678 accepted       {'a' * 32} acme 491*12",
+        ),
+        (
+            {"time": "2026-01-02T03:04:05.678Z", "event": "final", "id": "a" * 32, "state": "DELIVRD", "err": "000"},
+            f"03:04:05.678 final          {'a' * 32} state=DELIVRD err=000",
+        ),
+        ({"event": "skipped", "count": 7}, " skipped count=7"),
+    ],
+)
+def test_a_line_of_tail(happening: dict[str, Any], line: str) -> None:
+    plain = re.sub(r"\x1b\[\d+m", "", shown(happening))
+    assert plain.split() == line.split()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_scripts(shell: str) -> None:
+    result = CliRunner().invoke(heliograph, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_HELIOGRAPH_COMPLETE" in result.output
+    program = shutil.which(shell)
+    if program is not None:
+        checked = subprocess.run([program, "-n"], input=result.output, text=True, capture_output=True, check=False)
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_shell_is_told_commands_and_options() -> None:
+    environment = {"_HELIOGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "heliograph log-level ", "COMP_CWORD": "2"}
+    result = CliRunner().invoke(heliograph, [], env=environment, prog_name="heliograph")
+    assert [line.partition(",")[2] for line in result.output.split()] == ["debug", "info", "warning", "error"]
+
+
+@pytest.mark.parametrize("command", [["top", "--once"], ["tail"], ["log-level"]])
+def test_without_a_gateway_one_is_told_to_start_it(command: list[str], tmp_path: Any) -> None:
+    result = CliRunner().invoke(heliograph, [*command, "--data", str(tmp_path)])
+    assert result.exit_code == 1
+    assert f"no gateway runs on {tmp_path}" in result.output
+    assert f"heliograph serve --data {tmp_path}" in result.output
