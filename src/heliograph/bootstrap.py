@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from heliograph import dev as development
+from heliograph.admin.call import Probed
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration, AlreadyThere
 from heliograph.app.directory import Directory
 from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
 from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
+from heliograph.back_office import BackOffice, Means
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.engine import Deadlines, Engine, World
 from heliograph.watching import Watching
@@ -275,7 +277,8 @@ class Gateway:
         reference = Reference(in_force)
         for path in PATHS:
             app.mount(path, reference)
-        self._mount_admin(app, directory, submit)
+        self._back_office = self._open_back_office(directory, submit)
+        await self._back_office.start(app)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         await watching.start(self.engine, store, app)
@@ -290,6 +293,8 @@ class Gateway:
         self._journal.say("info", "stopping", drain_s=drain)
         if hasattr(self, "_http"):
             await self._http.stop(drain * HTTP_GRACE_SHARE)
+        if hasattr(self, "_back_office"):
+            await self._back_office.stop()
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
@@ -301,28 +306,33 @@ class Gateway:
 
     # --- parts
 
-    def _mount_admin(self, app: Any, directory: Directory, submit: Submit) -> None:
-        from heliograph.admin import app as admin
-        from heliograph.admin.call import Desk, Probed
-        from heliograph.app.access import Access
-        from heliograph.app.oversee import Oversight
-        from heliograph.app.plan import Plan
+    def _open_back_office(self, directory: Directory, submit: Submit) -> BackOffice:
+        from heliograph.smpp.constants import CommandStatus
 
         async def probe(connector: Connector) -> Probed:
             report = await test_connector(connector)
             return Probed(report.ok, report.steps)
 
-        store, clock = self._store, self._clock
-        fallbacks = {} if self._simulator is None else {SIMULATOR: "simulator"}
-        desk = Desk(
-            access=Access(store, self._secrets, clock, self._verifier),
-            administration=Administration(store, self._secrets, clock, _option_problems),
-            oversight=Oversight(store, directory, Plan(store, submit), clock, fallbacks),
-            journal=self._journal,
-            probe=probe,
-            links=self.engine.links,
+        simulator = self._simulator
+        return BackOffice(
+            Means(
+                store=self._store,
+                secrets=self._secrets,
+                clock=self._clock,
+                journal=self._journal,
+                verify=self._verifier,
+                administration=Administration(self._store, self._secrets, self._clock, _option_problems),
+                directory=directory,
+                submit=submit,
+                intake=self._watching.intake(self.engine.gatherer),
+                engine=self.engine,
+                tally=self._watching.tally,
+                probe=probe,
+                status_name=CommandStatus.name_of,
+                fallbacks={} if simulator is None else {SIMULATOR: "simulator"},
+                simulated=None if simulator is None else development.SimulatorView(simulator),
+            )
         )
-        app.mount(admin.PATH, admin.AdminApi(desk))
 
     def _guard(self) -> Any:
         from heliograph.adapters.webhook.guard import AddressGuard
@@ -368,14 +378,19 @@ class Gateway:
 
     async def _see_to_demo_account(self) -> None:
         administration = Administration(self._store, self._secrets, self._clock)
+        staff = Staff(self._store, self._secrets, self._clock)
         if not self._dev:
             if await development.close_demo_account(administration):
                 self._journal.say("warning", "demo_account.suspended")
+            if await development.remove_demo_operator(staff, self._secrets):
+                self._journal.say("warning", "demo_operator.removed")
             return
         try:
             await development.open_demo_account(administration)
         except AlreadyThere:
             self._journal.say("warning", "demo_account.name_taken")
+        if not await development.open_demo_operator(staff, self._secrets):
+            self._journal.say("warning", "demo_operator.name_taken")
 
     async def _start_simulator(self) -> None:
         from heliograph.simulator.behaviour import Behaviour

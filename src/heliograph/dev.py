@@ -1,24 +1,36 @@
 """What a development run has beside a real one: a demo account, and a board that shows the receipts it was sent.
 
-The demo account's secrets are public. It is usable only while a development run lasts: a real one on the same data
-directory suspends it.
+The demo account's secrets are public, and so is the password of the operator `admin`, who signs in to the console.
+They are usable only while a development run lasts: a real one on the same data directory suspends the account and
+removes the operator.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from heliograph.app.administer import Administration, Credentials, digest_key
+from heliograph.app.operators import Role
+from heliograph.app.ports import Secrets
+from heliograph.app.staff import Staff
 from heliograph.domain.money import MICRO
+
+if TYPE_CHECKING:
+    from heliograph.console.visit import Knob, Received
+    from heliograph.simulator.smsc import Simulator
 
 DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
 DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
 DEMO_CREDIT = 1_000_000 * MICRO
+
+OPERATOR_NAME = "admin"
+OPERATOR_PASSWORD = "demo-operator"  # noqa: S105 - public on purpose
 
 BOARD_PATH = "/dev/receipts"
 BOARD_RECEIPTS = 100
@@ -59,6 +71,77 @@ async def _demo_exists(administration: Administration) -> bool:
         return False
     view = await administration.account(DEMO_NAME)
     return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
+
+
+async def open_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+    """Makes the console's operator; False if somebody else has the name."""
+    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
+    if user is None:
+        await staff.create(OPERATOR_NAME, Role.ADMIN.value, OPERATOR_PASSWORD)
+        return True
+    return secrets.verify_password(user.password_hash, OPERATOR_PASSWORD)
+
+
+async def remove_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+    """Before a real run: removes the operator with the public password; says whether there was one."""
+    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
+    if user is None or not secrets.verify_password(user.password_hash, OPERATOR_PASSWORD):
+        return False
+    await staff.remove(OPERATOR_NAME)
+    return True
+
+
+class SimulatorView:
+    """The simulated operator, as the console looks at it and turns its knobs."""
+
+    def __init__(self, simulator: "Simulator") -> None:
+        self._simulator = simulator
+
+    def recent(self, limit: int) -> "list[Received]":
+        from heliograph.console.visit import Received
+
+        return [
+            Received(
+                at=round(each.at_s * 1000),
+                sender=each.source_addr,
+                destination=each.destination_addr,
+                text=each.text,
+                parts=each.parts,
+                total=each.total,
+                state=each.state.name,
+                err=each.err,
+            )
+            for each in self._simulator.recent(limit)
+        ]
+
+    def counters(self) -> dict[str, int]:
+        return asdict(self._simulator.counters)
+
+    def knobs(self) -> "list[Knob]":
+        from heliograph.console.visit import Knob
+        from heliograph.simulator.behaviour import KNOBS
+
+        behaviour = self._simulator.behaviour
+        return [
+            Knob(
+                knob.name, _plain(getattr(behaviour, knob.name)), knob.what, knob.unit, _plain(knob.default), knob.group
+            )
+            for knob in KNOBS
+        ]
+
+    def turn(self, texts: Mapping[str, str]) -> None:
+        """Sets knobs, all or none. Raises ValueError with a sentence for people."""
+        from heliograph.simulator.behaviour import KNOBS
+
+        values = {knob.name: knob.read(texts[knob.name]) for knob in KNOBS if knob.name in texts}
+        self._simulator.behaviour = replace(self._simulator.behaviour, **values)
+
+    def cut_links(self) -> None:
+        self._simulator.cut_links()
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class ReceiptBoard:
@@ -114,6 +197,7 @@ def banner(url: str) -> str:
     return f"""
 Heliograph is ready, with a simulated operator.
 
+  Console    {url}/console      sign in as {OPERATOR_NAME} with {OPERATOR_PASSWORD}
   API        {url}/api/v1  and  {url}/api/v2
   Reference  {url}/docs
   Health     {url}/health/ready

@@ -36,6 +36,10 @@ class Watching:
         self._traces = _open_traces(settings, clock)
 
     @property
+    def tally(self) -> Tally:
+        return self._tally
+
+    @property
     def watchers(self) -> tuple[Watcher, ...]:
         return (self._tally, self._narrator, *([] if self._traces is None else [self._traces]))
 

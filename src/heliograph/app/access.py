@@ -96,6 +96,15 @@ class Access:
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         return await self._open(user, address)
 
+    async def confirm(self, actor: Actor, password: str) -> None:
+        """Whether it is still the person themselves. Raises Fault (401, 429, 503)."""
+        what = f"{actor.address}\n{actor.plain_name}"
+        self._slow_down(what, FAILURES)
+        user = await self._store.admin(actor.plain_name)
+        if user is None or not await self._right(user.password_hash, password):
+            self._recent(what).append(self._clock.monotonic())
+            raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
+
     async def _right(self, hashed: str, password: str) -> bool:
         if self._checking >= CHECKS_WAITING:
             raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")

@@ -109,6 +109,9 @@ class Oversight:
         events = await self.store.history(message.account, key, tail)
         if account is None or events is None:
             raise _no_message()
+        for event in events:
+            for number, name in self._fallbacks.items():
+                event.detail = event.detail.replace(f"connector {number}", name)
         return Sight(
             trace, account, events, await self.decide(message.destination, account.name), await self.connector_names()
         )

@@ -1,0 +1,303 @@
+"""The ASGI application of the console: who asks, whether they may, and which page answers."""
+
+import asyncio
+import re
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from heliograph.app.access import Actor, same
+from heliograph.app.administer import NoSuch
+from heliograph.app.ports import Unavailable
+from heliograph.console.bulk import Jobs
+from heliograph.console.pages import PAGES
+from heliograph.console.render import ASSETS, Renderer
+from heliograph.console.visit import (
+    NOTICE_COOKIE,
+    PATH,
+    SESSION_COOKIE,
+    THEME_COOKIE,
+    THEMES,
+    Mistake,
+    Page,
+    Reply,
+    Services,
+    Visit,
+    link,
+    problem_of,
+)
+from heliograph.domain import error
+from heliograph.domain.error import Fault
+from heliograph.runtime.body import ClientGone, read_body
+
+MAX_FORM_OCTETS = 8 << 20
+"""Octets of a form; a long list of recipients comes in one."""
+
+MAX_SIGN_IN_OCTETS = 4 << 10
+
+SESSION_S = 12 * 3600
+
+AsgiScope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+_SECURITY = (
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+@dataclass(slots=True)
+class Request:
+    """What came, before it is known who sent it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    cookies: Mapping[str, str]
+    address: str
+    secure: bool
+    receive: Receive
+
+    @property
+    def theme(self) -> str:
+        """`light`, `dark`, or empty: as the browser has it."""
+        theme = self.cookies.get(THEME_COOKIE, "")
+        return theme if theme in THEMES else ""
+
+    @property
+    def is_piece(self) -> bool:
+        """Our script asks, for a piece of a page."""
+        return b"x-piece" in self.headers
+
+    def from_elsewhere(self) -> bool:
+        """Whether another site's page sent it."""
+        site = self.headers.get(b"sec-fetch-site")
+        if site is not None:
+            return site not in (b"same-origin", b"none")
+        # browsers leave that out on plain HTTP
+        origin = self.headers.get(b"origin")
+        host = self.headers.get(b"host", b"").decode("latin-1")
+        return origin is not None and urlsplit(origin.decode("latin-1")).netloc != host
+
+    async def form(self, most: int) -> dict[str, list[str]]:
+        """Raises Fault, and ClientGone."""
+        kind = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/x-www-form-urlencoded":
+            raise Fault(error.MEDIA_TYPE, "The console takes forms only.")
+        body = await read_body(self.receive, most)
+        try:
+            return parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
+        except ValueError:
+            raise Fault(error.MALFORMED, "The form cannot be read.") from None
+
+
+class Console:
+    """Mounted at PATH."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._access = services.desk.access
+        self._renderer = Renderer()
+        self._jobs = Jobs(services.directory, services.submit, services.intake, services.clock)
+        self._pages = [(_pattern(page.path), page) for page in PAGES]
+        self._compiling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._services.pulse.start()
+        self._compiling = asyncio.create_task(asyncio.to_thread(self._renderer.compile))
+
+    async def stop(self) -> None:
+        """Lists that are being sent end where they are."""
+        await self._services.pulse.stop()
+        await self._jobs.stop()
+        if self._compiling is not None:
+            await self._compiling
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        request = _request(scope, receive)
+        try:
+            reply = await self._reply(request)
+        except ClientGone:
+            return
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the visitor gets an answer
+            reply = self._failed(problem, request)
+        headers = [
+            (b"content-type", reply.kind.encode()),
+            (b"content-length", b"%d" % len(reply.body)),
+            *reply.headers,
+            *_SECURITY,
+        ]
+        if not any(name == b"cache-control" for name, _ in headers):
+            headers.append((b"cache-control", b"no-store"))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
+
+    async def _reply(self, request: Request) -> Reply:
+        path = request.path
+        if path.startswith("/assets/"):
+            return self._asset(path.removeprefix("/assets/"))
+        if request.method not in ("GET", "POST"):
+            raise Fault(error.METHOD, "The console knows GET and POST only.")
+        if request.method == "POST" and request.from_elsewhere():
+            raise Fault(error.FORBIDDEN, "This came from another site, and was not done.")
+        token = request.cookies.get(SESSION_COOKIE, "")
+        if path == "/sign-in":
+            return await self._sign_in(request)
+        actor = await self._access.session(token, request.address)
+        if actor is None:
+            if request.is_piece or request.method == "POST":
+                return self._plain(401, "You are signed out", "Sign in again to go on.", request)
+            wanted = "" if path == "/" else path
+            return Reply(303, headers=[(b"location", link("/sign-in", next=wanted).encode())])
+        form: dict[str, list[str]] = {}
+        if request.method == "POST":
+            form = await request.form(MAX_FORM_OCTETS)
+            if not same(form.get("csrf", [""])[0], actor.csrf):
+                raise Fault(error.FORBIDDEN, "The form was too old, and was not sent. Go back, reload, and try again.")
+        if path == "/sign-out" and request.method == "POST":
+            await self._access.sign_out(token, actor)
+            reply = Reply(303, headers=[(b"location", link("/sign-in").encode())])
+            reply.cookie(SESSION_COOKIE, "", secure=request.secure, seconds=0)
+            return reply
+        page, values = self._find(request)
+        actor.need(page.scope)
+        visit = self._visit(request, actor, values, form)
+        reply = await page.run(visit)
+        if page.path == "/password" and reply.status == 303:
+            reply.cookie(SESSION_COOKIE, "", secure=request.secure, seconds=0)
+        return reply
+
+    def _visit(self, request: Request, actor: Actor, values: Mapping[str, str], form: Mapping[str, list[str]]) -> Visit:
+        return Visit(
+            services=self._services,
+            renderer=self._renderer,
+            jobs=self._jobs,
+            actor=actor,
+            here=request.path,
+            path=values,
+            query=request.query,
+            form={name: texts[0] for name, texts in form.items()},
+            forms=dict(form),
+            theme=request.theme,
+            secure=request.secure,
+            notice="" if request.is_piece else unquote(request.cookies.get(NOTICE_COOKIE, ""))[:500],
+        )
+
+    def _find(self, request: Request) -> tuple[Page, dict[str, str]]:
+        other = False
+        for pattern, page in self._pages:
+            match = pattern(request.path)
+            if match is not None:
+                if page.method == request.method:
+                    return page, match.groupdict()
+                other = True
+        if other:
+            raise Fault(error.METHOD, "This page is not for that.")
+        raise Fault(error.NOT_FOUND, "There is no such page.")
+
+    async def _sign_in(self, request: Request) -> Reply:
+        wanted = request.query.get("next", "")
+        if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")):
+            wanted = ""
+        if request.method == "GET":
+            return self._sign_in_page(200, request, wanted)
+        form = await request.form(MAX_SIGN_IN_OCTETS)
+        name = form.get("name", [""])[0]
+        try:
+            token = await self._access.sign_in(name, form.get("password", [""])[0], request.address)
+        except Fault as fault:
+            reply = self._sign_in_page(fault.entry.http, request, wanted, name, fault.message)
+            if fault.retry_after is not None:
+                reply.headers.append((b"retry-after", b"%d" % fault.retry_after))
+            return reply
+        reply = Reply(303, headers=[(b"location", link(wanted or "/").encode())])
+        reply.cookie(SESSION_COOKIE, token, secure=request.secure, seconds=SESSION_S)
+        return reply
+
+    def _sign_in_page(self, status: int, request: Request, wanted: str, name: str = "", problem: str = "") -> Reply:
+        body = self._renderer.render(
+            "sign_in.html",
+            theme=request.theme,
+            link=link,
+            next=wanted,
+            name=name,
+            problem=problem,
+            dev=self._services.simulated is not None,
+        )
+        return Reply(status, body)
+
+    def _asset(self, name: str) -> Reply:
+        octets = self._renderer.assets.get(name)
+        if octets is None:
+            raise Fault(error.NOT_FOUND, "There is no such file.")
+        return Reply(200, octets, [(b"cache-control", b"public, max-age=31536000, immutable")], ASSETS[name])
+
+    def _failed(self, problem: Exception, request: Request) -> Reply:
+        if isinstance(problem, Fault):
+            return self._plain(problem.entry.http, problem.entry.title, problem.message, request)
+        if isinstance(problem, NoSuch):
+            return self._plain(404, "Not found", problem_of(problem).text, request)
+        if isinstance(problem, Mistake):
+            return self._plain(400, "That did not work", problem_of(problem).text, request)
+        if isinstance(problem, Unavailable):
+            return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", request)
+        self._services.desk.journal.say(
+            "error",
+            "console request failed",
+            method=request.method,
+            problem=type(problem).__name__,
+            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
+        )
+        return self._plain(500, "The gateway failed on this page", "Its log tells where.", request)
+
+    def _plain(self, status: int, title: str, text: str, request: Request) -> Reply:
+        """A page that says one thing, for whoever it is."""
+        body = self._renderer.render("plain.html", theme=request.theme, link=link, title=title, text=text)
+        return Reply(status, body)
+
+
+def _request(scope: AsgiScope, receive: Receive) -> Request:
+    headers = dict(scope["headers"])
+    client = scope.get("client")
+    path = scope["path"].removeprefix(PATH).rstrip("/") or "/"
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="replace")
+    return Request(
+        "GET" if scope["method"] == "HEAD" else scope["method"],
+        path,
+        {name: texts[0] for name, texts in query.items()},
+        headers,
+        _cookies(headers.get(b"cookie", b"").decode("latin-1")),
+        client[0] if client else "",
+        scope.get("scheme") == "https",
+        receive,
+    )
+
+
+def _cookies(text: str) -> dict[str, str]:
+    """Ours; a strange one of another application on the same host must not hide them."""
+    found: dict[str, str] = {}
+    for part in text.split(";"):
+        jar: SimpleCookie = SimpleCookie()
+        try:
+            jar.load(part.strip())
+        except CookieError:
+            continue
+        found |= {name: morsel.value for name, morsel in jar.items()}
+    return found
+
+
+def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)).fullmatch

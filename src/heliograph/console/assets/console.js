@@ -1,0 +1,104 @@
+// The console without a framework: pieces of pages that refresh themselves, a quote as one types, the theme, copying.
+"use strict";
+
+(function () {
+  const root = document.documentElement;
+
+  async function piece(url, options) {
+    const answer = await fetch(url, { ...options, headers: { "X-Piece": "1" }, credentials: "same-origin" });
+    if (answer.status === 401) location.reload();
+    return answer.ok ? answer.text() : null;
+  }
+
+  // [data-refresh]: its content is fetched anew every so many milliseconds, until `data-until` matches in it.
+  for (const part of document.querySelectorAll("[data-refresh]")) {
+    const again = async () => {
+      if (!document.hidden && !part.contains(document.activeElement)) {
+        try {
+          const html = await piece(part.dataset.refresh);
+          if (html !== null && !part.contains(document.activeElement)) part.innerHTML = html;
+          part.classList.remove("stale");
+        } catch {
+          part.classList.add("stale");
+        }
+      }
+      if (!part.dataset.until || !part.querySelector(part.dataset.until)) setTimeout(again, Number(part.dataset.every));
+    };
+    setTimeout(again, Number(part.dataset.every));
+  }
+
+  // form[data-quote]: what is typed is posted there, and the answer stands in `data-target`.
+  for (const form of document.querySelectorAll("form[data-quote]")) {
+    const target = document.querySelector(form.dataset.target);
+    let timer = 0;
+    let asked = 0;
+    const ask = async () => {
+      const mine = ++asked;
+      const html = await piece(form.dataset.quote, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      if (html !== null && mine === asked) target.innerHTML = html;
+    };
+    const later = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => ask().catch(() => {}), 250);
+    };
+    form.addEventListener("input", later);
+    form.addEventListener("change", later);
+  }
+
+  // input[data-into]: the text of a chosen file goes into a field.
+  for (const input of document.querySelectorAll("input[data-into]")) {
+    input.addEventListener("change", async () => {
+      const field = document.querySelector(input.dataset.into);
+      if (!input.files.length) return;
+      field.value = (await input.files[0].text()).replace(/^\uFEFF/, "");
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  }
+
+  document.addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+
+  document.addEventListener("click", async (event) => {
+    const copy = event.target.closest("[data-copy]");
+    if (copy) {
+      await navigator.clipboard.writeText(document.querySelector(copy.dataset.copy).textContent);
+      const before = copy.textContent;
+      copy.textContent = "Copied";
+      setTimeout(() => { copy.textContent = before; }, 1500);
+    }
+  });
+
+  const menu = document.querySelector("[data-menu]");
+  if (menu) {
+    const side = document.getElementById(menu.getAttribute("aria-controls"));
+    const show = (open) => {
+      side.classList.toggle("open", open);
+      menu.setAttribute("aria-expanded", String(open));
+    };
+    menu.addEventListener("click", () => show(menu.getAttribute("aria-expanded") !== "true"));
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && side.classList.contains("open")) {
+        show(false);
+        menu.focus();
+      }
+    });
+  }
+
+  // The theme: kept in a cookie, so that pages come in it at once.
+  const theme = document.querySelector("[data-theme-form] select");
+  if (theme) {
+    theme.addEventListener("change", () => {
+      const secure = location.protocol === "https:" ? "; Secure" : "";
+      const age = theme.value ? 31536000 : 0;
+      document.cookie = `heliograph_theme=${theme.value}; Path=/console; Max-Age=${age}; SameSite=Strict${secure}`;
+      if (theme.value) root.dataset.theme = theme.value;
+      else delete root.dataset.theme;
+    });
+  }
+
+  root.classList.add("script");
+  const trouble = document.getElementById("trouble");
+  if (trouble) trouble.focus();
+})();

@@ -1,0 +1,212 @@
+"""Sending to many, in the background, at the pace that the gateway and the account take it."""
+
+import asyncio
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from heliograph.app.directory import Directory
+from heliograph.app.facts import Accept, Verdict
+from heliograph.app.ports import Clock, Intake
+from heliograph.app.submit import Fields, Submit
+from heliograph.domain import ids
+from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.money import format_credits
+
+JOBS = 20
+"""Jobs that are remembered; of more, the oldest that has ended is forgotten."""
+
+UNDER_WAY = 256
+"""Messages of one job that wait for their commit at once."""
+
+BREATH = 50
+"""Messages after which the loop is left to others."""
+
+FULL_PAUSE_S = 0.1
+"""Before the gateway is asked again when too much waits already."""
+
+_REFUSALS = {
+    Verdict.TOO_LITTLE_CREDIT: "The credit is too low.",
+    Verdict.SUSPENDED: "The account is suspended.",
+    Verdict.UNAVAILABLE: "The store could not write it; nothing was charged.",
+}
+
+
+@dataclass(slots=True)
+class Order:
+    """One message to send."""
+
+    number: str
+    text: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of an order: the id of the message, or why there is none."""
+
+    id: str = ""
+    price: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Job:
+    """A list on its way. `template` has the fields that all messages share."""
+
+    id: str
+    actor: str
+    account: str
+    template: Fields
+    orders: list[Order]
+    started: int
+    outcomes: list[Outcome | None] = field(default_factory=list)
+    accepted: int = 0
+    refused: int = 0
+    charged: int = 0
+    ended: int | None = None
+    stopped: bool = False
+    problem: str = ""
+    """Why it ended early."""
+
+    @property
+    def total(self) -> int:
+        return len(self.orders)
+
+    @property
+    def done(self) -> int:
+        return self.accepted + self.refused
+
+    def problems(self, limit: int) -> list[tuple[str, int]]:
+        """What went wrong, and how often, the most frequent first."""
+        counted = Counter(outcome.problem for outcome in self.outcomes if outcome is not None and outcome.problem)
+        return counted.most_common(limit)
+
+    def result(self) -> Iterator[bytes]:
+        """The lines of a CSV file: what became of each row."""
+        yield _line("number", "status", "id", "price", "problem")
+        for order, outcome in zip(self.orders, self.outcomes, strict=True):
+            if outcome is None:
+                yield _line(order.number, "not sent", "", "", "")
+            elif outcome.id:
+                yield _line(order.number, "accepted", outcome.id, format_credits(outcome.price), "")
+            else:
+                yield _line(order.number, "refused", "", "", outcome.problem)
+
+
+def _line(*cells: str) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(_harmless(cell) for cell in cells)
+    return out.getvalue().encode()
+
+
+def _harmless(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+class Jobs:
+    """Lists that are being sent by this process, or were."""
+
+    def __init__(self, directory: Directory, submit: Submit, intake: Intake, clock: Clock) -> None:
+        self._directory = directory
+        self._submit = submit
+        self._intake = intake
+        self._clock = clock
+        self._jobs: dict[str, Job] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, job: Job, over: Callable[[Job], None]) -> None:
+        """Begins to send; `over` is told when it has ended. Raises OverflowError if too many are under way."""
+        running = sum(each.ended is None for each in self._jobs.values())
+        if running >= JOBS:
+            raise OverflowError(f"{running} lists are being sent already")
+        for old in [name for name, each in self._jobs.items() if each.ended is not None][: len(self._jobs) - JOBS + 1]:
+            del self._jobs[old]
+        job.outcomes = [None] * len(job.orders)
+        self._jobs[job.id] = job
+        task = asyncio.get_running_loop().create_task(self._run(job, over), name=f"job {job.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def find(self, job: str) -> Job | None:
+        return self._jobs.get(job)
+
+    def all(self) -> list[Job]:
+        """The latest first."""
+        return list(self._jobs.values())[::-1]
+
+    async def stop(self) -> None:
+        """Ends what is under way; the rest of each list is not sent."""
+        for task in list(self._tasks):
+            task.cancel()
+        for task in list(self._tasks):
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self, job: Job, over: Callable[[Job], None]) -> None:
+        room = asyncio.Semaphore(UNDER_WAY)
+        try:
+            for place, order in enumerate(job.orders):
+                if job.stopped:
+                    job.problem = "It was stopped."
+                    break
+                await room.acquire()
+                await self._send(job, place, order, room)
+                if place % BREATH == 0:
+                    await asyncio.sleep(0)  # refused ones wait for nothing, and others want to be served
+            for _ in range(UNDER_WAY):
+                await room.acquire()
+        finally:
+            job.ended = self._clock.now()
+            over(job)
+
+    async def _send(self, job: Job, place: int, order: Order, room: asyncio.Semaphore) -> None:
+        template = job.template
+        fields = Fields(
+            to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
+            dlr=template.dlr, dlr_url=template.dlr_url, form=True,
+        )  # fmt: skip
+        try:
+            accept = await self._composed(job, fields)
+        except Fault as fault:
+            self._settle(job, place, Outcome(problem=fault.message))
+            room.release()
+            return
+
+        def then(accept: Accept) -> None:
+            message = accept.messages[0]
+            if accept.verdict is Verdict.ACCEPTED:
+                outcome = Outcome(ids.to_hex(message.key, message.tail), accept.total)
+            else:
+                outcome = Outcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))
+            self._settle(job, place, outcome)
+            room.release()
+
+        while not self._intake.accept(accept, then):  # noqa: ASYNC110 - nothing tells when there is room again
+            await asyncio.sleep(FULL_PAUSE_S)
+
+    async def _composed(self, job: Job, fields: Fields) -> Accept:
+        """Waits as long as the account's rate asks for. Raises Fault."""
+        view = await self._directory.account(job.account)
+        if view is None:
+            raise Fault(NOT_FOUND, "The account is gone.")
+        accept = self._submit.compose(view, fields, 1, self._clock.now())
+        while True:
+            try:
+                self._submit.pace(view, 1, self._clock.monotonic())
+            except Fault as fault:
+                await asyncio.sleep(min(float(fault.retry_after or 1), 1.0))
+            else:
+                return accept
+
+    @staticmethod
+    def _settle(job: Job, place: int, outcome: Outcome) -> None:
+        job.outcomes[place] = outcome
+        if outcome.id:
+            job.accepted += 1
+            job.charged += outcome.price
+        else:
+            job.refused += 1

@@ -1,0 +1,161 @@
+"""Messages: finding them, what happened to one, and what can still be done about it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from heliograph.app.operators import Scope, Search, Standing, standing_of
+from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.domain import ids
+from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.message import KIND_NAMES, Kind, State
+
+PAGE = 50
+
+
+async def search(visit: Visit) -> Reply:
+    problem: Problem | None = None
+    found = None
+    try:
+        found = await visit.oversight.find(visit.query.get("q", ""), await _search(visit))
+    except Mistake as mistake:
+        problem = problem_of(mistake)
+    accounts = await visit.administration.accounts()
+    more = None if found is None or found.more is None else f"{found.more[0]}-{found.more[1]}"
+    return visit.page(
+        "messages.html",
+        query=visit.query,
+        found=found,
+        more=more,
+        problem=problem,
+        accounts={account.id: account.name for account, _ in accounts},
+        connectors=await visit.oversight.connector_names(),
+        standings=list(Standing),
+    )
+
+
+async def _search(visit: Visit) -> Search:
+    """Raises Fault and NoSuch."""
+    query = visit.query
+    wanted = Search(limit=PAGE)
+    if query.get("account"):
+        wanted.account = (await visit.administration.account(query["account"])).account.id
+    if query.get("standing") in tuple(Standing):
+        wanted.standing = Standing(query["standing"])
+    wanted.start = _minute(query.get("start", ""), "start")
+    end = _minute(query.get("end", ""), "end")
+    wanted.end = None if end is None else end + 59_999
+    time, _, key = query.get("more", "").partition("-")
+    if time.isdigit() and key.isdigit() and len(time) < 19 and len(key) < 19:
+        wanted.before = int(time), int(key)
+    return wanted
+
+
+def _minute(text: str, field: str) -> int | None:
+    """A minute in UTC, as a field of the browser has it. Raises Fault."""
+    if not text:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise Fault(NOT_FOUND, "Give a time such as 2027-01-15T08:00.", field) from None
+    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _id(visit: Visit) -> tuple[int, int]:
+    found = ids.parse(visit.path["id"])
+    if found is None:
+        raise Fault(NOT_FOUND, "There is no such message.")
+    return found
+
+
+async def show(visit: Visit, problem: Problem | None = None) -> Reply:
+    sight = await visit.oversight.look(*_id(visit))
+    trace = sight.trace
+    message = trace.message
+    final = trace.final
+    standing = standing_of(message.state, None if final is None else final[0])
+    return visit.page(
+        "message.html",
+        status=200 if problem is None else 409,
+        sight=sight,
+        trace=trace,
+        message=message,
+        standing=standing,
+        kind=KIND_NAMES[Kind(message.kind)],
+        scheduled=message.state == State.SCHEDULED,
+        segments=_segments(visit, sight.trace, sight.connectors),
+        problem=problem,
+        status_name=visit.services.status_name,
+    )
+
+
+def _segments(visit: Visit, trace: Any, connectors: dict[int, str]) -> list[dict[str, Any]]:
+    """Each segment with what the operator answered and reported."""
+    rows = []
+    for segment in range(trace.message.segments):
+        answer = next((each for each in trace.submissions if each.segment == segment), None)
+        receipts = [each for each in trace.receipts if each.segment == segment]
+        if not receipts and trace.message.segments == 1 and trace.final is not None and trace.final[0] is not None:
+            state, err, at = trace.final
+        elif receipts:
+            state, err, at = receipts[-1].state, receipts[-1].err, receipts[-1].at
+        else:
+            state, err, at = None, "", None
+        rows.append(
+            {
+                "number": segment + 1,
+                "connector": None if answer is None else connectors.get(answer.connector, f"#{answer.connector}"),
+                "operator_id": "" if answer is None else answer.operator_id,
+                "status": None if answer is None else _status(visit, answer.status),
+                "at": None if answer is None else answer.at,
+                "tries": sum(each.segment == segment for each in trace.attempts),
+                "state": None if state is None else state.name,
+                "err": err,
+                "ended": at,
+            }
+        )
+    return rows
+
+
+def _status(visit: Visit, status: int) -> str:
+    if status < 0:
+        return "no answer"
+    return visit.services.status_name(status)
+
+
+async def cancel(visit: Visit) -> Reply:
+    try:
+        await visit.oversight.cancel(visit.actor, *_id(visit))
+    except Mistake as mistake:
+        return await show(visit, problem_of(mistake))
+    return visit.go(f"/messages/{visit.path['id']}", "The message is cancelled and refunded.")
+
+
+async def reschedule(visit: Visit) -> Reply:
+    text = visit.form.get("time", "").replace("T", " ")
+    try:
+        await visit.oversight.reschedule(visit.actor, *_id(visit), text if text.count(":") == 2 else f"{text}:00")
+    except Mistake as mistake:
+        return await show(visit, problem_of(mistake))
+    return visit.go(f"/messages/{visit.path['id']}", "The message has a new time.")
+
+
+async def replay(visit: Visit) -> Reply:
+    try:
+        await visit.oversight.replay_callback(visit.actor, *_id(visit))
+    except Mistake as mistake:
+        return await show(visit, problem_of(mistake))
+    return visit.go(f"/messages/{visit.path['id']}", "The callback is owed again.")
+
+
+async def show_page(visit: Visit) -> Reply:
+    return await show(visit)
+
+
+PAGES = (
+    Page("GET", "/messages", Scope.READ_MESSAGES, search),
+    Page("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
+    Page("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
+    Page("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),
+    Page("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay),
+)

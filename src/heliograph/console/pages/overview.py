@@ -1,0 +1,126 @@
+"""Overview: the pulse, what waits, the links; live."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from heliograph.app.accounts import Connector
+from heliograph.app.operators import COUNTED, Backlog, Scope
+from heliograph.console import chart
+from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
+
+SERIES = (
+    ("accepted", "Accepted", "Messages that customers sent"),
+    ("submitted", "Answered", "Parts that operators answered"),
+    ("delivered", "Delivered", "Messages that arrived"),
+    ("failed", "Not delivered", "Messages that ended otherwise"),
+)
+
+OLD_MS = 60_000
+"""Messages that have waited for so long are worth a look. Milliseconds."""
+
+YEAR_S = 365 * 86_400
+
+
+@dataclass(slots=True)
+class Line:
+    """A connector on the overview."""
+
+    name: str
+    up: bool
+    enabled: bool
+    summary: str
+    in_flight: int
+    capacity: int
+    waiting: int
+
+
+async def overview(visit: Visit) -> Reply:
+    return visit.page("overview.html", **await _values(visit))
+
+
+async def live(visit: Visit) -> Reply:
+    return visit.page("overview_live.html", **await _values(visit))
+
+
+async def _values(visit: Visit) -> dict[str, Any]:
+    services = visit.services
+    pulse = services.pulse
+    tiles = []
+    for name, title, what in SERIES:
+        values = pulse.series(name)
+        now, total = pulse.rate(name), sum(values)
+        words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
+        tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
+    backlog = await visit.oversight.store.standing(visit.now)
+    lines = await lines_of(visit)
+    return {
+        "tiles": tiles,
+        "backlog": backlog,
+        "counted": COUNTED,
+        "lines": lines,
+        "in_lanes": sum(line.waiting for line in lines),
+        "worries": worries(visit, backlog, lines),
+    }
+
+
+async def lines_of(visit: Visit) -> list[Line]:
+    """Every connector, those that are not up first."""
+    waiting = visit.services.waiting()
+    live = {connector.id: (connector, state) for connector, state in visit.services.desk.links()}
+    known = {connector.id: connector for connector in await visit.administration.connectors()}
+    lines = [_line(connector, live.get(number), waiting) for number, connector in known.items()]
+    lines += [_line(connector, (connector, state), waiting) for number, (connector, state) in live.items()
+              if number not in known]  # fmt: skip
+    return sorted(lines, key=lambda line: (line.up or not line.enabled, line.name))
+
+
+def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, waiting: dict[int, int]) -> Line:
+    state = {} if live is None else live[1]
+    summary = "It is paused." if not connector.enabled else state.get("summary", "It is being started.")
+    return Line(
+        connector.name,
+        connector.enabled and bool(state.get("bound")),
+        connector.enabled,
+        summary,
+        int(state.get("in_flight", 0)),
+        int(state.get("capacity", 0)),
+        waiting.get(connector.id, 0),
+    )
+
+
+def worries(visit: Visit, backlog: Backlog, lines: list[Line]) -> list[tuple[str, str]]:
+    """What somebody should look at: sentences, and where."""
+    found = []
+    if not visit.services.healthy():
+        found.append(("The store does not take what is written: requests are refused. Look at the disk.", ""))
+    found += [
+        (f"{line.name}: {line.summary}", link(f"/connectors/{line.name}"))
+        for line in lines
+        if line.enabled and not line.up
+    ]
+    if not lines:
+        found.append(("There is no connector yet: messages have nowhere to go.", link("/connectors-new")))
+    if backlog.oldest is not None and visit.now - backlog.oldest > OLD_MS:
+        found.append(("Messages have been waiting in the queue for over a minute.", link("/connectors")))
+    if backlog.ended:
+        found.append(
+            (f"{backlog.ended:,} callbacks were given up; they can be replayed.", link("/callbacks", tab="ended"))
+        )
+    return found
+
+
+async def theme(visit: Visit) -> Reply:
+    """For a browser without our script, which sets the cookie itself."""
+    chosen = visit.form.get("theme", "")
+    path = visit.form.get("back", "/")
+    reply = visit.go(path if path.startswith("/") and not path.startswith("//") else "/")
+    chosen = chosen if chosen in THEMES else ""
+    reply.cookie(THEME_COOKIE, chosen, secure=visit.secure, seconds=YEAR_S if chosen else 0, script=True)
+    return reply
+
+
+PAGES = (
+    Page("GET", "/", Scope.READ_MESSAGES, overview),
+    Page("GET", "/live", Scope.READ_MESSAGES, live),
+    Page("POST", "/theme", Scope.READ_MESSAGES, theme),
+)

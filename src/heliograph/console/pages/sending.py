@@ -1,0 +1,254 @@
+"""Send: a text to one, or to a list, with what it will cost before it goes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heliograph.app.directory import AccountView
+from heliograph.app.operators import Deed, Scope
+from heliograph.app.submit import Fields
+from heliograph.console import sheet
+from heliograph.console.bulk import Job, Order
+from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.domain import segment
+from heliograph.domain.error import NOT_FOUND, Fault, invalid
+from heliograph.domain.message import Kind, parse_kind
+
+SHOWN = 8
+"""Rows of a list that the preview shows."""
+
+TOLD = 20
+"""Different problems that are told."""
+
+KINDS = ("text", "unicode", "flash", "binary")
+
+
+@dataclass(slots=True)
+class Draft:
+    """What the form says, with the table that its recipients make."""
+
+    account: AccountView
+    table: sheet.Sheet
+    place: int
+    """The column of the numbers."""
+    template: Fields
+
+    def orders(self) -> Iterator[Order]:
+        for row in self.table.rows:
+            text = sheet.fill(str(self.template.content), self.table.columns, row)
+            yield Order(sheet.number_of(row[self.place]), text)
+
+
+async def form(visit: Visit, problem: Problem | None = None) -> Reply:
+    accounts = [account for account, _ in await visit.administration.accounts() if not account.suspended]
+    values = dict(visit.form) if visit.form else {"account": visit.query.get("account", "")}
+    return visit.page(
+        "send.html",
+        status=200 if problem is None else 400,
+        accounts=accounts,
+        values=values,
+        kinds=KINDS,
+        problem=problem,
+        jobs=visit.jobs.all(),
+        quote=await _quote(visit, values),
+    )
+
+
+async def show_form(visit: Visit) -> Reply:
+    return await form(visit)
+
+
+async def back(visit: Visit) -> Reply:
+    """From the preview to the form, with everything that was typed."""
+    return await form(visit)
+
+
+async def quote(visit: Visit) -> Reply:
+    """The piece that says what the text comes to, as one types."""
+    return visit.page("send_quote.html", quote=await _quote(visit, visit.form))
+
+
+async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
+    """Encoding, segments and price of what was typed so far; the price is what sending would charge."""
+    text = values.get("content", "")
+    kind = parse_kind(values.get("kind", "text")) or Kind.TEXT
+    told: dict[str, Any] = {
+        "characters": len(text),
+        "encoding": "",
+        "segments": 0,
+        "recipients": 0,
+        "price": None,
+        "first": None,
+        "problem": "",
+        "personal": bool(sheet.places(text)),
+    }
+    if text and not (kind is Kind.BINARY and segment.hex_problem(text)):
+        encoding, told["segments"] = segment.count(text, kind)
+        told["encoding"] = encoding.label
+    if not text or not values.get("account") or not values.get("recipients", "").strip():
+        return told
+    try:
+        draft = await _draft(visit, values)
+        told["recipients"] = len(draft.table.rows)
+        if told["recipients"] <= SHOWN:
+            accepts = [_compose(visit, draft, order).total for order in draft.orders()]
+            told["price"] = sum(accepts)
+        else:
+            told["first"] = _compose(visit, draft, next(draft.orders())).total
+    except sheet.Unreadable as mistake:
+        told["problem"] = str(mistake)
+    except Mistake as mistake:
+        told["problem"] = problem_of(mistake).text
+    return told
+
+
+async def _draft(visit: Visit, values: Mapping[str, str]) -> Draft:
+    """Raises Fault and Unreadable."""
+    view = await visit.services.directory.fresh_account(values.get("account", ""))
+    if view is None:
+        raise invalid("account", "Choose the account that pays.")
+    table = sheet.read(values.get("recipients", ""))
+    place = values.get("column", "")
+    number = int(place) if place.isdigit() and int(place) < len(table.columns) else table.guess()
+    template = Fields(
+        sender=values.get("sender", ""),
+        content=values.get("content", ""),
+        time=_time(values.get("time", "")),
+        kind=values.get("kind", "text"),
+        dlr="yes" if values.get("receipt") else "no",
+        form=True,
+    )
+    unknown = [name for name in sheet.places(str(template.content)) if name not in table.columns]
+    if unknown and not table.plain:
+        raise invalid(
+            "content",
+            f"The text names {{{unknown[0]}}}, which is no column; there are "
+            + ", ".join(f"{{{name}}}" for name in table.columns),
+        )
+    return Draft(view, table, number, template)
+
+
+def _time(text: str) -> str:
+    """A minute as the browser's field has it, as customers write times."""
+    text = text.replace("T", " ")
+    return f"{text}:00" if text.count(":") == 1 else text
+
+
+def _compose(visit: Visit, draft: Draft, order: Order) -> Any:
+    """Exactly what would be stored and charged. Raises Fault."""
+    template = draft.template
+    fields = Fields(
+        to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
+        dlr=template.dlr, form=True,
+    )  # fmt: skip
+    return visit.services.submit.compose(draft.account, fields, 1, visit.now)
+
+
+async def preview(visit: Visit) -> Reply:
+    try:
+        draft = await _draft(visit, visit.form)
+    except sheet.Unreadable as mistake:
+        return await form(visit, Problem(str(mistake), "recipients"))
+    except Mistake as mistake:
+        return await form(visit, problem_of(mistake))
+    total, good = 0, 0
+    problems: dict[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    field = ""
+    for order in draft.orders():
+        row: dict[str, Any] = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": ""}
+        try:
+            accept = _compose(visit, draft, order)
+        except Fault as fault:
+            row["problem"] = fault.message
+            field = field or fault.field or ""
+            if fault.message in problems or len(problems) < TOLD:
+                problems[fault.message] = problems.get(fault.message, 0) + 1
+        else:
+            row["segments"], row["price"] = accept.messages[0].segments, accept.total
+            total += accept.total
+            good += 1
+        if len(rows) < SHOWN:
+            rows.append(row)
+    if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
+        return await form(visit, Problem(next(iter(problems)), "sender" if field == "from" else field))
+    balance = await visit.oversight.store.balance(draft.account.account.id)
+    return visit.page(
+        "send_preview.html",
+        values=visit.form,
+        draft=draft,
+        rows=rows,
+        good=good,
+        bad=len(draft.table.rows) - good,
+        problems=problems,
+        total=total,
+        balance=balance,
+        left=balance + draft.account.account.credit_limit - total,
+    )
+
+
+async def start(visit: Visit) -> Reply:
+    try:
+        draft = await _draft(visit, visit.form)
+    except sheet.Unreadable as mistake:
+        return await form(visit, Problem(str(mistake), "recipients"))
+    except Mistake as mistake:
+        return await form(visit, problem_of(mistake))
+    job = Job(
+        visit.services.secrets.octets(6).hex(),
+        visit.actor.name,
+        draft.account.account.name,
+        draft.template,
+        list(draft.orders()),
+        visit.now,
+    )
+    try:
+        visit.jobs.start(job, lambda _: None)
+    except OverflowError as problem:
+        return await form(visit, Problem(f"{str(problem).capitalize()}; wait for one to end."))
+    details = {"account": job.account, "messages": str(job.total)}
+    await visit.oversight.store.note(
+        Deed(visit.now, visit.actor.name, "message.send", f"list {job.id}", details, visit.actor.address)
+    )
+    return visit.go(f"/send/lists/{job.id}")
+
+
+def _job(visit: Visit) -> Job:
+    job = visit.jobs.find(visit.path["job"])
+    if job is None:
+        raise Fault(NOT_FOUND, "This list is not known any more. Its messages are among all others.")
+    return job
+
+
+async def show_job(visit: Visit) -> Reply:
+    return visit.page("send_list.html", job=_job(visit), told=TOLD)
+
+
+async def job_live(visit: Visit) -> Reply:
+    return visit.page("send_list_live.html", job=_job(visit), told=TOLD)
+
+
+async def stop_job(visit: Visit) -> Reply:
+    job = _job(visit)
+    job.stopped = True
+    await visit.oversight.note(visit.actor, "message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
+    return visit.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
+
+
+async def result(visit: Visit) -> Reply:
+    job = _job(visit)
+    headers = [(b"content-disposition", f'attachment; filename="messages-{job.id}.csv"'.encode())]
+    return Reply(200, b"".join(job.result()), headers, "text/csv; charset=utf-8")
+
+
+PAGES = (
+    Page("GET", "/send", Scope.SEND, show_form),
+    Page("POST", "/send", Scope.SEND, back),
+    Page("POST", "/send/quote", Scope.SEND, quote),
+    Page("POST", "/send/preview", Scope.SEND, preview),
+    Page("POST", "/send/start", Scope.SEND, start),
+    Page("GET", "/send/lists/{job}", Scope.SEND, show_job),
+    Page("GET", "/send/lists/{job}/live", Scope.SEND, job_live),
+    Page("POST", "/send/lists/{job}/stop", Scope.SEND, stop_job),
+    Page("GET", "/send/lists/{job}/result", Scope.SEND, result),
+)

@@ -1,0 +1,116 @@
+"""Templates, and how values are shown."""
+
+import re
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from heliograph import __version__
+from heliograph.domain import ids, money
+
+ASSETS = {
+    "console.css": "text/css; charset=utf-8",
+    "console.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""Files that pages need, and their media types."""
+
+
+def load_assets() -> dict[str, bytes]:
+    folder = files("heliograph.console") / "assets"
+    return {name: (folder / name).read_bytes() for name in ASSETS}
+
+
+def credits_text(micro: int | None) -> str:
+    """Exact credits with separators for thousands."""
+    if micro is None:
+        return "–"
+    whole, point, rest = money.format_credits(abs(micro)).partition(".")
+    return f"{'−' if micro < 0 else ''}{int(whole):,}{point}{rest}"
+
+
+def moment(at: int | None, *, precise: bool = False) -> Markup:
+    """A time element, in UTC."""
+    if at is None or not -62_000_000_000_000 < at < 253_000_000_000_000:
+        return Markup("–")
+    when = datetime.fromtimestamp(at / 1000, UTC)
+    shown = when.strftime("%Y-%m-%d %H:%M:%S") + (f".{at % 1000:03d}" if precise else "")
+    return Markup('<time datetime="{}">{}</time>').format(when.isoformat().replace("+00:00", "Z"), shown)
+
+
+def duration(ms: float | None) -> str:
+    """A length of time in its two largest units."""
+    if ms is None:
+        return "–"
+    seconds = max(0, int(ms // 1000))
+    if seconds < 60:
+        return f"{seconds} s"
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    parts: list[str] = []
+    for unit, size in units:
+        if seconds >= size and len(parts) < 2:
+            parts.append(f"{seconds // size} {unit}")
+            seconds %= size
+    return " ".join(parts)
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def rate(number: float) -> str:
+    """A rate a second, with a decimal while it is small."""
+    return f"{number:,.1f}" if 0 < number < 10 else f"{number:,.0f}"
+
+
+def sentence(text: str) -> str:
+    """Words of a help text as a sentence begins: the first letter large, the rest as it is, without marks of code."""
+    return text[:1].upper() + text[1:].replace("`", "")
+
+
+def event_name(name: str) -> str:
+    """`No answer` for NoAnswer."""
+    return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", name)
+
+
+def message_id(message: Any) -> str:
+    """The id of what has a key and a tail."""
+    return ids.to_hex(message.key, message.tail)
+
+
+class Renderer:
+    """Pages out of templates; everything that is filled in is escaped."""
+
+    def __init__(self) -> None:
+        self.assets = load_assets()
+        self.version = sha256(b"".join(self.assets.values())).hexdigest()[:12]
+        self._environment = Environment(
+            loader=PackageLoader("heliograph.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "credits": credits_text,
+            "moment": moment,
+            "duration": duration,
+            "count": count,
+            "rate": rate,
+            "id": message_id,
+            "sentence": sentence,
+            "event": event_name,
+        }
+        self._environment.globals |= {"assets": self.version, "version": __version__}
+
+    def compile(self) -> None:
+        """Compiles every template, so that the first visitor need not wait for it."""
+        for name in self._environment.list_templates(extensions=["html"]):
+            self._environment.get_template(name)
+
+    def render(self, template: str, **values: Any) -> bytes:
+        return self._environment.get_template(template).render(**values).encode()

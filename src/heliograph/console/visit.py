@@ -1,0 +1,219 @@
+"""One request to the console, what its pages stand on, and what they answer with."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+from heliograph.admin.call import Desk
+from heliograph.app.access import Actor
+from heliograph.app.administer import Administration, AlreadyThere, NoSuch
+from heliograph.app.directory import Directory
+from heliograph.app.fields import Invalid
+from heliograph.app.operators import Role, Scope
+from heliograph.app.oversee import Oversight
+from heliograph.app.ports import Clock, Intake, Secrets
+from heliograph.app.staff import Staff
+from heliograph.app.submit import Submit
+from heliograph.console.bulk import Jobs
+from heliograph.console.render import Renderer
+from heliograph.domain.error import Fault
+from heliograph.runtime.pulse import Pulse
+
+PATH = "/console"
+
+SESSION_COOKIE = "heliograph_session"
+NOTICE_COOKIE = "heliograph_notice"
+THEME_COOKIE = "heliograph_theme"
+THEMES = ("light", "dark")
+
+
+@dataclass(slots=True)
+class Received:
+    """A message that the simulated operator took."""
+
+    at: int
+    sender: str
+    destination: str
+    text: str
+    parts: int
+    total: int
+    state: str
+    err: int
+
+
+@dataclass(slots=True)
+class Knob:
+    """One knob of the simulated operator, its value as text."""
+
+    name: str
+    value: str
+    what: str
+    unit: str
+    default: str
+    group: str
+
+
+class Simulated(Protocol):
+    """The simulated operator of a development run."""
+
+    def recent(self, limit: int) -> list[Received]: ...
+
+    def counters(self) -> dict[str, int]: ...
+
+    def knobs(self) -> list[Knob]: ...
+
+    def turn(self, texts: Mapping[str, str]) -> None:
+        """Sets knobs, all or none. Raises ValueError with a sentence for people."""
+
+    def cut_links(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Services:
+    """What the console stands on. `waiting` tells how many messages each connector's lane has in memory, `healthy`
+    whether the store takes what is written, `status_name` the name of a command status."""
+
+    desk: Desk
+    staff: Staff
+    directory: Directory
+    submit: Submit
+    intake: Intake
+    clock: Clock
+    secrets: Secrets
+    pulse: Pulse
+    waiting: Callable[[], dict[int, int]]
+    healthy: Callable[[], bool]
+    status_name: Callable[[int], str]
+    simulated: Simulated | None = None
+
+
+@dataclass(slots=True)
+class Reply:
+    status: int
+    body: bytes = b""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    kind: str = "text/html; charset=utf-8"
+
+    def cookie(self, name: str, value: str, *, secure: bool, seconds: int | None = None, script: bool = False) -> None:
+        """Sets a cookie; 0 seconds takes it away. `script`: ours may read it."""
+        jar: SimpleCookie = SimpleCookie()
+        jar[name] = value
+        morsel = jar[name]
+        morsel["path"] = PATH
+        morsel["samesite"] = "Strict"
+        if seconds is not None:
+            morsel["max-age"] = str(seconds)
+        if not script:
+            morsel["httponly"] = True
+        if secure:
+            morsel["secure"] = True
+        self.headers.append((b"set-cookie", morsel.OutputString().encode()))
+
+
+@dataclass(slots=True)
+class Problem:
+    """What was wrong with a form: a sentence, and the field at fault."""
+
+    text: str
+    field: str = ""
+
+
+Mistake = (Fault, Invalid, NoSuch, AlreadyThere)
+"""What people's mistakes raise."""
+
+
+def problem_of(mistake: Exception) -> Problem:
+    if isinstance(mistake, Fault):
+        return Problem(mistake.message, mistake.field or "")
+    text = str(mistake)
+    if isinstance(mistake, Invalid):
+        name, _, rest = text.partition(": ")
+        return Problem(f"{name.replace('_', ' ').capitalize()}: {rest}.", mistake.field)
+    return Problem(f"{text[:1].upper()}{text[1:]}.")
+
+
+@dataclass(slots=True)
+class Visit:
+    """A request of somebody who is signed in and may do this."""
+
+    services: Services
+    renderer: Renderer
+    jobs: Jobs
+    actor: Actor
+    here: str
+    """The path."""
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    forms: Mapping[str, list[str]]
+    """Every value of each field."""
+    theme: str
+    secure: bool
+    notice: str = ""
+
+    @property
+    def administration(self) -> Administration:
+        return self.services.desk.administration.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def staff(self) -> Staff:
+        return self.services.staff.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def oversight(self) -> Oversight:
+        return self.services.desk.oversight
+
+    @property
+    def now(self) -> int:
+        return self.services.clock.now()
+
+    def may(self, scope: Scope) -> bool:
+        return self.actor.may(scope)
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
+        """A page, or a piece of one."""
+        body = self.renderer.render(
+            template,
+            me=self.actor,
+            may=self._may,
+            here=self.here,
+            theme=self.theme,
+            notice=self.notice,
+            now=self.now,
+            dev=self.services.simulated is not None,
+            admin=self.actor.role is Role.ADMIN,
+            link=link,
+            **values,
+        )
+        reply = Reply(status, body)
+        if self.notice:
+            reply.cookie(NOTICE_COOKIE, "", secure=self.secure, seconds=0)
+        return reply
+
+    def go(self, path: str, notice: str = "", **query: str) -> Reply:
+        """To another page, which shows the notice once."""
+        reply = Reply(303, headers=[(b"location", link(path, **query).encode())])
+        if notice:
+            reply.cookie(NOTICE_COOKIE, quote(notice), secure=self.secure, seconds=60)
+        return reply
+
+    def _may(self, scope: str) -> bool:
+        return self.actor.may(Scope(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What answers a path below PATH, and the scope that it takes; `{name}` stands for one segment."""
+
+    method: str
+    path: str
+    scope: Scope
+    run: Callable[[Visit], Awaitable[Reply]]
+
+
+def link(path: str, **query: object) -> str:
+    """A path of the console with a query; what is empty is left out."""
+    given = {name: str(value) for name, value in query.items() if value not in (None, "")}
+    return f"{PATH}{quote(path)}" + (f"?{urlencode(given)}" if given else "")

@@ -1,0 +1,59 @@
+"""The gateway's pulse: how much happened in each of the last seconds, kept in memory for people to look at."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+SECONDS = 300
+"""Seconds that are kept."""
+
+Counts = Mapping[str, int]
+
+
+class Pulse:
+    """Samples counters that only ever grow, once a second. `names` are those that are kept."""
+
+    def __init__(self, read: Callable[[], Counts], names: tuple[str, ...]) -> None:
+        """`read` tells everything counted so far; a name that is not there yet is 0."""
+        self._read = read
+        self._series = {name: deque([0] * SECONDS, maxlen=SECONDS) for name in names}
+        self._before = dict.fromkeys(names, 0)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._remember(self._read())
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="pulse")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def sample(self) -> None:
+        """One second is over."""
+        counts = self._read()
+        for name, series in self._series.items():
+            series.append(max(0, counts.get(name, 0) - self._before[name]))
+        self._remember(counts)
+
+    def series(self, name: str) -> list[int]:
+        """How much each second had, the latest last."""
+        return list(self._series[name])
+
+    def rate(self, name: str, seconds: int = 5) -> float:
+        """A second, over the last few."""
+        return sum(self.series(name)[-seconds:]) / seconds
+
+    def _remember(self, counts: Counts) -> None:
+        for name in self._before:
+            self._before[name] = counts.get(name, 0)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due += 1.0
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            self.sample()
