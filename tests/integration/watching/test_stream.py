@@ -1,0 +1,171 @@
+"""What a listener hears: what he asked for, masked, and no more than he can take."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from heliograph.adapters.control import stream as streams
+from heliograph.adapters.control.stream import Streams
+from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
+from heliograph.app.narrate import Narrator
+from heliograph.domain import ids
+from heliograph.domain.receipt import Delivery
+from tests.support.gateway import START, Gateway, open_gateway
+
+NUMBER = "4917012345678"
+
+
+class Listener:
+    """Hears in a task of its own."""
+
+    def __init__(self, gateway: Gateway, narrator: Narrator, request: Mapping[str, Any]) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+        self._heard = asyncio.Condition()
+        self._streams = Streams(narrator, gateway.store, lambda number: f"op{number}")
+        self.task = asyncio.create_task(self._streams.listen(request, self._say))
+
+    async def _say(self, line: dict[str, Any]) -> None:
+        await self.may_read.wait()
+        async with self._heard:
+            self.lines.append(line)
+            self._heard.notify_all()
+
+    async def until(self, count: int) -> list[dict[str, Any]]:
+        """The lines, once there are so many beside the first."""
+        async with asyncio.timeout(10), self._heard:
+            await self._heard.wait_for(lambda: len(self.lines) > count)
+        return self.lines[1:]
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+async def stored(gateway: Gateway) -> Message:
+    """A message in the store, sent by the account acme."""
+    reply = await gateway.send({"to": NUMBER, "from": "Acme", "content": "the secret text"})
+    parsed = ids.parse(reply.json["Id"])
+    assert parsed is not None
+    found = await gateway.store.trace(parsed[0])
+    assert found is not None
+    return found.message
+
+
+def accept(message: Message) -> Accept:
+    return Accept(message.account, [message], message.price, START, verdict=Verdict.ACCEPTED)
+
+
+async def test_a_message_of_before_is_looked_up_and_its_number_is_masked() -> None:
+    gateway, narrator = await open_gateway(), Narrator()
+    message = await stored(gateway)
+    listener = Listener(gateway, narrator, {})
+    await listener.until(0)
+    facts = Facts(callbacks=[CallbackDone(message.key, CallbackEnd.DELIVERED, 200, 1, START)])
+    narrator.committed(facts, START, 0.001)
+    (line,) = await listener.until(1)
+    await listener.end()
+    assert line == {
+        "time": "2027-01-15T08:00:00.000Z", "event": "callback", "id": ids.to_hex(message.key, message.tail),
+        "account": "acme", "to": "491********78", "result": "delivered", "code": 200, "attempts": 1,
+    }  # fmt: skip
+    assert "secret" not in str(listener.lines)
+
+
+async def test_whole_numbers_for_who_asks() -> None:
+    gateway, narrator = await open_gateway(), Narrator()
+    message = await stored(gateway)
+    listener = Listener(gateway, narrator, {"numbers": True})
+    await listener.until(0)
+    narrator.committed(Facts(accepts=[accept(message)]), START, 0.001)
+    (line,) = await listener.until(1)
+    await listener.end()
+    assert (line["to"], line["price"]) == (NUMBER, "1")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "heard"),
+    [
+        ({"account": "acme"}, ["accepted", "submitted"]),
+        ({"account": "other"}, []),
+        ({"connector": "op1"}, ["accepted"]),
+        ({"connector": "op7"}, ["submitted"]),
+        ({"connector": "op9"}, []),
+    ],
+)
+async def test_only_what_was_asked_for(wanted: dict[str, str], heard: list[str]) -> None:
+    gateway, narrator = await open_gateway(), Narrator()
+    message = await stored(gateway)
+    listener = Listener(gateway, narrator, wanted)
+    everything = Listener(gateway, narrator, {})
+    await listener.until(0)
+    await everything.until(0)
+    facts = Facts(accepts=[accept(message)], submissions=[Submission(message.key, 0, 7, "id", 0, START)])
+    narrator.committed(facts, START, 0.001)
+    await everything.until(2)
+    lines = await listener.until(len(heard))
+    await listener.end()
+    await everything.end()
+    assert [line["event"] for line in lines] == heard
+
+
+async def test_one_message_by_its_id_in_either_form() -> None:
+    gateway, narrator = await open_gateway(), Narrator()
+    one, other = await stored(gateway), await stored(gateway)
+    listener = Listener(gateway, narrator, {"message": ids.to_uuid(one.key, one.tail).upper()})
+    await listener.until(0)
+    finals = [Final(each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
+    narrator.committed(Facts(finals=finals), START, 0.001)
+    lines = await listener.until(1)
+    await listener.end()
+    assert [line["id"] for line in lines] == [ids.to_hex(one.key, one.tail)]
+
+
+async def test_an_id_that_is_none_is_refused() -> None:
+    gateway = await open_gateway()
+    listener = Listener(gateway, Narrator(), {"message": "nonsense"})
+    await asyncio.wait([listener.task])
+    with pytest.raises(ValueError, match="nonsense is no message id"):
+        listener.task.result()
+
+
+async def test_a_slow_listener_is_told_what_he_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "WAITING", 3)
+    gateway, narrator = await open_gateway(), Narrator()
+    message = await stored(gateway)
+    listener = Listener(gateway, narrator, {})
+    await listener.until(0)
+    listener.may_read.clear()
+    for _ in range(10):
+        narrator.committed(Facts(accepts=[accept(message)]), START, 0.001)
+    await asyncio.sleep(0)
+    listener.may_read.set()
+    lines = await listener.until(4)
+    await listener.end()
+    assert [line["event"] for line in lines] == ["accepted", "accepted", "accepted", "skipped"]
+    assert lines[-1]["count"] == 7
+
+
+async def test_the_number_of_listeners_is_bounded_and_who_left_makes_room() -> None:
+    gateway, narrator = await open_gateway(), Narrator()
+    shared = Streams(narrator, gateway.store, str)
+    heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def listening() -> asyncio.Task[None]:
+        task = asyncio.create_task(shared.listen({}, heard.put))
+        async with asyncio.timeout(10):
+            assert await heard.get() == {"event": "listening"}
+        return task
+
+    tasks = [await listening() for _ in range(streams.LISTENERS)]
+    with pytest.raises(ValueError, match="listen already"):
+        await shared.listen({}, heard.put)
+    tasks[0].cancel()
+    await asyncio.wait([tasks[0]])
+    tasks.append(await listening())
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

@@ -1,0 +1,232 @@
+"""Traces: which requests have one, and that a message's whole way is in it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from heliograph.adapters.tracing import Traces
+from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
+from heliograph.app.ports import Job, Sent
+from heliograph.domain import ids
+from heliograph.domain.receipt import Delivery
+from tests.support.gateway import START, Gateway, open_gateway, run_asgi
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SAMPLED = f"00-{TRACE}-00f067aa0ba902b7-01"
+NOT_SAMPLED = f"00-{TRACE}-00f067aa0ba902b7-00"
+MS = 1_000_000
+
+
+class FakeSender:
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.sent: Callable[[list[Sent]], None] = lambda _: None
+        self.lost: Callable[[], None] = lambda: None
+
+    def post(self, jobs: Sequence[Job]) -> None:
+        self.jobs += jobs
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        self.sent = listener
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        self.lost = listener
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Traced:
+    """A gateway on fakes, traced."""
+
+    def __init__(self, gateway: Gateway, ratio: float) -> None:
+        self.gateway = gateway
+        self.exporter = InMemorySpanExporter()
+        self.traces = Traces(SimpleSpanProcessor(self.exporter), ratio, gateway.clock)
+        gateway.app._intake = self.traces.intake(gateway.intake)
+        self.fake = FakeSender()
+        self.sender = self.traces.sender(self.fake)
+        self.told: list[Sent] = []
+        self.sender.on_sent(self.told.extend)
+        self.sender.on_lost(lambda: None)
+
+    async def send(self, traceparent: str = "", **fields: str) -> Message | None:
+        """The message, or None where the request was refused."""
+        application = self.gateway.app
+        self.gateway.app = self.traces.around(application)  # type: ignore[assignment]
+        headers = {"Content-Type": "application/json"} | ({"traceparent": traceparent} if traceparent else {})
+        body = b'{"to":"%b","from":"Acme","content":"the secret text"}' % fields.get("to", "4917012345678").encode()
+        reply = await self.gateway.call("POST", "/api/v1/messages", body, headers=headers)
+        self.gateway.app = application
+        if reply.status != 200:
+            return None
+        parsed = ids.parse(reply.json["Id"])
+        assert parsed is not None
+        found = await self.gateway.store.trace(parsed[0])
+        assert found is not None
+        return found.message
+
+    def commit(self, facts: Facts) -> None:
+        self.traces.committed(facts, START, 0.001)
+
+    def spans(self) -> dict[str, ReadableSpan]:
+        """Those that are over, by name."""
+        return {span.name: span for span in self.exporter.get_finished_spans()}
+
+
+async def traced(ratio: float = 1.0) -> Traced:
+    return Traced(await open_gateway(), ratio)
+
+
+def attributes(span: ReadableSpan) -> Mapping[str, object]:
+    return span.attributes or {}
+
+
+def job(message: Message) -> Job:
+    return Job(message.key, "dlr_1", "https://customer.example/dlr?secret=1", b"", "text/plain", ())
+
+
+async def test_a_messages_way_is_one_trace() -> None:
+    world = await traced()
+    message = await world.send(SAMPLED)
+    assert message is not None
+    key = message.key
+    answer = Submission(key, 0, 3, "op-1", 0, START + 90, waited=50, took=40)
+    world.commit(Facts(submissions=[answer]))
+    world.commit(Facts(finals=[Final(key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)]))
+    world.sender.post([job(message)])
+    world.fake.sent([Sent(key, 200)])
+    world.commit(Facts(callbacks=[CallbackDone(key, CallbackEnd.DELIVERED, 200, 1, START + 800)]))
+
+    spans = world.spans()
+    assert set(spans) == {"POST /api/v1/messages", "store", "queue", "submit_sm", "receipt", "callback"}
+    request = spans.pop("POST /api/v1/messages")
+    context = request.get_span_context()
+    assert context is not None
+    assert f"{context.trace_id:032x}" == TRACE
+    assert request.parent is not None
+    assert f"{request.parent.span_id:016x}" == "00f067aa0ba902b7"
+    for span in spans.values():
+        assert span.parent is not None
+        assert (span.parent.trace_id, span.parent.span_id) == (context.trace_id, context.span_id)
+        assert span.status.status_code is not StatusCode.ERROR
+    assert attributes(request)["heliograph.message.id"] == ids.to_hex(message.key, message.tail)
+    assert attributes(request)["http.response.status_code"] == 200
+    assert str(attributes(request)["heliograph.request.id"]).startswith("test-")
+    assert (spans["queue"].start_time, spans["queue"].end_time) == (START * MS, (START + 50) * MS)
+    assert (spans["submit_sm"].start_time, spans["submit_sm"].end_time) == ((START + 50) * MS, (START + 90) * MS)
+    assert (spans["receipt"].start_time, spans["receipt"].end_time) == ((START + 90) * MS, (START + 700) * MS)
+    assert world.told == [Sent(key, 200)]
+
+
+async def test_the_callback_carries_the_trace_on() -> None:
+    world = await traced()
+    message = await world.send(SAMPLED)
+    assert message is not None
+    world.sender.post([job(message)])
+    version, trace, parent, flags = world.fake.jobs[0].traceparent.split("-")
+    world.fake.sent([Sent(message.key, 500, "no luck")])
+    span = world.spans()["callback"]
+    context = span.get_span_context()
+    assert context is not None
+    assert (version, trace, parent, flags) == ("00", TRACE, f"{context.span_id:016x}", "01")
+    assert span.status.status_code is StatusCode.ERROR
+    assert attributes(span)["server.address"] == "customer.example"
+
+
+async def test_spans_hold_neither_text_nor_number_nor_url() -> None:
+    world = await traced()
+    message = await world.send()
+    assert message is not None
+    world.sender.post([job(message)])
+    world.fake.lost()
+    for span in world.exporter.get_finished_spans():
+        shown = span.to_json()
+        for secret in ("secret", "4917012345678", "/dlr"):
+            assert secret not in shown
+
+
+@pytest.mark.parametrize(("ratio", "traceparent"), [(0.0, ""), (1.0, NOT_SAMPLED)])
+async def test_who_is_not_sampled_leaves_nothing(ratio: float, traceparent: str) -> None:
+    world = await traced(ratio)
+    message = await world.send(traceparent)
+    assert message is not None
+    world.commit(Facts(submissions=[Submission(message.key, 0, 3, "op-1", 0, START, 0, 0)]))
+    world.sender.post([job(message)])
+    assert world.fake.jobs[0].traceparent == ""
+    assert world.spans() == {}
+    assert world.traces._messages == {}
+
+
+async def test_a_callers_decision_to_trace_is_kept() -> None:
+    world = await traced(0.0)
+    assert await world.send(SAMPLED) is not None
+    assert "POST /api/v1/messages" in world.spans()
+
+
+async def test_a_header_that_is_none_is_passed_over() -> None:
+    world = await traced()
+    assert await world.send("00-nonsense") is not None
+    context = world.spans()["POST /api/v1/messages"].get_span_context()
+    assert context is not None
+    assert f"{context.trace_id:032x}" != TRACE
+
+
+async def test_a_refused_request_has_its_span_and_nothing_is_kept() -> None:
+    world = await traced()
+    assert await world.send(to="+49") is None
+    spans = world.spans()
+    assert set(spans) == {"POST /api/v1/messages"}
+    assert attributes(spans["POST /api/v1/messages"])["http.response.status_code"] == 400
+    assert world.traces._messages == {}
+
+
+async def test_what_went_wrong_is_marked_and_what_is_over_is_forgotten() -> None:
+    world = await traced()
+    message = await world.send()
+    assert message is not None
+    key = message.key
+    world.commit(Facts(attempts=[Attempt(key, 0, 3, 0x58, START)]))
+    world.commit(Facts(submissions=[Submission(key, 0, 3, "", 0x0B, START + 9, 1, 8)]))
+    world.commit(Facts(finals=[Final(key, Delivery.REJECTD, "011", START + 9, owed=False, failed=True)]))
+    spans = world.spans()
+    for name in ("put off", "submit_sm", "failed"):
+        assert spans[name].status.status_code is StatusCode.ERROR
+    assert world.traces._messages == {}
+    world.commit(Facts(submissions=[Submission(key, 0, 3, "again", 0, START, 1, 8)]))
+    assert len(world.exporter.get_finished_spans()) == 6
+
+
+async def test_ids_do_not_stand_in_the_names_of_spans() -> None:
+    world = await traced()
+    scope = {
+        "type": "http", "method": "GET", "path": f"/api/v1/messages/{'0' * 32}/events", "query_string": b"",
+        "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
+    }  # fmt: skip
+    await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
+    assert set(world.spans()) == {"GET /api/v1/messages/{id}/events"}
+
+
+async def test_what_is_no_api_is_not_traced() -> None:
+    world = await traced()
+    scope = {
+        "type": "http", "method": "GET", "path": "/health/live", "query_string": b"",
+        "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
+    }  # fmt: skip
+    reply = await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
+    assert reply.status == 200
+    assert world.spans() == {}
+
+
+async def test_the_end_ends_what_is_in_the_air() -> None:
+    world = await traced()
+    message = await world.send()
+    assert message is not None
+    world.sender.post([job(message)])
+    assert "callback" not in world.spans()
+    await world.traces.close()
+    assert "callback" in world.spans()
