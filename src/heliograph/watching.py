@@ -103,8 +103,9 @@ def _open_traces(settings: Settings, clock: Clock) -> "Traces | None":
     try:
         from heliograph.adapters.tracing import open_traces
     except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
         raise Unusable(
-            f"traces.endpoint is set, and {error.name} is not installed: pip install 'heliograph[otel]'"
+            f"traces.endpoint is set, and {missing} is not installed: pip install 'heliograph[otel]'"
         ) from error
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
 
