@@ -23,6 +23,9 @@ KEEP_EARLY = 20_000
 REMEMBER_FINISHED = 10_000
 """How many finished operator ids a connector remembers, so that a repeated receipt is known for what it is."""
 
+OTHER_NAMES = 10_000
+"""How many further names of parts that were taken twice are remembered, the latest."""
+
 NO_CODE = "001"
 """The error code of a final state that no operator gave."""
 
@@ -78,6 +81,7 @@ class Reporter:
         self._ended: dict[int, int] = {}
         self._early: dict[tuple[int, str], EarlyReceipt] = {}
         self._finished: dict[int, dict[str, str]] = {}
+        self._also: dict[tuple[int, str], tuple[str, str]] = {}
         self._acknowledge: list[Acknowledge] = []
         self._acknowledge_next: list[Acknowledge] = []
         self._misses: list[tuple[int, Report, Acknowledge]] = []
@@ -166,12 +170,45 @@ class Reporter:
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         """A receipt arrived."""
-        if self._apply(connector, report) or self._is_repeat(connector, report):
+        found = self._apply(connector, report) or self._is_repeat(connector, report)
+        if not found and self._also:
+            report = self._by_first_name(connector, report)
+            found = self._apply(connector, report) or self._is_repeat(connector, report)
+        if found:
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
         else:
             self._misses.append((connector, report, acknowledge))
             self._gathering.stir()
+
+    def also(self, connector: int, operator_id: str, other: str, destination: str) -> None:
+        """Another name of the part that the operator calls `other`: it was sent twice, and taken twice. A receipt by
+        either name is that part's, and the first one counts. Forgotten by a restart."""
+        if not other or operator_id == other:
+            return
+        self._also[connector, operator_id] = (other, destination)
+        if len(self._also) > OTHER_NAMES:
+            del self._also[next(iter(self._also))]
+        for form in _forms(operator_id):
+            early = self._early.get((connector, form))
+            if early is not None and (form == operator_id or early.destination):
+                if not _agrees(early.destination, destination):
+                    continue
+                self.discard(early)
+                self.on_report(connector, Report(other, early.destination, early.state, True, early.err), _unheard)
+                return
+
+    def unmatched(self) -> list[EarlyReceipt]:
+        """The receipts that wait for their message, oldest first."""
+        return list(self._early.values())
+
+    def discard(self, early: EarlyReceipt) -> None:
+        """What the receipt tells is known."""
+        name = (early.connector, early.operator_id)
+        if self._early.pop(name, None) is not None:
+            self.repeated += 1
+            self._gathering.facts.early_matched.append(name)
+            self._gathering.wake()
 
     @property
     def has_work(self) -> bool:
@@ -243,7 +280,9 @@ class Reporter:
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
         """Once a second, right before a commit: what was awaited in memory for long gets its row; the mark moves on.
 
-        It never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
+        What stays without a row was taken less than KEEP_MS ago, and not more than that after its key was given
+        (`taken`): the mark, twice as far back, does not reach it. It never passes `last_key`, the highest key that
+        was given: the clock may have been ahead of itself.
         """
         cutoff = now - KEEP_MS
         mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
@@ -252,7 +291,7 @@ class Reporter:
             surplus = len(entries) - most
             for track, _ in entries.values():
                 surplus -= 1
-                if track.since > cutoff and track.message.key > mark and surplus < 0:
+                if track.since > cutoff and surplus < 0:
                     continue
                 if not track.rowed:
                     self._give_rows(facts, track, self._committing)
@@ -432,6 +471,15 @@ class Reporter:
                 return repeats
         return False
 
+    def _by_first_name(self, connector: int, report: Report) -> Report:
+        for form in _forms(report.operator_id):
+            other = self._also.get((connector, form))
+            if other is not None and (form == report.operator_id or report.destination):
+                name, destination = other
+                if _agrees(report.destination, destination):
+                    return Report(name, report.destination, report.state, report.final, report.err)
+        return report
+
     def _note(self, track: Track, segment: int, connector: int, operator_id: str, report: Report) -> None:
         """A receipt for this part."""
         self.matched += 1
@@ -512,6 +560,10 @@ class Reporter:
                 self._gathering.facts.early_matched.append((connector, form))
                 self._settle(track, segment, connector, operator_id, early.state, early.err)
                 return
+
+
+def _unheard(kept: bool) -> None:
+    """Nobody waits to be told."""
 
 
 def _forms(operator_id: str) -> list[str]:

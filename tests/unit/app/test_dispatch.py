@@ -373,6 +373,13 @@ async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> N
     assert desk.finished == [(half.key, Delivery.REJECTD)], "what became of the first part is known"
 
 
+async def test_after_a_start_what_is_over_is_not_sent(desk: Desk) -> None:
+    over = desk.message("x" * 200)
+    await desk.dispatcher.recover([Queued(over, True, frozenset({0}), frozenset({0}))], QueueStore())
+    desk.commit()
+    assert desk.carrier.parts == []
+
+
 # --- connectors that go, gateways that stop
 
 
@@ -409,6 +416,7 @@ def test_a_message_with_a_part_under_way_is_rerouted_when_that_is_answered(desk:
     (queueing,) = desk.commit().queueings
     assert (queueing.connector, queueing.attempted) == (2, True)
     assert desk.dispatcher.lanes == {}
+    assert not desk.reporter._tracks[one.key].held, "it may leave memory, for whoever claims it"
 
 
 def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(desk: Desk) -> None:

@@ -408,6 +408,14 @@ async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk)
     assert facts.parts[0] == PartReceipt(long.key, 0, Delivery.UNKNOWN, "001", START)
 
 
+async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.taken(long, "a")
+    desk.store.found = [known(long, "a")]
+    await desk.reporter.give_up(desk.store, START, 10)
+    assert desk.finished == []
+
+
 async def test_parts_that_were_given_one_id_do_not_keep_a_message_open_for_ever(desk: Desk) -> None:
     long = desk.message("x" * 200)
     desk.store.found = [Outstanding(long, {(1, "same"): 1}, {})]
@@ -439,6 +447,17 @@ def test_below_the_mark_every_awaited_part_has_its_row(desk: Desk) -> None:
         assert all(key in rows for key in keys if key <= desk.reporter.mark and key not in waiting)
         desk.clock.pass_ms(1_000)
     assert desk.reporter.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
+
+
+@pytest.mark.parametrize("how", ["late", "below the mark"])
+def test_a_part_that_is_taken_late_has_a_row_at_once(desk: Desk, how: str) -> None:
+    one = desk.message()
+    if how == "late":
+        desk.clock.pass_ms(KEEP_MS + 1)
+    else:
+        desk.reporter.mark = one.key
+    desk.taken(one, "a")
+    assert desk.commit().awaiting == [Awaiting(1, "a", one.key, 0)]
 
 
 def test_the_mark_never_passes_the_last_key_however_far_the_clock_jumps(desk: Desk) -> None:

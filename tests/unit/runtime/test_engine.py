@@ -11,7 +11,9 @@ import pytest
 from heliograph.app.accounts import Account, ApiKey, Connector, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Carrier, CarrierEvents, Job, Unavailable
+from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.runtime.engine import Deadlines, Engine, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
@@ -245,6 +247,31 @@ def test_a_task_that_dies_is_told() -> None:
     scenario(story)
 
 
+def test_a_refused_request_holds_up_nobody_behind_it() -> None:
+    async def story(rig: Rig) -> None:
+        poor, good = accept_of(rig.fresh(price=10**15)), accept_of(rig.fresh())
+        poor.total = 10**15
+        for accept in (poor, good):
+            assert rig.engine.gatherer.accept(accept, lambda _: None)
+        await asyncio.sleep(0.1)
+        assert poor.verdict is Verdict.TOO_LITTLE_CREDIT
+        assert list(rig.operators[1].submits) == [(good.key, 0)]
+
+    scenario(story, window=1)
+
+
+def test_a_lane_that_has_seen_the_end_of_the_queue_looks_no_more_with_each_commit() -> None:
+    async def story(rig: Rig) -> None:
+        rig.engine.dispatcher.lanes[1].more = True
+        for _ in range(200):
+            await rig.send(rig.fresh(wants_receipt=False))
+            await asyncio.sleep(0.02)
+        assert rig.store.asked["next_due"] < 60
+        assert rig.store.asked["record"] > 200
+
+    scenario(story)
+
+
 # --- ends
 
 
@@ -300,6 +327,19 @@ def test_a_clock_that_jumps_between_two_lives_hides_no_message(ahead: int) -> No
         await rig.start()
         await asyncio.sleep(5.0)
         assert {key for key, _ in rig.rows.sent} == {message.key for message in accept.messages}
+
+    scenario(story)
+
+
+def test_no_key_is_given_below_a_mark() -> None:
+    """A clock was ahead when the marks moved; the messages that moved them were never stored."""
+
+    async def story(rig: Rig) -> None:
+        await rig.kill()
+        ahead = first_key_at(rig.clock.now() + HOUR)
+        rig.rows.marks |= {DISPATCH: ahead, AWAITING: ahead, CALLBACK: ahead}
+        await rig.start()
+        assert (await rig.send(rig.fresh())).key > ahead
 
     scenario(story)
 
