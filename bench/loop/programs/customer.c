@@ -33,7 +33,7 @@
 #define READ_SIZE 16384
 #define TIMER UINT32_MAX
 #define RETRY_NS 20000000u       /* before a connection that broke is made anew */
-#define LEAST_PAUSE_NS 100000u   /* open loop: it wakes at most so often, and then sends all that is due */
+#define LEAST_PAUSE_NS 200000u   /* open loop: it wakes at most so often, and then sends all that is due */
 #define PATIENCE_NS 5000000000u  /* for the last answers */
 
 typedef struct { uint64_t sent, answered; uint32_t status, expected; } record_t;
@@ -238,6 +238,7 @@ static void on_event(int index, uint32_t events) {
 /* Open loop: sends what is due, as far as connections are free, and sets the timer to the next one. */
 static void send_due(uint64_t begun) {
     static int turn;
+    static uint64_t armed;
     uint64_t due = (uint64_t)((now() - begun) / 1e9 * rate) + 1;
     while (issued < due && !stopping) {
         int k = 0;
@@ -253,7 +254,9 @@ static void send_due(uint64_t begun) {
         if (k) break;
     }
     uint64_t at = now(), next = begun + (uint64_t)(issued / rate * 1e9);
+    if (armed > at && armed <= next) return;
     if (next < at + LEAST_PAUSE_NS) next = at + LEAST_PAUSE_NS;
+    armed = next;
     struct itimerspec when = { .it_value = { next / 1000000000u, next % 1000000000u } };
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
