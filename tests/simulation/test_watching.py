@@ -1,0 +1,104 @@
+"""What is counted is what the rows say, and what is told of messages is what happened to them."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from heliograph.app.facts import Facts, Final
+from heliograph.app.narrate import Happening, Narrator
+from heliograph.app.tally import Tally
+from heliograph.domain.message import State
+from heliograph.runtime.engine import World
+from tests.simulation.faults import Odds, ScriptedSender
+from tests.simulation.world import Plan, Simulation
+from tests.support.virtual_time import run
+
+ODDS = Odds(
+    throttled=0.1, refused=0.1, unanswered=0.05, slow_answer=0.1, receipt_lost=0.05, receipt_doubled=0.2,
+    receiver_fails=0.3, receiver_gone=0.02, store_fails=0.05,
+)  # fmt: skip
+
+
+@dataclass
+class Watched(Simulation):
+    tally: Tally = field(default_factory=Tally)
+    heard: list[Happening] = field(default_factory=list)
+    finals: dict[int, Final] = field(default_factory=dict)
+    """As they were shown: the rows keep less of them."""
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:
+        for final in facts.finals:
+            assert final.key not in self.finals
+            self.finals[final.key] = final
+
+    def _world(self, sender: ScriptedSender) -> World:
+        narrator = Narrator()
+        narrator.listen(self.heard.extend)
+        return replace(super()._world(sender), watchers=(self.tally, narrator, self))
+
+
+def lived(seed: int) -> Watched:
+    simulation = Watched(seed, Plan(lives=1), odds=replace(ODDS))
+    assert run(simulation.run()) == []
+    return simulation
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_numbers_are_those_of_the_rows(seed: int) -> None:
+    simulation = lived(seed)
+    tally, rows = simulation.tally, simulation.rows
+    assert len(rows.messages) > 100
+    assert tally.immediate + tally.scheduled == len(rows.messages)
+    assert tally.charged == sum(message.price for message in rows.messages.values())
+    failed = {key for key, message in rows.messages.items() if message.state == State.FAILED}
+    ends = {key: end.state for key, end in rows.finals.items() if end.state is not None}
+    assert tally.finals == Counter(state for key, state in ends.items() if key not in failed)
+    assert tally.failures == Counter(state for key, state in ends.items() if key in failed)
+    assert tally.refunded == sum(rows.messages[key].price for key in failed)
+    assert tally.callbacks == Counter(done.end for done in rows.callbacks.values())
+    lanes = tally.lanes.values()
+    taken = [answer for answer in rows.sent.values() if answer.status == 0]
+    assert sum(lane.accepted for lane in lanes) == len(taken)
+    assert sum(lane.messages for lane in lanes) == sum(answer.segment == 0 for answer in taken)
+    assert sum(lane.refused for lane in lanes) == sum(answer.status > 0 for answer in rows.sent.values())
+    assert sum(lane.deferred + lane.unknown for lane in lanes) == len(rows.attempts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_wait_is_measured_once_and_is_as_long_as_it_was(seed: int) -> None:
+    simulation = lived(seed)
+    tally, rows = simulation.tally, simulation.rows
+    for connector, lane in tally.lanes.items():
+        timed = [answer for answer in rows.sent.values() if answer.connector == connector and answer.took >= 0]
+        assert sum(lane.took.classes) == sum(lane.waited.classes) == len(timed) > 0
+        assert lane.took.total == sum(answer.took for answer in timed)
+    receipts = [final for final in simulation.finals.values() if not final.failed and final.waited >= 0]
+    assert sum(tally.receipt_ms.classes) == len(receipts) > 0
+    for answer in rows.sent.values():
+        if answer.took >= 0:
+            due = rows.messages[answer.key].time
+            assert answer.at - answer.took - answer.waited == due
+            assert answer.waited >= 0
+    for final in receipts:
+        message = rows.messages[final.key]
+        assert 0 <= final.waited <= final.at - message.time
+    delivered = [done for done in rows.callbacks.values() if done.end == 0]
+    assert sum(tally.callback_ms.classes) == len(delivered)
+    for done in delivered:
+        assert done.at - done.waited == rows.finals[done.key].at
+
+
+def test_what_is_told_is_what_happened() -> None:
+    simulation = lived(7)
+    rows, told = simulation.rows, Counter((each.event, each.key) for each in simulation.heard)
+    for key, message in rows.messages.items():
+        assert told["accepted", key] + told["scheduled", key] == 1
+        assert told["submitted", key] == sum(
+            answer.status == 0 for (of, _), answer in rows.sent.items() if of == key
+        ), message
+        final = rows.finals.get(key)
+        if final is not None and message.state != State.CANCELLED:
+            assert told["final", key] + told["failed", key] == 1
+        assert told["callback", key] == (key in rows.callbacks)
+    assert all(each.message is not None for each in simulation.heard if each.key)
