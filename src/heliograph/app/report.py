@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING
@@ -317,10 +318,7 @@ class Reporter:
                     self._drop_entries(track)
                     if not track.held:
                         self._tracks.pop(track.message.key, None)
-        while self._ended:
-            key, generation = next(iter(self._ended.items()))
-            if generation > seen:
-                break
+        for key in list(takewhile(lambda key: self._ended[key] <= seen, self._ended)):
             del self._ended[key]
 
     def awaited(self) -> int:
@@ -518,8 +516,12 @@ class Reporter:
     def _complete(self, track: Track) -> None:
         """Every part is in its final state, and so is the message: in the worst of them."""
         message = track.message
-        state = worst(state for state, _ in track.states.values())
-        err = next(err for part_state, err in track.states.values() if part_state is state)
+        states = track.states
+        if len(states) == 1:
+            ((state, err),) = states.values()
+        else:
+            state = worst(state for state, _ in states.values())
+            err = next(err for part_state, err in states.values() if part_state is state)
         self._tracks.pop(message.key, None)
         self._drop_entries(track)
         self._ended[message.key] = self._generation
@@ -566,8 +568,10 @@ def _unheard(kept: bool) -> None:
     """Nobody waits to be told."""
 
 
-def _forms(operator_id: str) -> list[str]:
-    return [operator_id, *variants(operator_id)]
+def _forms(operator_id: str) -> Iterator[str]:
+    """The id as it is, and only if that leads nowhere the other ways to write it, which take ten times as long."""
+    yield operator_id
+    yield from variants(operator_id)
 
 
 def _is_for(report: Report, form: str, message: Message) -> bool:
