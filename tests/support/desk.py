@@ -1,10 +1,12 @@
 """The admin API and the console on a store in memory, called without a server."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
+from urllib.parse import unquote, urlencode
 
 from heliograph.admin.app import AdminApi
 from heliograph.admin.call import Desk, Probed
@@ -15,9 +17,25 @@ from heliograph.app.operators import Deed, DeedQuery
 from heliograph.app.oversee import Oversight
 from heliograph.app.plan import Plan
 from heliograph.app.staff import Staff
+from heliograph.console.app import Console
+from heliograph.console.visit import PATH, SESSION_COOKIE, Knob, Received, Services
+from heliograph.runtime.pulse import Pulse
 from tests.support.gateway import Gateway, open_gateway
 
 ADDRESS = "192.0.2.7"
+
+LINK: dict[str, Any] = {
+    "connector": "operator", "summary": "It is bound.", "bound": 1, "capacity": 10, "in_flight": 2,
+    "counters": {"submitted": 9, "accepted": 8, "throttled": 1, "refused": 0, "receipts": 7},
+    "binds": [
+        {
+            "bind": 1, "role": "transceiver", "state": "bound", "host": "127.0.0.1:2775", "since": 1_800_000_000_000,
+            "last_error": None, "last_error_at": None, "reconnect_in": None, "in_flight": 2, "window": 10,
+            "answer_ms": 12.5, "counters": {},
+        }
+    ],
+}  # fmt: skip
+"""What the connector `operator` says of itself."""
 
 Asgi = Callable[
     [
@@ -113,6 +131,80 @@ async def call_asgi(
     return answered
 
 
+class ToySimulator:
+    """Implements `console.visit.Simulated`."""
+
+    def __init__(self) -> None:
+        self.turned: dict[str, str] = {}
+        self.cut = 0
+
+    def recent(self, limit: int) -> list[Received]:
+        return [Received(1_800_000_000_000, "ACME", "491701234567", "<b>bold</b>", 1, 1, "DELIVERED", 0)][:limit]
+
+    def counters(self) -> dict[str, int]:
+        return {"bound": 1, "submits": 5, "links": 1}
+
+    def knobs(self) -> list[Knob]:
+        return [Knob("latency_ms", self.turned.get("latency_ms", "0"), "answer later", "ms", "0", "answers")]
+
+    def turn(self, texts: Mapping[str, str]) -> None:
+        if texts.get("latency_ms") == "x":
+            raise ValueError("latency_ms: 'x' is not ms")
+        self.turned.update(texts)
+
+    def cut_links(self) -> None:
+        self.cut += 1
+
+
+@dataclass(slots=True)
+class Browser:
+    """Somebody at the console: keeps cookies, and sends the session's token with each form."""
+
+    console: Console
+    cookies: dict[str, str] = field(default_factory=dict)
+    csrf: str = ""
+
+    async def get(self, path: str, query: str = "", **headers: str) -> "Answered":
+        return await self._call("GET", path, b"", query, **headers)
+
+    async def post(
+        self, path: str, form: Mapping[str, Any] | None = None, *, bare: bool = False, **headers: str
+    ) -> "Answered":
+        """`bare`: without the session's token."""
+        fields = {**({} if bare else {"csrf": self.csrf}), **(form or {})}
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        return await self._call("POST", path, urlencode(fields, doseq=True).encode(), "", **(kind | headers))
+
+    async def follow(self, answered: "Answered") -> "Answered":
+        """The page that an answer leads to."""
+        assert answered.status == 303, answered.text
+        location = answered.header("location")
+        assert location is not None
+        path, _, query = location.removeprefix(PATH).partition("?")
+        return await self.get(unquote(path) or "/", query)
+
+    async def sign_in(self, name: str, password: str) -> "Answered":
+        answered = await self.post("/sign-in", {"name": name, "password": password}, bare=True)
+        if answered.status == 303:
+            page = await self.get("/")
+            match = re.search(r'name="csrf" value="([^"]+)"', page.text)
+            assert match is not None
+            self.csrf = match[1]
+        return answered
+
+    async def _call(self, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> "Answered":
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        answered = await call_asgi(self.console, method, f"{PATH}{path}", body, headers=sent, query=query)
+        for name, morsel in answered.cookies.items():
+            if morsel["max-age"] == "0":
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = morsel.coded_value
+        return answered
+
+
 @dataclass(slots=True)
 class House:
     """A gateway with those who look after it. `probed` is what a test of a bind comes to."""
@@ -121,7 +213,18 @@ class House:
     desk: Desk
     staff: Staff
     api: AdminApi
+    console: Console
+    services: Services
+    simulator: ToySimulator
     probed: list[Connector] = field(default_factory=list)
+
+    async def visitor(self, role: str = "admin", name: str = "ada") -> Browser:
+        """Somebody of that role who is signed in."""
+        await self.staff.create(name, role, "correct horse")
+        browser = Browser(self.console)
+        assert (await browser.sign_in(name, "correct horse")).status == 303
+        assert SESSION_COOKIE in browser.cookies
+        return browser
 
     async def deeds(self) -> list[Deed]:
         """Oldest first."""
@@ -157,7 +260,7 @@ async def open_house() -> House:
         return Probed(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
 
     def links() -> list[tuple[Connector, dict[str, Any]]]:
-        return [(Connector(1, "operator", "h", 1, "s", "p"), {"summary": "It is bound."})]
+        return [(Connector(1, "operator", "h", 1, "s", "p"), LINK)]
 
     store, clock = gateway.store, gateway.clock
     desk = Desk(
@@ -168,4 +271,20 @@ async def open_house() -> House:
         probe=probe,
         links=links,
     )
-    return House(gateway, desk, Staff(store, secrets, clock, "cli:root"), AdminApi(desk), probed)
+    simulator = ToySimulator()
+    services = Services(
+        desk=desk,
+        staff=Staff(store, secrets, clock),
+        directory=gateway.directory,
+        submit=gateway.submit,
+        intake=gateway.intake,
+        clock=clock,
+        secrets=secrets,
+        pulse=Pulse(dict, ("accepted", "submitted", "delivered", "failed")),
+        waiting=lambda: {1: 3},
+        healthy=lambda: True,
+        status_name=lambda status: f"STATUS_{status:X}",
+        simulated=simulator,
+    )
+    staff = Staff(store, secrets, clock, "cli:root")
+    return House(gateway, desk, staff, AdminApi(desk), Console(services), services, simulator, probed)

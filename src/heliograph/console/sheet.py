@@ -13,6 +13,7 @@ MAX_COLUMNS = 50
 
 _DELIMITERS = ";\t,|"
 _PLACE = re.compile(r"\{([^{}\n]{1,64})\}")
+_LOOKS_LIKE_DIGITS = re.compile(r"[+(]?[0-9][0-9 ()./-]*").fullmatch
 _LOOKS_LIKE_A_NUMBER = re.compile(r"[+0-9][0-9 ()./-]{5,24}").fullmatch
 
 
@@ -57,10 +58,10 @@ def read(text: str) -> Sheet:
 
 
 def _headed(table: list[list[str]]) -> Sheet:
-    """Takes the first row as names unless a number stands there."""
+    """Takes the first row as names unless a number, right or wrong, stands there."""
     width = min(max(len(row) for row in table), MAX_COLUMNS)
     rows = [(row + [""] * width)[:width] for row in table]
-    if any(_is_number(cell) for cell in rows[0]):
+    if any(_LOOKS_LIKE_DIGITS(cell) for cell in rows[0]):
         return Sheet([f"column {place + 1}" for place in range(width)], rows)
     names: list[str] = []
     for place, cell in enumerate(rows[0]):

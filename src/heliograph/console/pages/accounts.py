@@ -9,6 +9,7 @@ from heliograph.app.operators import Scope, Usage
 from heliograph.console import chart
 from heliograph.console.render import credits_text
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.domain import ids
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.money import format_credits
 
@@ -144,6 +145,17 @@ async def show_page(visit: Visit) -> Reply:
     return await show(visit)
 
 
+async def entry(visit: Visit) -> Reply:
+    """From a line of the ledger to its message; to those of its minute where it is about a batch."""
+    key = visit.path["key"]
+    number = int(key) if key.isdigit() and len(key) < 19 else 0
+    trace = await visit.oversight.store.trace(number)
+    if trace is not None:
+        return visit.go(f"/messages/{ids.to_hex(number, trace.message.tail)}")
+    minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
+    return visit.go("/messages", account=visit.path["name"], start=minute, end=minute)
+
+
 async def top_up(visit: Visit) -> Reply:
     name = visit.path["name"]
     try:
@@ -207,6 +219,7 @@ PAGES = (
     Page("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new_form),
     Page("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create),
     Page("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show_page),
+    Page("GET", "/accounts/{name}/entry/{key}", Scope.READ_MESSAGES, entry),
     Page("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
     Page("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),
     Page("POST", "/accounts/{name}/suspend", Scope.WRITE_ACCOUNTS, suspend),

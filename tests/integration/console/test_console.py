@@ -1,0 +1,604 @@
+"""The console: who may see and do what, what its forms do, and that nothing foreign gets in."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from html import unescape
+from typing import Any
+
+import pytest
+
+from heliograph.app.accounts import Connector
+from heliograph.app.facts import CallbackRetry, Facts, Final
+from heliograph.app.operators import SCOPES_OF, Role
+from heliograph.console.pages import PAGES
+from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
+from heliograph.domain.receipt import Delivery
+from tests.support.desk import Answered, Browser, House, open_house
+
+NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def house() -> House:
+    return await open_house()
+
+
+@pytest.fixture
+async def ada(house: House) -> Browser:
+    return await house.visitor()
+
+
+async def until(look: Callable[[], Awaitable[Answered]], words: str) -> Answered:
+    """The page, once it has these words."""
+    async with asyncio.timeout(10):
+        while words not in text_of(page := await look()):  # noqa: ASYNC110 - pages tell of nothing by themselves
+            await asyncio.sleep(0.01)
+    return page
+
+
+async def sent(house: House, **fields: Any) -> str:
+    reply = await house.gateway.send({"to": "491701234567", "from": "Test", "content": "Hello", **fields})
+    assert reply.status == 200, reply.body
+    message: str = reply.json["Id"]
+    return message
+
+
+async def owed(house: House) -> str:
+    message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
+    key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
+    store = house.gateway.store
+    await store.record(Facts(finals=[Final(key, Delivery.UNDELIV, "011", now, owed=True)]))
+    await store.record(Facts(callback_retries=[CallbackRetry(key, now + 5, 1, b"x", "HTTP 500", now)]))
+    return message
+
+
+def text_of(answered: Answered) -> str:
+    """What a person reads."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", answered.text)).split())
+
+
+def path_of(path: str) -> str:
+    return path.replace("{name}", "acme").replace("{id}", NO_MESSAGE).replace("{job}", "x").replace("{key}", "1")
+
+
+# --- who may
+
+
+async def test_strangers_are_sent_to_sign_in_and_back_to_where_they_wanted(house: House) -> None:
+    stranger = Browser(house.console)
+    answered = await stranger.get("/accounts/acme")
+    assert (answered.status, answered.header("location")) == (303, "/console/sign-in?next=%2Faccounts%2Facme")
+    await house.staff.create("ada", "admin", "correct horse")
+    page = await stranger.get("/sign-in", "next=/accounts/acme")
+    assert 'action="/console/sign-in?next=%2Faccounts%2Facme"' in page.text
+
+
+@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "javascript:alert(1)", "/sign-in"])
+async def test_nobody_is_led_elsewhere_after_signing_in(house: House, wanted: str) -> None:
+    await house.staff.create("ada", "admin", "correct horse")
+    browser = Browser(house.console)
+    page = await browser.get("/sign-in", f"next={wanted}")
+    assert 'action="/console/sign-in"' in page.text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.method} {page.path}")
+async def test_every_page_is_for_who_is_signed_in_and_may(house: House, page: Any) -> None:
+    stranger = Browser(house.console)
+    ask = stranger.get if page.method == "GET" else stranger.post
+    assert (await ask(path_of(page.path))).status == (303 if page.method == "GET" else 401)
+    for role in Role:
+        visitor = await house.visitor(role.value, f"a-{role.value}")
+        ask = visitor.get if page.method == "GET" else visitor.post
+        answered = await ask(path_of(page.path))
+        if page.scope in SCOPES_OF[role]:
+            assert answered.status not in (401, 403, 405, 500), text_of(answered)
+        else:
+            assert answered.status == 403
+            assert "This takes the role" in answered.text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.method == "POST"], ids=lambda page: page.path)
+async def test_no_form_is_taken_without_the_sessions_token(house: House, page: Any) -> None:
+    visitor = await house.visitor()
+    before = len(await house.deeds())
+    for form in ({}, {"csrf": "wrong"}):
+        answered = await visitor.post(path_of(page.path), form, bare=True)
+        assert answered.status == 403
+    assert len(await house.deeds()) == before
+
+
+async def test_forms_of_other_sites_are_not_taken(house: House, ada: Browser) -> None:
+    path, form, host = "/accounts/acme/top-up", {"amount": "5"}, "console.example"
+    assert (await ada.post(path, form, sec_fetch_site="cross-site")).status == 403
+    assert (await ada.post(path, form, origin="https://evil.example", host=host)).status == 403
+    assert (await ada.post(path, form, origin="http://console.example", host=host)).status == 303
+    stranger = Browser(house.console)
+    answered = await stranger.post("/sign-in", {"name": "ada"}, bare=True, sec_fetch_site="cross-site")
+    assert answered.status == 403
+
+
+async def test_the_session_cookie_is_out_of_reach(house: House) -> None:
+    await house.staff.create("ada", "admin", "correct horse")
+    browser = Browser(house.console)
+    answered = await browser.sign_in("ada", "correct horse")
+    morsel = answered.cookies[SESSION_COOKIE]
+    assert morsel["httponly"]
+    assert (morsel["samesite"], morsel["path"], morsel["secure"]) == ("Strict", "/console", "")
+    assert morsel.value not in str(house.gateway.store._people.sessions)
+
+
+async def test_wrong_passwords_are_told_and_slowed_down(house: House) -> None:
+    await house.staff.create("ada", "admin", "correct horse")
+    browser = Browser(house.console)
+    for _ in range(5):
+        answered = await browser.sign_in("ada", EVIL)
+        assert answered.status == 401
+        assert "The name or the password is wrong." in answered.text
+    answered = await browser.sign_in("ada", "correct horse")
+    assert answered.status == 429
+    assert answered.header("retry-after") == "300"
+
+
+async def test_signing_out_ends_the_session(house: House, ada: Browser) -> None:
+    cookie = ada.cookies[SESSION_COOKIE]
+    assert (await ada.post("/sign-out")).status == 303
+    assert SESSION_COOKIE not in ada.cookies
+    ada.cookies[SESSION_COOKIE] = cookie
+    assert (await ada.get("/")).status == 303
+    piece = await ada.get("/live", x_piece="1")
+    assert piece.status == 401
+
+
+async def test_ones_own_password_takes_the_old_one(house: House, ada: Browser) -> None:
+    form = {"old": "wrong", "new": "a new password", "again": "a new password"}
+    assert "The password is wrong." in (await ada.post("/password", form)).text
+    assert "not the same" in (await ada.post("/password", form | {"again": "x"})).text
+    assert "10 to 128" in (await ada.post("/password", {"old": "correct horse", "new": "x", "again": "x"})).text
+    answered = await ada.post("/password", form | {"old": "correct horse"})
+    assert answered.header("location") == "/console/sign-in"
+    assert SESSION_COOKIE not in ada.cookies
+    assert (await ada.sign_in("ada", "a new password")).status == 303
+
+
+# --- nothing foreign
+
+
+async def test_every_answer_has_the_headers_that_keep_others_out(house: House, ada: Browser) -> None:
+    for path in ("/", "/sign-in", "/nothing", "/assets/console.js"):
+        answered = await ada.get(path)
+        policy = answered.header("content-security-policy")
+        assert policy is not None
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert answered.header("x-frame-options") == "DENY"
+        assert answered.header("x-content-type-options") == "nosniff"
+    assert (await ada.get("/")).header("cache-control") == "no-store"
+    assert "immutable" in str((await ada.get("/assets/console.css")).header("cache-control"))
+    assert (await ada.get("/assets/../app.py")).status == 404
+
+
+async def test_no_page_has_script_or_style_of_its_own_or_of_others(house: House, ada: Browser) -> None:
+    await owed(house)
+    for page in PAGES:
+        if page.method == "GET":
+            text = (await ada.get(path_of(page.path))).text
+            assert not re.search(r"<script(?! src=\"/console/)", text), page.path
+            assert not re.search(r"\s(style|on\w+)=", re.sub(r">[^<]*<", "><", text)), page.path
+            assert not re.search(r"(src|href|action)=\"(?!/console|#)", text), page.path
+
+
+async def test_what_others_wrote_is_shown_and_does_nothing(house: House, ada: Browser) -> None:
+    message = await sent(house, content=EVIL, reference=EVIL[:40])
+    await house.gateway.change_account(callback_url=f"https://x.example/{EVIL}")
+    pages = [
+        await ada.get(f"/messages/{message}"),
+        await ada.get("/messages", "q=%3Cscript%3Ealert(1)%3C/script%3E"),
+        await ada.get("/accounts/acme"),
+        await ada.get("/simulator"),
+        await ada.post("/send/quote", {"content": EVIL, "account": EVIL, "recipients": EVIL}),
+        await ada.post(
+            "/send/preview", {"content": EVIL, "account": "acme", "sender": "ACME", "recipients": "491701234567"}
+        ),
+        await ada.get("/audit", "actor=%3Cscript%3E"),
+    ]
+    ada.cookies[NOTICE_COOKIE] = "%3Cscript%3Ealert(1)%3C/script%3E"
+    pages.append(await ada.get("/"))
+    for page in pages:
+        assert page.status == 200
+        assert "<script>" not in page.text
+        assert "<b>bold" not in page.text
+    assert EVIL in unescape(pages[0].text)
+
+
+# --- pages
+
+
+async def test_the_overview_says_what_needs_attention(house: House, ada: Browser) -> None:
+    store = house.gateway.store
+    await store.add_connector(Connector(0, "second", "h", 1, "s", "p"))
+    await owed(house)
+    text = text_of(await ada.get("/"))
+    assert "second: It is being started." in text
+    assert "operator up It is bound. 2 / 10 3" in text
+    assert "Callbacks owed 1" in text
+    assert "Needs attention" in text_of(await ada.get("/live", x_piece="1"))
+    house.services.healthy = lambda: False
+    assert "The store does not take what is written" in text_of(await ada.get("/"))
+
+
+async def test_messages_are_found(house: House, ada: Browser) -> None:
+    message = await sent(house, reference="order-1")
+    await sent(house, to="431234567890")
+    assert message in (await ada.get("/messages", "q=order-1")).text
+    found = await ada.get("/messages", "q=%2B49+170")
+    assert message in found.text
+    assert "431234567890" not in found.text
+    assert "Nothing was found" in (await ada.get("/messages", "q=nothing-like-it")).text
+    assert "there is no account nobody" in (await ada.get("/messages", "account=nobody")).text.lower()
+    assert "Give a time" in (await ada.get("/messages", "start=yesterday")).text
+
+
+async def test_long_searches_can_be_gone_on_with(house: House, ada: Browser) -> None:
+    for _ in range(60):
+        await sent(house)
+    page = await ada.get("/messages", "q=49")
+    match = re.search(r'href="/console/messages\?([^"]*more=[^"]*)"', page.text)
+    assert match is not None
+    older = await ada.get("/messages", unescape(match[1]))
+    assert older.text.count('scope="row"') == 10
+
+
+async def test_a_messages_page_tells_its_whole_story(house: House, ada: Browser) -> None:
+    message = await owed(house)
+    text = text_of(await ada.get(f"/messages/{message}"))
+    for part in (
+        "Message to 491701234567 undelivered",
+        "Hello",
+        "charge",
+        "−1",
+        "It was accepted for operator",
+        "The route for all numbers with priority 0 leads to operator.",
+        "1 try so far : HTTP 500",
+        "UNDELIV 011",
+    ):
+        assert part in text or part.replace(" : ", ": ") in text, part
+    assert (await ada.get(f"/messages/{NO_MESSAGE}")).status == 404
+
+
+async def test_a_scheduled_message_is_moved_and_cancelled(house: House, ada: Browser) -> None:
+    message = await sent(house, time="2027-02-01 10:00:00")
+    path = f"/messages/{message}"
+    assert "Still to be sent" in (await ada.get(path)).text
+    answered = await ada.post(f"{path}/reschedule", {"time": "2000-01-01T00:00"})
+    assert answered.status == 409
+    assert "The time has passed" in answered.text
+    page = await ada.follow(await ada.post(f"{path}/reschedule", {"time": "2027-03-01T09:30"}))
+    assert "The message has a new time." in page.text
+    assert "2027-03-01 09:30:00" in page.text
+    page = await ada.follow(await ada.post(f"{path}/cancel"))
+    assert "cancelled and refunded" in page.text
+    assert "Still to be sent" not in page.text
+    assert "The message has a new time." not in page.text
+    assert (await ada.post(f"{path}/cancel")).status == 409
+    deeds = [(deed.actor, deed.action, deed.address) for deed in await house.deeds()]
+    assert deeds[-2:] == [
+        ("user:ada", "message.reschedule", "192.0.2.7"),
+        ("user:ada", "message.cancel", "192.0.2.7"),
+    ]
+
+
+async def test_callbacks_are_given_up_and_replayed(house: House, ada: Browser) -> None:
+    message = await owed(house)
+    assert "customer.example" in (await ada.get("/callbacks")).text
+    assert message[:12] in (await ada.get("/callbacks", "tab=owed")).text
+    page = await ada.follow(await ada.post("/callbacks/drop", {"host": "customer.example"}))
+    assert "1 callbacks to customer.example are given up" in page.text
+    assert (await ada.post("/callbacks/drop", {"host": "customer.example"})).status == 404
+    assert message[:12] in (await ada.get("/callbacks", "tab=ended")).text
+    page = await ada.follow(await ada.post(f"/messages/{message}/replay"))
+    assert "owed again" in page.text
+    assert (await ada.post(f"/messages/{message}/replay")).status == 409
+    await ada.post("/callbacks/drop", {"host": "customer.example"})
+    page = await ada.follow(await ada.post("/callbacks/replay", {"account": "acme"}))
+    assert page.status == 200
+
+
+# --- sending
+
+SEND = {
+    "account": "acme",
+    "sender": "ACME",
+    "recipients": "491701234567",
+    "content": "Hello",
+    "kind": "text",
+    "time": "",
+}
+TABLE = "mobile;name\n+49 170 1234567;Ada\n0043 1234567890;Bob\n12;Eve"
+
+
+async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: House, ada: Browser) -> None:
+    quoted = text_of(await ada.post("/send/quote", SEND | {"content": "x" * 161}, x_piece="1"))
+    assert quoted == "Characters 161 Encoding GSM-7 Segments 2 Recipients 1 Price 2 credits"
+    quoted = text_of(await ada.post("/send/quote", SEND | {"content": "€ ✓", "recipients": ""}))
+    assert quoted == "Characters 3 Encoding UCS-2 Segments 1 Recipients – Price –"
+    quoted = text_of(await ada.post("/send/quote", SEND | {"recipients": "0170"}))
+    assert "The destination must" in quoted
+
+
+async def test_a_list_is_previewed_and_sent(house: House, ada: Browser) -> None:
+    form = SEND | {"recipients": TABLE, "content": "Hi {name}"}
+    preview = await ada.post("/send/preview", form)
+    text = text_of(preview)
+    assert "Messages 2 Total 2 credits" in text
+    assert "1 of 3 rows cannot be sent and are left out" in text
+    assert "Hi Ada" in text
+    assert "Send 2 messages" in text
+    started = await ada.post("/send/start", form | {"column": "0"})
+    text = text_of(await until(lambda: ada.follow(started), "in 0 s"))
+    assert "3 of 3 done" in text
+    assert "Accepted 2 Refused 1 Charged 2 credits" in text
+    assert [accept.messages[0].content for accept in house.gateway.intake.accepted] == ["Hi Ada", "Hi Bob"]
+    location = started.header("location")
+    assert location is not None
+    result = await ada.get(location.removeprefix("/console") + "/result")
+    lines = result.text.splitlines()
+    assert lines[0] == "number,status,id,price,problem"
+    assert [line.split(",")[:2] for line in lines[1:]] == [
+        ["491701234567", "accepted"], ["431234567890", "accepted"], ["12", "refused"],
+    ]  # fmt: skip
+    assert (await house.deeds())[-1].details == {"account": "acme", "messages": "3"}
+    assert "acme" in text_of(await ada.get("/send"))
+
+
+async def test_a_list_can_be_stopped(house: House, ada: Browser) -> None:
+    house.gateway.intake.full = True
+    started = await ada.post("/send/start", SEND | {"recipients": "\n".join(["491701234567"] * 50)})
+    location = str(started.header("location")).removeprefix("/console")
+    assert "under way" in (await ada.get(f"{location}/live")).text
+    await ada.post(f"{location}/stop")
+    house.gateway.intake.full = False
+    page = await until(lambda: ada.get(f"{location}/live"), "It was stopped.")
+    assert re.search("^[01] of 50 done", text_of(page))
+    assert (await ada.get(f"{location}/result")).text.count("not sent") >= 49
+    await house.console.stop()
+
+
+async def test_too_little_credit_is_told_before_and_after(house: House, ada: Browser) -> None:
+    await house.desk.administration.top_up("acme", -999_000_000)
+    form = SEND | {"recipients": "491701234567,431234567890"}
+    assert "The credit is too low: 1 credits are missing" in text_of(await ada.post("/send/preview", form))
+    started = await ada.post("/send/start", form)
+    text = text_of(await until(lambda: ada.follow(started), "2 of 2"))
+    assert "Accepted 1 Refused 1" in text
+    assert "The credit is too low." in text
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"account": ""}, "Choose the account that pays"),
+        ({"recipients": ""}, "no recipients"),
+        ({"recipients": TABLE, "content": "{nobody}"}, "{nobody}, which is no column"),
+        ({"content": ""}, "content is empty"),
+        ({"sender": "far too long for it"}, "sender"),
+    ],
+)
+async def test_what_is_wrong_with_a_list_is_told_and_nothing_typed_is_lost(
+    house: House, ada: Browser, change: dict[str, str], told: str
+) -> None:
+    form = SEND | change
+    for path in (
+        ("/send/preview", "/send/start") if "sender" not in change and "content" not in change else ("/send/preview",)
+    ):
+        answered = await ada.post(path, form)
+        assert answered.status == 400
+        assert told in unescape(answered.text)
+        assert form["sender"] in answered.text
+    assert house.gateway.intake.accepted == []
+
+
+async def test_going_back_from_the_preview_keeps_everything(house: House, ada: Browser) -> None:
+    page = await ada.post("/send", SEND | {"recipients": TABLE, "content": "\nHi {name}", "time": "2027-02-01T10:00"})
+    assert "Ada" in page.text
+    assert "2027-02-01T10:00" in page.text
+
+
+# --- administration
+
+
+async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: House, ada: Browser) -> None:
+    assert "is no name" in (await ada.post("/accounts-new", {"name": "no name", "credit": "1"})).text
+    assert "exists already" in (await ada.post("/accounts-new", {"name": "acme", "credit": "1"})).text
+    page = await ada.post(
+        "/accounts-new", {"name": "new", "credit": "25.5", "price": "0.035", "timezone": "Europe/Berlin"}
+    )
+    assert "hk_" in page.text
+    assert "whsec_" in page.text
+    shown = await ada.get("/accounts/new")
+    assert "hk_" not in shown.text
+    assert "25.5" in shown.text
+    assert "new" in text_of(await ada.get("/accounts", "q=NEW"))
+    assert not any("hk_" in str(deed) for deed in await house.deeds())
+
+
+async def test_credit_is_topped_up_with_a_note(house: House, ada: Browser) -> None:
+    page = await ada.follow(await ada.post("/accounts/acme/top-up", {"amount": "12.5", "note": "invoice 7"}))
+    assert "The balance of acme is now 1,012.5." in page.text
+    assert "invoice 7" in page.text
+    wrong = await ada.post("/accounts/acme/top-up", {"amount": "much", "note": "kept"})
+    assert wrong.status == 400
+    assert "is not an amount" in wrong.text
+    assert 'value="kept"' in wrong.text
+    assert await house.gateway.balance() == "1012.5"
+
+
+async def test_settings_are_changed_all_or_none(house: House, ada: Browser) -> None:
+    page = await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5", "senders": "ACME, Other"}))
+    assert "saved" in page.text
+    assert 'value="ACME, Other"' in page.text
+    wrong = await ada.post("/accounts/acme/settings", {"rate": "7", "timezone": "Nowhere"})
+    assert "is no time zone" in wrong.text
+    assert 'value="7"' in wrong.text
+    found = await house.gateway.store.account("acme")
+    assert found is not None
+    assert found[0].rate == 5
+    assert "Nothing was changed" in (await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5"}))).text
+
+
+async def test_keys_secrets_and_suspension(house: House, ada: Browser) -> None:
+    assert "hk_" in (await ada.post("/accounts/acme/keys")).text
+    assert "of acme" in (await ada.post("/accounts/acme/password")).text
+    assert "whsec_" in (await ada.post("/accounts/acme/signing-secret")).text
+    page = await ada.follow(await ada.post("/accounts/acme/revoke-key", {"key": "k-acme"}))
+    assert "The key is revoked." in page.text
+    assert (await ada.post("/accounts/acme/revoke-key", {"key": "k-acme"})).status == 404
+    assert "is suspended" in (await ada.follow(await ada.post("/accounts/acme/suspend", {"suspended": "yes"}))).text
+    assert "may send again" in (await ada.follow(await ada.post("/accounts/acme/suspend", {"suspended": "no"}))).text
+
+
+async def test_a_line_of_the_ledger_leads_to_its_message(house: House, ada: Browser) -> None:
+    message = await sent(house)
+    await sent(house, to="491701234567,431234567890")
+    page = await ada.get("/accounts/acme")
+    links = re.findall(r'href="/console(/accounts/acme/entry/\d+)"', page.text)
+    assert (await ada.get(links[-1])).header("location") == f"/console/messages/{message}"
+    batch = await ada.get(links[0])
+    assert "/console/messages?account=acme" in str(batch.header("location"))
+    assert "431234567890" in (await ada.follow(batch)).text
+
+
+CONNECTOR = {
+    "name": "second", "host": "smsc.example", "port": "2775", "system_id": "acme", "password": "secret",
+    "bind": "transceiver", "binds": "2", "window": "20", "rate": "50", "tls": "false", "options": "",
+}  # fmt: skip
+
+
+async def test_a_connector_is_added_changed_tested_paused_and_removed(house: House, ada: Browser) -> None:
+    wrong = await ada.post("/connectors-new", CONNECTOR | {"port": "0", "options": "nonsense"})
+    assert wrong.status == 400
+    assert "is not name=value" in unescape(wrong.text)
+    assert "secret" not in wrong.text
+    page = await ada.follow(await ada.post("/connectors-new", CONNECTOR | {"options": "keep=true"}))
+    assert "keep=true" in page.text
+    assert "secret" not in page.text
+    changed = CONNECTOR | {"window": "30", "password": "", "options": ""}
+    page = await ada.follow(await ada.post("/connectors/second/settings", changed))
+    assert 'value="30"' in page.text
+    tables = await house.gateway.store.tables()
+    assert (tables.connectors[1].password, tables.connectors[1].options) == ("secret", {})
+    assert "Nothing was changed" in (await ada.follow(await ada.post("/connectors/second/settings", changed))).text
+    wrong = await ada.post("/connectors/second/settings", changed | {"window": "5000"})
+    assert 'value="5000"' in wrong.text
+    tested = text_of(await ada.post("/connectors/second/test"))
+    assert "connect ok in 3 ms" in tested
+    assert "bind failed ESME_RINVPASWD" in tested
+    assert "is paused" in (await ada.follow(await ada.post("/connectors/second/pause", {"enabled": "no"}))).text
+    assert "paused" in text_of(await ada.get("/connectors"))
+    assert "binds again" in (await ada.follow(await ada.post("/connectors/second/pause", {"enabled": "yes"}))).text
+    assert "are removed" in (await ada.follow(await ada.post("/connectors/second/remove"))).text
+    assert (await ada.get("/connectors/second")).status == 404
+    assert "8" in text_of(await ada.get("/connectors-live", x_piece="1"))
+
+
+async def test_routes_and_prices_are_set_and_tried(house: House, ada: Browser) -> None:
+    page = await ada.follow(
+        await ada.post("/routing/routes", {"prefix": "4917", "connector": "operator", "priority": "5"})
+    )
+    assert "4917" in page.text
+    assert "whole number" in (await ada.post("/routing/routes", {"connector": "operator", "priority": "x"})).text
+    assert "is no prefix" in (await ada.post("/routing/routes", {"prefix": "0", "connector": "operator"})).text
+    await ada.follow(await ada.post("/routing/prices", {"price_prefix": "49", "price": "0.07", "plan": "default"}))
+    assert "below zero" in (await ada.post("/routing/prices", {"price": "-1"})).text
+    tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
+    assert "491701234567 → operator for 0.07 credits a segment" in tried
+    assert "The route for the prefix 4917 with priority 5 leads to operator." in tried
+    assert "Give a number" in (await ada.get("/routing", "number=12")).text
+    assert (
+        "price is removed"
+        in (await ada.follow(await ada.post("/routing/prices/remove", {"prefix": "49", "plan": "default"}))).text
+    )
+    assert "route is removed" in (await ada.follow(await ada.post("/routing/routes/remove", {"route": "2"}))).text
+    assert (await ada.post("/routing/routes/remove", {"route": "x"})).status == 404
+
+
+async def test_people_and_tokens_are_made_and_removed(house: House, ada: Browser) -> None:
+    page = await ada.post("/people/create", {"name": "bob", "role": "viewer"})
+    assert "bob may sign in as viewer" in page.text
+    assert "is none of" in (await ada.post("/people/create", {"name": "eve", "role": "root"})).text
+    assert (
+        "bob is operator now"
+        in (await ada.follow(await ada.post("/people/role", {"name": "bob", "role": "operator"}))).text
+    )
+    assert "a new password" in (await ada.post("/people/password", {"name": "bob"})).text
+    assert "can no longer" in (await ada.follow(await ada.post("/people/remove", {"name": "bob"}))).text
+    for path in ("role", "password", "remove"):
+        assert (await ada.post(f"/people/{path}", {"name": "ada", "role": "viewer"})).status == 409
+    page = await ada.post("/people/tokens", {"token_name": "billing", "scope": ["accounts:read", "topups:write"]})
+    assert "hat_" in page.text
+    (token,) = await house.staff.tokens()
+    assert token.scopes == ("accounts:read", "topups:write")
+    assert "at least one scope" in (await ada.post("/people/tokens", {"token_name": "billing"})).text
+    assert "revoked" in (await ada.follow(await ada.post("/people/tokens/revoke", {"token": token.id}))).text
+    log = text_of(await ada.get("/audit"))
+    assert "token.revoke" in log
+    assert "hat_" not in log
+    assert "session.open" not in text_of(await ada.get("/audit", "action=token."))
+
+
+async def test_the_simulators_knobs_are_turned(house: House, ada: Browser) -> None:
+    assert (
+        "latency_ms: 'x' is not ms" in unescape((await ada.post("/simulator/knobs", {"latency_ms": "x"})).text).lower()
+    )
+    page = await ada.follow(await ada.post("/simulator/knobs", {"latency_ms": "250", "links": "9"}))
+    assert 'value="250"' in page.text
+    assert house.simulator.turned == {"latency_ms": "250"}
+    await ada.post("/simulator/cut")
+    assert house.simulator.cut == 1
+    house.services.simulated = None
+    assert (await ada.get("/simulator")).status == 404
+    assert "Simulator" not in (await ada.get("/")).text
+
+
+# --- the rest
+
+
+async def test_the_theme_is_kept_without_script_too(house: House, ada: Browser) -> None:
+    page = await ada.follow(await ada.post("/theme", {"theme": "dark", "back": "/accounts"}))
+    assert '<html lang="en" data-theme="dark">' in page.text
+    await ada.post("/theme", {"theme": "pink", "back": "//evil.example"})
+    assert "data-theme=" not in (await ada.get("/")).text.split("<body>")[0]
+
+
+async def test_a_store_that_cannot_be_used_is_told(house: House, ada: Browser) -> None:
+    house.gateway.store.broken = True
+    answered = await ada.get("/")
+    assert answered.status == 503
+    assert "The store cannot be used" in answered.text
+
+
+async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: House, ada: Browser) -> None:
+    def broken() -> dict[int, int]:
+        raise RuntimeError("secret value")
+
+    house.services.waiting = broken
+    answered = await ada.get("/")
+    assert answered.status == 500
+    assert "secret value" not in answered.text
+    _, event, fields = house.gateway.journal.lines[-1]
+    assert event == "console request failed"
+    assert "secret value" not in str(fields)
+
+
+async def test_other_methods_bodies_and_paths_are_refused(house: House, ada: Browser) -> None:
+    assert (await ada._call("DELETE", "/", b"", "")).status == 405
+    assert (await ada.get("/sign-out")).status == 404
+    assert (await ada.post("/messages")).status == 405
+    assert (await ada.post("/accounts/acme/top-up", {}, content_type="multipart/form-data")).status == 415
+    big = {"recipients": "4" * (9 << 20)}
+    assert (await ada.post("/send/quote", big)).status == 413
+    assert (await ada._call("HEAD", "/", b"", "")).body == b""
+    ada.cookies["strange"] = 'a"b{c'
+    assert (await ada.get("/")).status == 200
