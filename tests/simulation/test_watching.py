@@ -14,6 +14,8 @@ from tests.simulation.faults import Odds, ScriptedSender
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
+pytestmark = pytest.mark.slow
+
 ODDS = Odds(
     throttled=0.1, refused=0.1, unanswered=0.05, slow_answer=0.1, receipt_lost=0.05, receipt_doubled=0.2,
     receiver_fails=0.3, receiver_gone=0.02, store_fails=0.05,

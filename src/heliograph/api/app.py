@@ -187,6 +187,7 @@ class Api:
 
         async def named(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
+                self.note_response(message["status"])
                 headers = list(message.get("headers", ()))
                 if not any(name.lower() == b"x-request-id" for name, _ in headers):
                     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), None)

@@ -7,7 +7,7 @@ from math import exp
 
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Ids, Journal, Store, Unavailable, Watcher
-from heliograph.domain.ids import IdSequence
+from heliograph.domain.ids import IdSequence, to_hex
 
 WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
@@ -225,7 +225,9 @@ class Gatherer:
             try:
                 then(accept)
             except Exception as problem:  # noqa: BLE001 - one customer's answer must not stop the others'
-                self._journal.say("error", "answer.failed", problem=repr(problem))
+                self._journal.say(
+                    "error", "answer.failed", message=to_hex(accept.key, accept.tail), problem=repr(problem)
+                )
 
     def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
         self.failures += 1
