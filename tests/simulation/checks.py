@@ -71,7 +71,8 @@ def messages(rows: Rows, told: set[int], operators: list[Operator], lifetime: in
                 for answer in answers
                 if answer is not None and answer.status == 0
             ]
-            if len(kept) == message.segments and all(kept):
+            once = all(sum(operator.has[key, n] for operator in operators) == 1 for n in range(message.segments))
+            if once and len(kept) == message.segments and all(kept):
                 states = [state for state, _ in filter(None, kept)]
                 latest = max(at for _, at in filter(None, kept))
                 if final.state != worst(states) and latest < message.time + lifetime:

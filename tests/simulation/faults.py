@@ -267,9 +267,11 @@ class ScriptedCarrier:
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
         elif chance.random() < odds.unanswered:
+            loop = asyncio.get_running_loop()
             if chance.random() < 0.5:
-                self.operator.take(part)
-            asyncio.get_running_loop().call_later(5.0, self._answer, part, Unknown("no answer"))
+                taken = Accepted(self.operator.take(part))
+                loop.call_later(5.0 + chance.random() * 20, self._answer_late, part, taken)
+            loop.call_later(5.0, self._answer, part, Unknown("no answer"))
             return
         else:
             self._unanswered[part] = True
@@ -282,6 +284,10 @@ class ScriptedCarrier:
         if isinstance(outcome, Deferred | Unknown):
             self.operator.repeatable[part.message.key, part.segment] += 1
         self.events.on_outcome(part, outcome)
+
+    def _answer_late(self, part: Part, outcome: Outcome) -> None:
+        if self.up and self.operator.chance.random() < 0.5:
+            self.events.on_late(part, outcome)
 
     def drop(self) -> None:
         """The link is lost, and comes back after a while."""

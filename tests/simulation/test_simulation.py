@@ -36,6 +36,7 @@ PLANS: dict[str, Plan] = {
     "rerouting": Plan(remove_connector=True),
     "ids": Plan(ids_again=True),
     "rate": Plan(rate=8.0, requests_s=4.0),
+    "waiting": Plan(unknown_wait_s=30.0),
     "late": Plan(validity_ms=5_000, longest_outage_s=15.0),
 }
 

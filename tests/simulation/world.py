@@ -43,6 +43,8 @@ class Plan:
     rate: float = 0.0
     validity_ms: int = 180_000
     longest_outage_s: float = 3.0
+    unknown_wait_s: float = 0.0
+    """How long connectors wait for word of parts that nobody answered for; 0: they send them again at once."""
 
 
 class NoJournal:
@@ -125,6 +127,8 @@ class Simulation:
         for number in (1, 2):
             window = self.chance.choice((1, 2, 5, 10))
             connector = Connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
+            if self.plan.unknown_wait_s:
+                connector.options = {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
             connector = await self.store.add_connector(connector)
             self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             self.operators[connector.id].longest_outage_s = self.plan.longest_outage_s

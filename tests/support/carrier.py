@@ -11,7 +11,7 @@ from heliograph.adapters.smpp.carrier import SmppCarrier
 from heliograph.adapters.smpp.options import Timings
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import Message
-from heliograph.app.ports import Accepted, Outcome, Part, Report
+from heliograph.app.ports import Accepted, Outcome, Part, Report, Unknown
 from heliograph.domain.message import Kind
 from heliograph.domain.segment import split
 
@@ -64,6 +64,8 @@ class NotedEvents:
         self.order: list[Part] = []
         self.reports: list[tuple[Report, Callable[[bool], None]]] = []
         self.capacities: list[int] = []
+        self.late: list[tuple[Part, Outcome]] = []
+        self.congestion: list[int] = []
         self.carrier: SmppCarrier | None = None
         self.keeps: bool | None = None
         """What is answered to receipts at once; None: nothing."""
@@ -77,6 +79,13 @@ class NotedEvents:
         self.reports.append((report, acknowledge))
         if self.keeps is not None:
             acknowledge(self.keeps)
+
+    def on_late(self, part: Part, outcome: Outcome) -> None:
+        assert isinstance(self.outcomes[part], Unknown)
+        self.late.append((part, outcome))
+
+    def on_congestion(self, percent: int) -> None:
+        self.congestion.append(percent)
 
     def on_capacity(self) -> None:
         assert self.carrier is not None

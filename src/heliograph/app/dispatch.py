@@ -6,6 +6,7 @@ from functools import partial
 from math import inf
 
 from heliograph.app.facts import Attempt, Facts, Final, Message, Queued, Queueing, Submission
+from heliograph.app.hindsight import Hindsight
 from heliograph.app.lane import SLOW_MESSAGES, Item, Lane
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import (
@@ -53,8 +54,14 @@ class LaneEvents:
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
         self.dispatcher.on_outcome(self.lane, part, outcome)
 
+    def on_late(self, part: Part, outcome: Outcome) -> None:
+        self.dispatcher.hindsight.on_late(self.lane, part, outcome)
+
     def on_report(self, report: Report, acknowledge: Acknowledge) -> None:
         self.dispatcher.reporter.on_report(self.lane.connector, report, acknowledge)
+
+    def on_congestion(self, percent: int) -> None:
+        self.lane.pace.congested(self.dispatcher.monotonic(), percent)
 
     def on_capacity(self) -> None:
         if self.lane.capacity == 0:
@@ -83,6 +90,8 @@ class Dispatcher:
         self.gathering = gathering
         self.reporter = reporter
         self.lanes: dict[int, Lane] = {}
+        self.hindsight = Hindsight(self, clock)
+        self._doubts = self.hindsight.doubts
         self._clock = clock
         self._finish = finish
         self._route = route
@@ -93,6 +102,10 @@ class Dispatcher:
         if lane is None:
             lane = self.lanes[connector] = Lane(connector)
         return lane
+
+    def monotonic(self) -> float:
+        """Seconds of the clock that lanes go by."""
+        return self._clock.monotonic()
 
     # --- around a commit
 
@@ -140,6 +153,8 @@ class Dispatcher:
             return
         item: Item = part.owner
         message = part.message
+        if self._doubts and (doubt := self._doubts.of(message.key, lane.connector)) is not None:
+            outcome = self.hindsight.seen(doubt, part.segment, outcome)
         now = self._clock.now()
         facts = self.gathering.facts
         match outcome:
@@ -153,39 +168,65 @@ class Dispatcher:
                 lane.took += 1
                 if message.wants_receipt:
                     self.reporter.taken(message, part.segment, lane.connector, operator_id)
-                self._close_part(lane, item, part.segment)
-            case Refused(status, state, err):
-                self._refuse(lane, item, part, status, state, err)
+                self.close_part(lane, item, part.segment)
+            case Refused():
+                took = self._took(part)
+                self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
             case Deferred(status, pause, throttled):
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
                 lane.hold(self._clock.monotonic(), pause, throttled=throttled)
-                if throttled or pause == 0 or item.away > 1 or item.to_send:
+                if throttled or pause == 0 or item.away > 1 or item.to_send or item.withheld:
                     lane.take_back(item, part.segment)
                 else:
                     self._put_off(lane, item, part.segment, pause)
             case Unknown():
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, NO_ANSWER, now))
                 item.tries += 1
-                if item.tries < UNANSWERED_TRIES * message.segments:
-                    item.doubtful.add(part.segment)
-                    lane.take_back(item, part.segment)
-                else:
-                    item.taken += 1
-                    self._end_part(lane, item, part.segment, Delivery.UNKNOWN)
+                self._doubts.note(item, lane.connector, 1)
+                self._unanswered(lane, item, part.segment)
         self.gathering.wake()
 
-    def _refuse(self, lane: Lane, item: Item, part: Part, status: int, state: Delivery, err: str) -> None:
-        message = part.message
-        now, took = self._clock.now(), self._took(part)
+    def _unanswered(self, lane: Lane, item: Item, segment: int) -> None:
+        """The operator may have the part: it is sent again, at once or when nothing was heard of it for long; but not
+        for ever."""
+        if lane.unknown_wait_ms and segment not in item.doubtful:
+            item.doubtful.add(segment)
+            item.withheld.add(segment)
+            self._rest(lane, item)
+        elif not lane.unknown_wait_ms and item.tries < UNANSWERED_TRIES * item.message.segments:
+            item.doubtful.add(segment)
+            lane.take_back(item, segment)
+        else:
+            item.taken += 1
+            self._end_part(lane, item, segment, Delivery.UNKNOWN)
+
+    def _rest(self, lane: Lane, item: Item) -> None:
+        """A message of which nothing but withheld parts is left waits in the queue."""
+        message = item.message
+        doubt = self._doubts.of(message.key, lane.connector)
+        if doubt is None or doubt.queued or item.open > len(item.withheld):
+            return
+        doubt.queued, doubt.until = True, self._clock.now() + lane.unknown_wait_ms
+        item.row = True
+        self.gathering.facts.queueings.append(
+            Queueing(message.key, lane.connector, doubt.until, message.expires, True, False)
+        )
+        if message.segments > 1:
+            self.reporter.leave(message.key)
+        lane.forget(item)
+
+    def refuse(self, lane: Lane, item: Item, segment: int, refused: Refused, waited: int = -1, took: int = -1) -> None:
+        """The operator will never take the part."""
+        message = item.message
         self.gathering.facts.submissions.append(
-            Submission(message.key, part.segment, lane.connector, "", status, now, now - took - message.time, took)
+            Submission(message.key, segment, lane.connector, "", refused.status, self._clock.now(), waited, took)
         )
         if item.open == 1 and item.taken == 0:
-            self._fail(lane, item, state, err)
+            self._fail(lane, item, refused.state, refused.err)
             return
         if message.wants_receipt:
-            self.reporter.part_over(message, part.segment, state, err)
-        self._close_part(lane, item, part.segment)
+            self.reporter.part_over(message, segment, refused.state, refused.err)
+        self.close_part(lane, item, segment)
 
     def _took(self, part: Part) -> int:
         """Milliseconds since the part was written."""
@@ -213,15 +254,24 @@ class Dispatcher:
         )
         if message.wants_receipt:
             self.reporter.part_over(message, segment, state, NO_CODE)
-        self._close_part(lane, item, segment)
+        self.close_part(lane, item, segment)
 
-    def _close_part(self, lane: Lane, item: Item, segment: int) -> None:
+    def close_part(self, lane: Lane, item: Item, segment: int) -> None:
+        """The part has its answer, or will have none; that is among the facts."""
         item.doubtful.discard(segment)
+        item.withheld.discard(segment)
         item.open -= 1
+        doubt = self._doubts.of(item.message.key, lane.connector) if self._doubts else None
+        if doubt is not None:
+            doubt.answered.setdefault(segment, None)
+            if item.open == 0:
+                doubt.item = None
         if item.open == 0:
             if item.row:
                 self.gathering.facts.dequeued.append(item.message.key)
             lane.forget(item)
+        elif item.withheld:
+            self._rest(lane, item)
 
     def _end_waiting(self, lane: Lane, item: Item, state: Delivery) -> None:
         """What waits of the message is not sent any more: too late, or without a route. It has left the lane.
@@ -256,6 +306,9 @@ class Dispatcher:
         facts.finals.append(final)
         if item.row:
             facts.dequeued.append(message.key)
+        if (doubt := self._doubts.of(message.key, lane.connector)) is not None:
+            doubt.item, doubt.queued = None, False
+            doubt.answered = dict.fromkeys(range(message.segments), None) | doubt.answered
         self.reporter.forget(message.key)
         self._finish(message, final)
         self.gathering.wake()
@@ -267,7 +320,7 @@ class Dispatcher:
         for queued in unsent:
             item = Item.of_queue(queued, row=False)
             if await self._is_open(item, queued, store):
-                self.lane(queued.message.connector).resume(item)
+                self._resume(self.lane(queued.message.connector), item)
 
     async def refill(self, lane: Lane, store: Store, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once."""
@@ -279,7 +332,7 @@ class Dispatcher:
         claimed = await store.claim_queued(lane.connector, limit, self._clock.now(), node)
         if len(claimed) == limit:
             lane.more = True
-        await self._take_up(lane, claimed, store, lane.resume)
+        await self._take_up(lane, claimed, store, partial(self._resume, lane))
         if not claimed and not lane.slow and not overflowing and lane.overflowed == overflowed:
             lane.overflow.clear()
         return lane.more
@@ -300,7 +353,8 @@ class Dispatcher:
     async def _take_up(self, lane: Lane, claimed: Iterable[Queued], store: Store, then: Callable[[Item], None]) -> None:
         """Hands on the items of claimed rows that have something to send. Their rows are this node's, so that none
         may be left lying, whatever the store does."""
-        for queued in claimed:
+        for row in claimed:
+            queued = self.hindsight.of_row(row, lane.connector)
             item = Item.of_queue(queued)
             try:
                 is_open = await self._is_open(item, queued, store)
@@ -313,6 +367,21 @@ class Dispatcher:
             else:
                 self.gathering.facts.dequeued.append(queued.message.key)
             self.gathering.wake()
+
+    def _resume(self, lane: Lane, item: Item) -> None:
+        """The item is its lane's; but where it may have been sent already, and the lane waits for word, not yet."""
+        if not item.attempted:
+            lane.resume(item)
+            return
+        known = self._doubts.of(item.message.key, lane.connector)
+        doubt = self._doubts.note(item, lane.connector, 0 if known else item.open)
+        doubt.queued = False
+        if lane.unknown_wait_ms and (known is None or self._clock.now() < doubt.until):
+            item.withheld, item.to_send = set(item.waiting), []
+            self._rest(lane, item)
+            self.gathering.wake()
+        else:
+            lane.resume(item)
 
     async def _is_open(self, item: Item, queued: Queued, store: Store) -> bool:
         """Whether there is something to send; the reporter then knows what became of the parts that were sent."""
@@ -376,6 +445,7 @@ class Dispatcher:
     def _requeue(self, facts: Facts, item: Item, connector: int) -> None:
         """The message is the queue's from now on."""
         facts.queueings.append(self._queueing(item, connector, held=False))
+        self._doubts.forget(item.message.key)
         if item.message.segments > 1:
             self.reporter.leave(item.message.key)
 

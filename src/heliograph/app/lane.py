@@ -22,18 +22,26 @@ TROUBLES = 3
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn."""
 
+REFERENCES = 255
+"""Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
+
+ASIDE = 100
+"""Messages to one number that a lane passes over, looking for some to others."""
+
 
 class Item:
     """A message in a lane.
 
     Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, it was never
     started) or is away: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and
-    will not be asked about again; `doubtful` are those that it may have, and that are sent again. `row` says that the
-    queue has a row for it. `tries` counts answers that never came.
+    will not be asked about again; `doubtful` are those that it may have, and that are sent again; `withheld` are of
+    these the ones that wait for word from the operator first. `row` says that the queue has a row for it. `tries`
+    counts answers that never came.
     """
 
     __slots__ = (
         "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries",
+        "withheld",
     )  # fmt: skip
 
     def __init__(self, message: Message, accept: Accept | None = None) -> None:
@@ -45,6 +53,7 @@ class Item:
         self.open = message.segments
         self.taken = 0
         self.doubtful: set[int] = set()
+        self.withheld: set[int] = set()
         self.row = False
         self.counted = False
         """It counts among its account's messages in the fast lane."""
@@ -70,7 +79,7 @@ class Item:
     @property
     def away(self) -> int:
         """How many of its parts are on their way, or about to be."""
-        return 0 if self.to_send is None else self.open - len(self.to_send)
+        return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.withheld)
 
     @property
     def attempted(self) -> bool:
@@ -91,9 +100,9 @@ class Lane:
     """
 
     __slots__ = (
-        "_committing", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier", "connector", "fast",
-        "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow", "overflowed", "overflowing",
-        "pace", "paused_until", "per_account", "ready", "slow", "took",
+        "_committing", "_crowded", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier",
+        "connector", "fast", "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow",
+        "overflowed", "overflowing", "pace", "paused_until", "per_account", "ready", "slow", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -129,8 +138,12 @@ class Lane:
         self.pace = Pace(rate)
         self.took = 0
         """Parts that the operator took and the pace does not know of yet."""
+        self.unknown_wait_ms = 0
+        """How long a part without an answer is not sent again; 0: it is sent again at once."""
         self._troubles = 0
         self._references: dict[str, set[int]] = {}
+        self._crowded = False
+        """All that waits does so for a concatenation reference."""
 
     @property
     def capacity(self) -> int:
@@ -148,7 +161,7 @@ class Lane:
 
     def eager(self, now: float) -> bool:
         """Whether the next commit could send more on its way."""
-        if not len(self) or now < self.paused_until:
+        if not len(self) or now < self.paused_until or self._crowded:
             return False
         return self.capacity - self.in_flight + self._gathered - len(self.ready) - len(self.marked) > 0
 
@@ -204,6 +217,8 @@ class Lane:
         Returns what it came across whose validity is over; that waits in the lane no more.
         """
         late: list[Item] = []
+        aside: dict[str, list[Item]] = {}
+        self._crowded = False
         self._committing += self._gathered
         self._gathered = 0
         if self.took:
@@ -222,11 +237,18 @@ class Lane:
             if message.expires <= now_ms and item.accept is None:
                 late.append(item)
                 continue
+            if not item.reference and (message.destination in aside or self._lacks_reference(item)):
+                aside.setdefault(message.destination, []).append(item)
+                if len(aside[message.destination]) > ASIDE:
+                    break
+                continue
             free -= self._make_ready(item)
             if item.row:
                 facts.sending.append(message.key)
             elif message.key > mark:
                 mark = message.key
+        if aside:
+            self._put_aside(aside)
         if mark != self.mark:
             self.mark = mark
             facts.marks[attempted(self.connector)] = mark
@@ -297,6 +319,16 @@ class Lane:
             self.paused_until = max(self.paused_until, now + pause)
 
     # --- keeping order
+
+    def is_sending_to(self, destination: str) -> bool:
+        """Whether a part to this number is on its way."""
+        return any(part.message.destination == destination for part in (*self.flying, *self.ready, *self.marked))
+
+    def drop(self, item: Item) -> None:
+        """The item has nothing to send any more."""
+        for waiting in (self.front, self.fast, self.slow):
+            if item in waiting:
+                waiting.remove(item)
 
     def expire(self, now_ms: int) -> list[Item]:
         """Takes out what waits and whose validity is over."""
@@ -388,6 +420,20 @@ class Lane:
             return self.incoming.popleft()
         return None
 
+    def _lacks_reference(self, item: Item) -> bool:
+        """Whether as many long messages to its number are under way as there are references."""
+        message = item.message
+        if message.segments == 1 or not self._references:
+            return False
+        return len(self._references.get(message.destination, ())) >= REFERENCES
+
+    def _put_aside(self, aside: dict[str, list[Item]]) -> None:
+        """Puts back, in its order, what has to wait for an answer to others to its number."""
+        items = [item for group in aside.values() for item in group]
+        self.incoming.extendleft(item for item in reversed(items) if item.accept is not None)
+        self.front.extendleft(item for item in reversed(items) if item.accept is None)
+        self._crowded = len(items) >= len(self) + len(self.incoming)
+
     def _make_ready(self, item: Item) -> int:
         """Marks the item's parts; returns how many."""
         message = item.message
@@ -414,10 +460,8 @@ class Lane:
         It follows from the key, so that parts sent again after a restart most likely join those sent before.
         """
         used = self._references.setdefault(message.destination, set())
-        reference = (message.key * 0x9E3779B97F4A7C15 >> 40) % 255 + 1
-        for _ in range(255):
-            if reference not in used:
-                break
-            reference = reference % 255 + 1
+        reference = (message.key * 0x9E3779B97F4A7C15 >> 40) % REFERENCES + 1
+        while reference in used and len(used) < REFERENCES:
+            reference = reference % REFERENCES + 1
         used.add(reference)
         return reference

@@ -437,6 +437,12 @@ class CarrierEvents(Protocol):
     def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
         """`acknowledge(True)` once it is durable, `acknowledge(False)` if it cannot be kept: it then comes again."""
 
+    def on_late(self, part: Part, outcome: Outcome) -> None:
+        """The answer to a part came whose outcome was Unknown before, at most once, if ever."""
+
+    def on_congestion(self, percent: int) -> None:
+        """The operator says how loaded it is, 0 to 99 (congestion_state, SMPP v5.0, 4.8.4.18)."""
+
     def on_capacity(self) -> None:
         """`capacity` or `paused_until` changed."""
 

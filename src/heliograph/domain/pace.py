@@ -42,6 +42,24 @@ DEAF_S = 30.0
 FEW = 0.2
 """The share of throttle answers up to which they may be about something else than the pace."""
 
+NEARING = 80
+"""congestion_state from which on the pace is not raised: the operator nears congestion (SMPP v5.0, 4.8.4.18)."""
+
+CONGESTED = 90
+"""congestion_state from which on it is cut."""
+
+EASE = 0.98
+"""Of the pace, or of what was taken: where it is cut to then."""
+
+EASE_S = 1.0
+"""Seconds between two such cuts."""
+
+EASE_TO = 0.5
+"""Of the pace at which congestion began: what such cuts leave. Others may be the cause of it."""
+
+EASE_LEAST = 10.0
+"""Parts a second: who sends no more does not congest anybody."""
+
 LEAST = 0.5
 """Parts a second: the pace is never cut below that."""
 
@@ -54,6 +72,8 @@ class Pace:
         "_cut_at",
         "_cut_to",
         "_deaf_until",
+        "_eased_at",
+        "_eased_from",
         "_limit",
         "_raise",
         "_raised_at",
@@ -78,6 +98,8 @@ class Pace:
         self._deaf_until = -inf
         self._vain = 0
         self._worth = inf
+        self._eased_at = -inf
+        self._eased_from = inf
         self.throttles = 0
         """Throttle answers so far."""
 
@@ -136,6 +158,26 @@ class Pace:
         self._cut_to = max(LEAST, rate)
         self._set(now, self._cut_to)
         return True
+
+    def congested(self, now: float, percent: int) -> None:
+        """The operator says how loaded it is, 0 to 99: it is gently sent less, and no more until that is over."""
+        if percent < NEARING:
+            return
+        since = now - self._raised_at
+        self._raised_at = now
+        self._raise = FIRST_RAISE
+        if percent < CONGESTED or now - self._eased_at < EASE_S:
+            return
+        self._turn(now)
+        took = self._recent(now)
+        if self._cut_to == inf or since >= QUIET_S:
+            self._eased_from = min(self.rate, took)
+        rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * EASE
+        rate = max(rate, self._eased_from * EASE_TO, EASE_LEAST)
+        if rate < self.rate:
+            self._eased_at = now
+            self._cut_to = rate
+            self._set(now, rate)
 
     def _stop_minding(self, now: float) -> None:
         """Whatever the pace, the answers stay: some operators say so of one message's queue."""

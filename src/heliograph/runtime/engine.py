@@ -10,6 +10,7 @@ from typing import Any
 from heliograph.app.accounts import Connector, LinkState
 from heliograph.app.directory import Directory
 from heliograph.app.dispatch import Dispatcher, LaneEvents
+from heliograph.app.doubt import unknown_wait_ms
 from heliograph.app.facts import Facts, Final, Message
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
@@ -133,8 +134,10 @@ class Engine:
             gatherer, world.clock, self.reporter, self._finish, world.directory.route, marks.get(DISPATCH, 0)
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
-        for connector in self._live():
-            self.dispatcher.lane(connector).mark = marks.get(attempted(connector), 0)
+        for number, connector in self._live().items():
+            lane = self.dispatcher.lane(number)
+            lane.mark = marks.get(attempted(number), 0)
+            lane.unknown_wait_ms = unknown_wait_ms(connector.options)
         for outstanding in recovery.outstanding:
             self.reporter.restore(outstanding)
         for early in recovery.early:
@@ -250,6 +253,7 @@ class Engine:
         store, clock = self._world.store, self._world.clock
         if self.reporter.has_work:
             await self.reporter.look_up(store)
+        await self.dispatcher.hindsight.settle(store)
         due = await store.next_due()
         now = clock.now()
         more = await self._feed_lanes(due, now)
@@ -358,6 +362,7 @@ class Engine:
         for number, connector in live.items():
             lane = self.dispatcher.lane(number)
             lane.pace.limit(self._world.clock.monotonic(), connector.rate)
+            lane.unknown_wait_ms = unknown_wait_ms(connector.options)
             if connector.enabled and number not in self._carriers:
                 carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._carriers[number] = (connector, carrier)

@@ -39,6 +39,12 @@ from heliograph.smpp.error import FieldError
 from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import State
 
+BARE_OCTETS: Final = 17
+"""What a submit_sm_resp without optional parameters has over its message_id."""
+
+MAX_LATE: Final = 1_000
+"""Parts of one link whose answer may still come after it was given up."""
+
 MAX_UNACKNOWLEDGED: Final = 5_000
 """Receipts of one link that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
 
@@ -120,9 +126,9 @@ class Link(asyncio.Protocol):
     """`ended` has its result once the connection is gone and every part has its outcome."""
 
     __slots__ = (
-        "_closing", "_counters", "_flush_due", "_guard", "_loop", "_owner", "_quiet", "_request", "_sampled", "_setup",
-        "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused", "session", "up", "waiting",
-        "was_bound",
+        "_closing", "_counters", "_flush_due", "_guard", "_late", "_loop", "_owner", "_quiet", "_request", "_sampled",
+        "_setup", "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused", "session", "up",
+        "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
@@ -142,6 +148,7 @@ class Link(asyncio.Protocol):
         self._closing = False
         self._quiet: asyncio.Future[None] | None = None
         self._sampled: tuple[Part, float] | None = None
+        self._late: dict[int, Part] = {}
         self.session = Session(
             Role.ESME,
             setup.clock.monotonic(),
@@ -291,6 +298,8 @@ class Link(asyncio.Protocol):
         rare = False
         for event in self.session.receive(data, now):
             if type(event) is e.Answered:
+                if len(event.frame) > len(event.message_id) + BARE_OCTETS and event.congestion is not None:
+                    self._setup.events.on_congestion(event.congestion)
                 if self._sampled is not None and self._sampled[0] is event.token:
                     self.answer_s = now - self._sampled[1]
                     self._sampled = None
@@ -334,8 +343,11 @@ class Link(asyncio.Protocol):
         """What is not of every day."""
         counters = self._counters
         match event:
-            case e.TimedOut(token):
+            case e.TimedOut(token, sequence):
                 self._sampled = None
+                self._late[sequence] = cast("Part", token)
+                if len(self._late) > MAX_LATE:
+                    del self._late[next(iter(self._late))]
                 self._end(cast("Part", token), Unknown(f"no answer in {self._setup.timings.response_timeout_s:g} s"))
             case e.Bound():
                 self.up = self.was_bound = True
@@ -353,8 +365,12 @@ class Link(asyncio.Protocol):
                 if by_peer:
                     self.reason = "the operator unbound the link"
                 self._down()
-            case e.Unmatched():
+            case e.Unmatched(response):
                 counters.late_answers += 1
+                part = self._late.pop(response.sequence, None) if isinstance(response, p.SubmitSmResp) else None
+                if part is not None and isinstance(response, p.SubmitSmResp):
+                    outcome = outcome_of(response.status, response.message_id, self._setup.dialect.outcomes)
+                    self._setup.events.on_late(part, outcome)
             case e.ProtocolError(error):
                 counters.protocol_errors += 1
                 self._setup.say_once("warning", "smpp.protocol_error", error=error)

@@ -88,6 +88,12 @@ class Dialect:
     """How the parts of a long message are numbered: a user data header with an 8- or 16-bit reference, the SAR
     TLVs, or (payload) the 8-bit header with the content in message_payload instead of short_message."""
 
+    unknown: Literal["resend", "wait"] = "resend"
+    """What becomes of a part that was written and not answered for: resend sends it again at once, three times at
+    most; wait leaves it alone until a late answer or a receipt decides, or its time is over, and sends it once more."""
+    unknown_wait_s: float = 3_600.0
+    """How long `wait` leaves a part alone, in seconds up to a day."""
+
     mobile_originated: Literal["reject", "accept"] = "reject"
     """How messages from phones are answered, which the gateway does not take: reject says so to the operator
     (ESME_RX_R_APPN), accept takes and discards them."""
@@ -238,6 +244,8 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "unicode_coding": _OCTET,
     "binary_coding": _OCTET,
     "concatenation": _one_of("udh8", "udh16", "sar", "payload"),
+    "unknown": _one_of("resend", "wait"),
+    "unknown_wait_s": _seconds,
     "mobile_originated": _one_of("reject", "accept"),
     "ca_file": _PATH,
     "cert_file": _PATH,
