@@ -35,7 +35,7 @@ _PATIENCE_S = 30.0
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
 
 #: Short, so that tests of outages are.
-LIMITS = Limits(pool=4, acquire=2.0, connect=2.0, statement=5.0, lock=3.0, resolve=2.0)
+LIMITS = Limits(pool=4, acquire=2.0, connect=2.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
 
 _WIPE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();

@@ -55,7 +55,7 @@ def is_passing(fault: BaseException) -> bool:
     return code_of(fault) in _AGAIN
 
 
-def translated(fault: BaseException) -> BaseException:
+def translated(fault: Exception) -> Exception:
     """The fault as the port has it."""
     if code_of(fault) == _FENCED:
         return Fenced("the work of this node was given to others")

@@ -18,6 +18,9 @@ class Limits:
     """PostgreSQL's statement_timeout; audit, recovery and migrations have none."""
     lock: float = 5.0
     """PostgreSQL's lock_timeout."""
+    idle: float = 2.0
+    """PostgreSQL's idle_in_transaction_session_timeout: what a node that vanished in the middle of a transaction had
+    locked is free after it. Less than `lock`, so that who waits for it gets it."""
     resolve: float = 4.0
     """For finding out, after a connection was lost in the middle of a commit, whether that came about."""
 

@@ -34,39 +34,50 @@ _SETTINGS = {
     # a plan made while a table was empty would read all of it ever after
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
+    # a client that vanished must not keep its locks: seconds, seconds, milliseconds
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "client_connection_check_interval": "2000",
 }
 
 Work = Callable[[Db], Awaitable[R]]
 
 
 async def connect(url: str, limits: Limits, *, patient: bool = False, **settings: str) -> Db:
-    """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable."""
+    """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable.
+
+    One that breaks off while it is being made is made once more.
+    """
+    for last in (False, True):
+        try:
+            return await _connect(url, limits, patient, settings)
+        except Exception as fault:  # noqa: BLE001 - a driver's own kinds too; none of them may quote the URL
+            if last or not isinstance(fault, ConnectionError | asyncpg.PostgresConnectionError):
+                raise _unreachable(fault) from None
+    raise AssertionError("not reached")
+
+
+async def _connect(url: str, limits: Limits, patient: bool, settings: dict[str, str]) -> Db:
     bounds = {
         "statement_timeout": "0" if patient else str(int(limits.statement * 1000)),
         "lock_timeout": "0" if patient else str(int(limits.lock * 1000)),
-        # a node that vanished must not keep its locks
-        "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.silence * 1000)),
+        "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.idle * 1000)),
     }
-    try:
-        db: Db = await asyncpg.connect(
-            url,
-            timeout=limits.connect,
-            command_timeout=None if patient else limits.silence,
-            statement_cache_size=_STATEMENTS,
-            max_cached_statement_lifetime=0,
-            server_settings=_SETTINGS | bounds | settings,
-        )
-    except ValueError:
-        raise Unavailable("the database's URL is not one, such as postgresql://user:password@host/database") from None
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
-        raise _unreachable(fault) from None
+    db: Db = await asyncpg.connect(
+        url,
+        timeout=limits.connect,
+        command_timeout=None if patient else limits.silence,
+        statement_cache_size=_STATEMENTS,
+        max_cached_statement_lifetime=0,
+        server_settings=_SETTINGS | bounds | settings,
+    )
     return db
 
 
-def _unreachable(fault: BaseException) -> BaseException:
-    if isinstance(fault, asyncpg.InterfaceError):
-        # its words may quote the URL
-        return Unavailable("the database cannot be reached: its URL cannot be used")
+def _unreachable(fault: Exception) -> Exception:
+    if isinstance(fault, ValueError | asyncpg.InterfaceError):
+        # their words may quote the URL, and a password with it
+        return Unavailable("the database's URL is not one, such as postgresql://user:password@host/database")
     return translated(fault)
 
 
@@ -88,9 +99,12 @@ class Link:
         try:
             # the time is for keeping house among the rows of writers that vanished; nothing is judged by it
             entered = await db.fetchval("SELECT enter_writer($1, $2, $3)", writer, node, int(time.time() * 1000))
-        except BaseException as fault:
+        except Exception as fault:
             db.terminate()
             raise translated(fault) from fault
+        except BaseException:
+            db.terminate()
+            raise
         if not entered:
             db.terminate()
             raise Fenced("the work of this node was given to others")

@@ -1,0 +1,1 @@
+"""PostgreSQL, and what only a server far away can do to a store."""

@@ -1,0 +1,224 @@
+"""Connections cut at every statement, before it and after it: nothing lost, nothing charged or done twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.app.accounts import Account
+from heliograph.app.facts import (
+    Accept,
+    CallbackRetry,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Queueing,
+    Submission,
+    Verdict,
+)
+from heliograph.app.ports import NotScheduled, Unavailable
+from heliograph.domain.receipt import Delivery
+from tests.support.postgres import LIMITS, server
+from tests.support.severed import Cut, Relay
+from tests.support.store import CREDIT, HOUR, START, Given
+
+NODE = 42
+MOST = 40
+"""More statements than any call here takes."""
+
+
+@pytest.fixture
+async def relay() -> AsyncIterator[Relay]:
+    async with Relay(server().port) as relay:
+        yield relay
+
+
+@pytest.fixture
+async def shaky(url: str, relay: Relay) -> AsyncIterator[PostgresStore]:
+    """The same database, by way of the relay."""
+    store = await PostgresStore.open(url.replace(f":{server().port}/", f":{relay.port}/"), limits=LIMITS)
+    yield store
+    relay.down = False
+    await store.close()
+
+
+async def at_every_cut(
+    relay: Relay, cut: Cut, work: Callable[[], Awaitable[None]], check: Callable[[], Awaitable[None]]
+) -> None:
+    """Does the work once for each of its statements, with that one cut; then once more, with none."""
+    for number in range(1, MOST):
+        relay.cut_at(number, cut)
+        await work()
+        cut_it = relay.was_cut
+        relay.cut_at(None)
+        await relay.deliver()
+        await check()
+        if not cut_it:
+            assert number > 1
+            return
+    raise AssertionError("it does not come to an end")
+
+
+def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
+    """One of each, about messages that were sent before."""
+    facts = Facts(
+        accepts=accepts,
+        submissions=[Submission(sent[0], 0, 1, "op", 0, given.now)],
+        finals=[Final(sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
+        queueings=[Queueing(sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, held=False)],
+        early=[EarlyReceipt(1, str(given.key()), "49", Delivery.DELIVRD, "000", given.now)],
+        callback_retries=[CallbackRetry(sent[1], given.now + HOUR, 1, b"x", "", given.now)],
+        marks={"attempted:1": given.key()},
+    )
+    facts.finals.append(
+        Final(sent[3], Delivery.REJECTD, "001", given.now, owed=False, failed=True, account=1, refund=CREDIT)
+    )
+    return facts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", Cut)
+async def test_a_commit_is_cut_and_comes_about_once(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+) -> None:
+    await shaky.recover(0, NODE)
+    balance = 100 * CREDIT
+    early = 0
+    accepts: list[Accept] = []
+
+    async def work() -> None:
+        nonlocal balance, early
+        sent = [(await given.sent(account.id)).key for _ in range(4)]
+        accepts[:] = [
+            given.accept(given.message(account.id, price=3)),
+            given.batch(account.id, 3, price=1, reference=str(given.key())),
+            given.accept(given.message(account.id, price=1_000 * CREDIT)),
+        ]
+        await shaky.record(everything(given, accepts, sent))
+        balance -= 3 * CREDIT + 6
+        early += 1
+
+    async def check() -> None:
+        assert [accept.verdict for accept in accepts[:2]] == [Verdict.ACCEPTED] * 2
+        assert accepts[2].verdict in (Verdict.TOO_LITTLE_CREDIT, Verdict.UNAVAILABLE)
+        assert await store.balance(account.id) == balance
+        assert (await store.backlog())["orphans"] == early
+        assert await store.audit() == []
+
+    await shaky.probe()
+    await at_every_cut(relay, cut, work, check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", Cut)
+async def test_while_the_database_is_away_nothing_is_charged(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+) -> None:
+    """The commit is cut, and the database cannot be asked about it then. The requests are answered 503; the facts are
+    given to the next commit, with others."""
+    await shaky.recover(0, NODE)
+    sent = [(await given.sent(account.id)).key for _ in range(4)]
+    accepts = [
+        given.accept(given.message(account.id, reference="a")),
+        given.batch(account.id, 3, reference="b"),
+        given.accept(given.message(account.id, queued=True)),
+        given.accept(given.message(account.id, time=given.now + HOUR, expires=given.now + 2 * HOUR, state=0)),
+    ]
+    facts = everything(given, accepts, sent)
+    await warm_up(shaky, given, account)
+    relay.cut_at(1, cut, stays_down=True)
+    with pytest.raises(Unavailable):
+        await shaky.record(facts)
+    assert {accept.verdict for accept in accepts} == {Verdict.UNAVAILABLE}
+    with pytest.raises(Unavailable):
+        await shaky.record(Facts(marks={"attempted:1": 2}))
+
+    relay.down = False
+    relay.cut_at(None)
+    again = given.accept(given.message(account.id, reference="a"))
+    facts.accepts = [again]
+    await shaky.record(facts)
+    await relay.deliver()
+    assert again.verdict is Verdict.ACCEPTED
+    for accept in accepts:
+        assert await store.message(account.id, accept.messages[0].key, accept.messages[0].tail) is None
+    # twice four that were sent, of which one was refunded, and the one of now
+    assert await store.balance(account.id) == 100 * CREDIT - 7 * CREDIT
+    assert (await store.backlog())["orphans"] == 2
+    assert await store.replayed(account.id, "b") is None
+    assert await store.audit() == []
+
+
+async def warm_up(store: PostgresStore, given: Given, account: Account) -> None:
+    """The statement for everything is prepared: from now on it is one piece."""
+    sent = [(await given.sent(account.id)).key for _ in range(4)]
+    free = given.accept(given.message(account.id, price=0))
+    await store.record(everything(given, [free], sent))
+
+
+async def test_what_was_taken_up_meanwhile_is_not_undone(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+) -> None:
+    """Another node has claimed a message that the sender was told was not accepted: it is sent, and stays charged."""
+    await shaky.record(Facts(accepts=[given.accept(given.message(account.id, price=0))]))
+    accept = given.accept(given.message(account.id, queued=True))
+    relay.cut_at(1, Cut.UNHEARD, stays_down=True)
+    with pytest.raises(Unavailable):
+        await shaky.record(Facts(accepts=[accept]))
+    (claimed,) = await store.claim_queued(1, 9, given.now, NODE)
+    assert claimed.message.key == accept.key
+    relay.down = False
+    await shaky.record(Facts(marks={"attempted:1": 2}))
+    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.audit() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", Cut)
+async def test_a_top_up_is_cut_and_comes_about_once(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, account: Account, cut: Cut
+) -> None:
+    expected = 100 * CREDIT
+
+    async def work() -> None:
+        nonlocal expected
+        expected += 5
+        assert await shaky.add_credit(account.id, 5, "", START) == expected
+
+    async def check() -> None:
+        assert await store.balance(account.id) == expected
+        assert await store.audit() == []
+
+    await at_every_cut(relay, cut, work, check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", Cut)
+async def test_cancelling_claiming_and_reading_are_cut(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+) -> None:
+    expected = 100 * CREDIT
+
+    async def work() -> None:
+        nonlocal expected
+        mine = await given.scheduled(account.id)
+        theirs = await given.scheduled(account.id)
+        expected -= CREDIT
+        # found to be cancelled already, where the first answer was lost for good: never told a wrong thing
+        with suppress(NotScheduled):
+            await shaky.cancel(account.id, mine.key, mine.tail, given.now)
+        # a transaction that was cut keeps its locks until the server gives it up
+        async with asyncio.timeout(10):
+            while not (claimed := await shaky.claim_queued(1, 10, given.now + HOUR, NODE)):  # noqa: ASYNC110 - a server
+                await asyncio.sleep(0.05)
+        assert [each.message.key for each in claimed] == [theirs.key]
+        assert await shaky.balance(account.id) == expected
+        assert await shaky.history(account.id, mine.key, mine.tail) is not None
+
+    async def check() -> None:
+        assert await store.balance(account.id) == expected
+        assert await store.audit() == []
+
+    await at_every_cut(relay, cut, work, check)

@@ -1,0 +1,382 @@
+"""Many nodes on one database: leases, fences, and races."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.app.accounts import Account, LinkState
+from heliograph.app.facts import (
+    Accept,
+    CallbackRetry,
+    Facts,
+    Final,
+    Message,
+    PartReceipt,
+    Queueing,
+    Submission,
+    Verdict,
+)
+from heliograph.app.marks import attempted
+from heliograph.app.ports import Fenced, Leases, NotScheduled
+from heliograph.domain.ids import IdSequence
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+from tests.support.postgres import LIMITS
+from tests.support.store import CREDIT, HOUR, SECOND, START, Given
+
+ONE, OTHER = 1001, 1002
+LEASE = 10 * SECOND
+
+
+@pytest.fixture
+async def other(url: str) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(url, limits=LIMITS)
+    yield store
+    await store.close()
+
+
+def giving(store: PostgresStore, worker: int) -> Given:
+    """Keys are this worker's."""
+    given = Given(store)
+    given._sequence = IdSequence(worker)
+    return given
+
+
+async def joined(store: PostgresStore, node: int) -> Given:
+    """A node with a lease and a worker number, recovered."""
+    assert await store.heartbeat(node, START + LEASE)
+    worker = await store.lease_worker(node)
+    assert worker is not None
+    await store.recover(worker, node)
+    return giving(store, worker)
+
+
+# --- leases
+
+
+async def test_worker_numbers_are_each_nodes_own(store: Leases, other: Leases) -> None:
+    for node in range(1, 34):
+        assert await store.heartbeat(node, START + LEASE)
+    shares = await asyncio.gather(*((store, other)[node % 2].lease_worker(node) for node in range(1, 33)))
+    assert sorted(number for number in shares if number is not None) == list(range(32))
+    assert await store.lease_worker(33) is None
+    await store.heartbeat(5, START + 2 * LEASE)
+    assert sorted(await store.release_dead(START + LEASE)) == [n for n in range(1, 34) if n != 5]
+    assert await store.heartbeat(40, START + 3 * LEASE)
+    assert await store.lease_worker(40) == min(set(range(32)) - {shares[4]})
+
+
+async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: PostgresStore) -> None:
+    assert await store.heartbeat(ONE, START + LEASE)
+    assert await store.release_dead(START + LEASE - 1) == []
+    assert await store.heartbeat(ONE, START + 2 * LEASE)
+    assert await store.release_dead(START + LEASE) == []
+    assert await store.release_dead(START + 2 * LEASE) == [ONE]
+    assert await store.release_dead(START + 9 * LEASE) == []
+    assert not await store.heartbeat(ONE, START + 9 * LEASE)
+    for call in (
+        store.lease_worker(ONE),
+        store.lease_binds(1, ONE, 4, 1),
+        store.claim_queued(1, 1, START, ONE),
+        store.claim_callbacks(1, START, ONE),
+        store.recover(0, ONE),
+    ):
+        with pytest.raises(Fenced):
+            await call
+
+
+async def test_bind_slots_never_exceed_the_operators_limit(store: Leases, other: Leases) -> None:
+    nodes = list(range(1, 9))
+    for node in nodes:
+        await store.heartbeat(node, START + LEASE)
+    shares = await asyncio.gather(*((store, other)[node % 2].lease_binds(7, node, 5, 2) for node in nodes))
+    held = [slot for share in shares for slot in share]
+    assert sorted(held) == [0, 1, 2, 3, 4]
+    assert all(len(share) <= 2 for share in shares)
+    assert len(await store.lease_binds(8, 1, 5, 9)) == 5
+
+
+async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: PostgresStore) -> None:
+    for node in (ONE, OTHER):
+        await store.heartbeat(node, START + LEASE)
+    assert await store.lease_binds(7, ONE, 4, 4) == [0, 1, 2, 3]
+    assert await store.lease_binds(7, OTHER, 4, 2) == []
+    assert await store.lease_binds(7, ONE, 4, 2) == [0, 1]
+    assert await store.lease_binds(7, OTHER, 4, 2) == [2, 3]
+    # the operator allows fewer
+    assert await store.lease_binds(7, OTHER, 3, 2) == [2]
+    await store.heartbeat(OTHER, START + 3 * LEASE)
+    assert await store.release_dead(START + LEASE) == [ONE]
+    assert await store.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
+    assert await store.lease_binds(7, OTHER, 4, 0) == []
+
+
+# --- a node dies
+
+
+async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other: PostgresStore) -> None:
+    given = await joined(store, ONE)
+    await joined(other, OTHER)
+    account = await given.account()
+    message = await given.scheduled(account.id)
+    ended = await given.sent(account.id, wants_receipt=True)
+    await store.record(
+        Facts(
+            finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(ended.key, START, 1, b"x", "", START)],
+        )
+    )
+    assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
+    assert len(await store.claim_callbacks(9, START, ONE)) == 1
+    await store.save_link_states([LinkState(1, ONE, "{}", START)])
+    await other.heartbeat(OTHER, START + 9 * LEASE)
+    assert await other.claim_queued(1, 9, START + HOUR, OTHER) == []
+    assert await other.release_dead(START + LEASE) == [ONE]
+    (claimed,) = await other.claim_queued(1, 9, START + HOUR, OTHER)
+    assert claimed.message.key == message.key
+    assert len(await other.claim_callbacks(9, START, OTHER)) == 1
+    assert await other.link_states() == []
+
+
+async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore, other: PostgresStore) -> None:
+    given = await joined(store, ONE)
+    theirs = await joined(other, OTHER)
+    account = await given.account()
+    kept = await theirs.sent(account.id)
+    tried, untried, partly, done, failed = [await given.sent(account.id, segments=2) for _ in range(5)]
+    waits, told, over = [await given.sent(account.id, wants_receipt=True) for _ in range(3)]
+    await store.record(
+        Facts(
+            submissions=[
+                Submission(partly.key, 0, 1, "p", 0, START),
+                *(Submission(done.key, segment, 1, str(segment), 0, START) for segment in (0, 1)),
+                *(Submission(each.key, 0, 1, f"w{each.key}", 0, START) for each in (waits, told, over)),
+            ],
+            finals=[
+                Final(failed.key, Delivery.REJECTD, "001", START, False, True, account.id, failed.price),
+                *(Final(each.key, Delivery.DELIVRD, "000", START, owed=True) for each in (told, over)),
+            ],
+            callback_retries=[CallbackRetry(over.key, START, 3, b"body", "", START)],
+            marks={attempted(1): tried.key},
+        )
+    )
+    await other.heartbeat(OTHER, START + 9 * LEASE)
+    assert await other.claim_queued(1, 9, START, OTHER) == []
+    assert await other.release_dead(START + LEASE) == [ONE]
+
+    claimed = await other.claim_queued(1, 9, START, OTHER)
+    assert [(each.message.key, each.attempted, each.answered) for each in claimed] == [
+        (tried.key, True, frozenset()),
+        (untried.key, False, frozenset()),
+        (partly.key, False, frozenset({0})),
+    ]
+    assert kept.key not in {each.message.key for each in claimed}
+    (found,) = await other.find_outstanding(1, [f"w{waits.key}"])
+    assert found.message.key == waits.key
+    owed = await other.claim_callbacks(9, START, OTHER)
+    assert [(each.message.key, each.attempts, each.body) for each in owed] == [
+        (told.key, 0, b""),
+        (over.key, 3, b"body"),
+    ]
+    assert await other.audit() == []
+
+    # its number begins anew, with nothing of what was
+    given = await joined(store, ONE + 100)
+    recovery = await store.recover(0, ONE + 100)
+    assert [recovery.unsent, recovery.outstanding, recovery.owed] == [[], [], []]
+    assert recovery.last_key >= over.key
+    await given.sent(account.id, key=recovery.last_key + 32)
+
+
+async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: PostgresStore) -> None:
+    given = await joined(store, ONE)
+    await joined(other, OTHER)
+    account = await given.account()
+    message = await given.sent(account.id)
+    await other.heartbeat(OTHER, START + 9 * LEASE)
+    assert await other.release_dead(START + LEASE) == [ONE]
+    accept = given.accept(given.message(account.id))
+    answer = Submission(message.key, 0, 1, "late", 0, START)
+    for _ in range(2):
+        with pytest.raises(Fenced):
+            await store.record(Facts(accepts=[accept], submissions=[answer]))
+    assert accept.verdict is Verdict.UNAVAILABLE
+    assert await other.balance(account.id) == 99 * CREDIT
+    (claimed,) = await other.claim_queued(1, 9, START, OTHER)
+    assert claimed.answered == frozenset()
+    assert await other.audit() == []
+
+
+async def test_a_second_run_with_the_same_number_fences_the_first(store: PostgresStore, other: PostgresStore) -> None:
+    """Two gateways on one database that know nothing of leases: the later one has it."""
+    await store.recover(0, ONE)
+    given = Given(store)
+    account = await given.account()
+    message = await given.sent(account.id)
+    recovery = await other.recover(0, OTHER)
+    assert [each.message.key for each in recovery.unsent] == [message.key]
+    with pytest.raises(Fenced):
+        await given.sent(account.id)
+    await Given(other, START + SECOND).sent(account.id)
+
+
+async def test_marks_are_each_workers_own(store: PostgresStore, other: PostgresStore) -> None:
+    one, two = await joined(store, ONE), await joined(other, OTHER)
+    account = await one.account()
+    mine, theirs = await one.sent(account.id), await two.sent(account.id)
+    await store.record(Facts(marks={"dispatch": mine.key + 99_999}, submissions=[answered(mine)]))
+    assert await other.audit() == []
+    await store.close()
+    recovery = await other.recover(1, OTHER)
+    assert recovery.marks.get("dispatch", 0) < mine.key
+    assert [each.message.key for each in recovery.unsent] == [theirs.key]
+
+
+def answered(message: Message) -> Submission:
+    return Submission(message.key, 0, 1, "id", 0, START)
+
+
+# --- races
+
+
+@pytest.mark.slow
+async def test_claims_and_deaths_share_each_message_out_once(url: str, store: PostgresStore, account: Account) -> None:
+    given = Given(store)
+    batch = given.batch(account.id, 600, price=0, queued=True)
+    await given.recorded(batch)
+    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(3)]
+    taken: list[int] = []
+
+    async def dispatch(mine: PostgresStore, node: int) -> None:
+        empty = 0
+        while empty < 3:
+            claimed = await mine.claim_queued(1, 17, START, node)
+            empty = 0 if claimed else empty + 1
+            keys = [each.message.key for each in claimed]
+            if keys and node % 5 == 0:
+                # this one dies with what it claimed
+                await mine.release(node)
+                return
+            taken.extend(keys)
+            await mine.record(Facts(submissions=[Submission(key, 0, 1, "i", 0, START) for key in keys], dequeued=keys))
+
+    await asyncio.gather(*(dispatch(stores[node % 3], node) for node in range(1, 13)))
+    await dispatch(stores[0], 99)
+    assert sorted(taken) == [message.key for message in batch.messages]
+    assert await store.audit() == []
+    for each in stores:
+        await each.close()
+
+
+@pytest.mark.slow
+async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
+    """Sends, cancels, moves, top-ups, claims and failures on few accounts and messages, from three nodes."""
+    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(3)]
+    givens = [await joined(each, node) for node, each in enumerate(stores, 1)]
+    accounts = [await givens[0].account(f"a{n}", credit=40 * CREDIT) for n in range(3)]
+    now = START + HOUR
+    pending: list[Message] = []
+    cancelled: set[int] = set()
+    claimed: set[int] = set()
+    balance = {account.id: 40 * CREDIT for account in accounts}
+
+    async def send(chance: random.Random, given: Given) -> None:
+        accepts: list[Accept] = []
+        for account in chance.sample(accounts, 3):
+            time = START + chance.choice([HOUR // 2, HOUR, 2 * HOUR])
+            message = given.message(account.id, time=time, expires=time + HOUR, state=State.SCHEDULED)
+            accepts.append(given.accept(message))
+        await given.store.record(Facts(accepts=accepts))
+        for accept in accepts:
+            if accept.verdict is Verdict.ACCEPTED:
+                balance[accept.account] -= CREDIT
+                pending.append(accept.messages[0])
+
+    async def act(seed: int) -> None:
+        chance = random.Random(seed)
+        mine, given = stores[seed % 3], givens[seed % 3]
+        for _ in range(12):
+            kind = chance.randrange(5)
+            if kind == 0 or not pending:
+                await send(chance, given)
+                continue
+            message = chance.choice(pending)
+            if kind == 1:
+                with suppress(NotScheduled):
+                    for each in await mine.cancel(message.account, message.key, message.tail, now):
+                        assert each.key not in cancelled
+                        cancelled.add(each.key)
+                        balance[message.account] += CREDIT
+            elif kind == 2:
+                time = START + chance.choice([2 * HOUR, 3 * HOUR])
+                with suppress(NotScheduled):
+                    await mine.reschedule(message.account, message.key, message.tail, time, time + HOUR, now)
+            elif kind == 3:
+                await mine.add_credit(message.account, 7, "", now)
+                balance[message.account] += 7
+            else:
+                got = [each.message for each in await mine.claim_queued(1, 2, now, seed % 3 + 1)]
+                assert not claimed & {each.key for each in got}
+                claimed.update(each.key for each in got)
+                facts = Facts(dequeued=[each.key for each in got])
+                for each in got:
+                    if chance.random() < 0.5:
+                        facts.finals.append(
+                            Final(each.key, Delivery.REJECTD, "001", now, False, True, each.account, each.price)
+                        )
+                        balance[each.account] += each.price
+                    else:
+                        facts.submissions.append(answered(each))
+                        facts.parts.append(PartReceipt(each.key, 0, Delivery.DELIVRD, "000", now))
+                await mine.record(facts)
+
+    await asyncio.gather(*(act(seed) for seed in range(24)))
+    assert not claimed & cancelled
+    for account in accounts:
+        assert await store.balance(account.id) == balance[account.id]
+    assert await store.audit() == []
+    for each in stores:
+        await each.close()
+
+
+@pytest.mark.slow
+async def test_one_reference_from_many_nodes_is_sent_once(url: str, store: PostgresStore, account: Account) -> None:
+    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(4)]
+    for round_ in range(10):
+        accepts = []
+        for worker, each in enumerate(stores):
+            given = giving(each, worker)
+            given.now = START + round_ * SECOND
+            accepts.append(given.accept(given.message(account.id, reference=f"r{round_}")))
+        await asyncio.gather(
+            *(each.record(Facts(accepts=[accept])) for each, accept in zip(stores, accepts, strict=True))
+        )
+        verdicts = sorted(accept.verdict for accept in accepts)
+        assert verdicts == [Verdict.ACCEPTED, *[Verdict.REPLAYED] * 3]
+        assert len({accept.key for accept in accepts}) == 1
+    assert await store.balance(account.id) == 90 * CREDIT
+    for each in stores:
+        await each.close()
+
+
+async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: PostgresStore, account: Account) -> None:
+    waits = await asyncio.gather(*(each.admit_list(account.id, START, 10_000) for each in [store, other] * 5))
+    assert sorted(waits) == [0] + [10_000] * 9
+
+
+async def test_slots_split_the_work(url: str, store: PostgresStore, given: Given) -> None:
+    accounts = [await given.account(f"a{n}") for n in range(12)]
+    sent = [await given.sent(account.id, queued=True) for account in accounts]
+    await store.record(Facts(queueings=[Queueing(sent[0].key, 1, START, START + HOUR, attempted=False, held=False)]))
+    low = await PostgresStore.open(url, limits=LIMITS, slots=(0, 31))
+    high = await PostgresStore.open(url, limits=LIMITS, slots=(32, 63))
+    shares = [{each.message.key for each in await half.claim_queued(1, 99, START, 1)} for half in (low, high)]
+    assert all(shares)
+    assert not shares[0] & shares[1]
+    assert shares[0] | shares[1] == {message.key for message in sent}
+    await low.close()
+    await high.close()

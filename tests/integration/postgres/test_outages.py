@@ -1,0 +1,216 @@
+"""A server that cannot be used for a while: Unavailable soon, nothing half done, and well again by itself."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+import asyncpg
+import pytest
+
+from heliograph.adapters.store.postgres import Limits, PostgresStore
+from heliograph.app.accounts import Account
+from heliograph.app.facts import Accept, Facts, Submission, Verdict
+from heliograph.app.ports import Unavailable
+from tests.support.postgres import LIMITS, Server, server
+from tests.support.store import CREDIT, START, Given
+
+CUT_ALL = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+def database(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+async def test_a_row_that_others_hold_too_long(store: PostgresStore, given: Given, account: Account, url: str) -> None:
+    accept = given.accept(given.message(account.id))
+    other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
+    start = time.monotonic()
+    with pytest.raises(Unavailable, match="lock timeout"):
+        await store.record(Facts(accepts=[accept]))
+    assert time.monotonic() - start < LIMITS.lock + 2
+    assert accept.verdict is Verdict.UNAVAILABLE
+    await other.close()
+    await given.recorded(accept)
+    assert await store.audit() == []
+
+
+async def test_one_who_writes_for_a_moment_is_waited_for(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
+    waiting = asyncio.create_task(given.sent(account.id))
+    assert await store.balance(account.id) == 100 * CREDIT
+    assert not waiting.done()
+    await other.execute("COMMIT")
+    await waiting
+    await other.close()
+    assert await store.balance(account.id) == 99 * CREDIT
+
+
+async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -> None:
+    narrow = await PostgresStore.open(url, limits=Limits(pool=1, waiting=2, acquire=0.2, lock=3.0, idle=5.0))
+    other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
+    first = asyncio.create_task(narrow.add_credit(account.id, 1, "", START))
+    await asyncio.sleep(0)
+    crowd = [asyncio.create_task(narrow.balance(account.id)) for _ in range(4)]
+    start = time.monotonic()
+    told = [str(problem) for problem in await asyncio.gather(*crowd, return_exceptions=True)]
+    assert time.monotonic() - start < 1.5
+    assert sum("came free" in each for each in told) == 2
+    assert sum("too many calls" in each for each in told) == 2
+    await other.execute("COMMIT")
+    assert await first == 100 * CREDIT + 1
+    await other.close()
+    await narrow.close()
+
+
+async def test_a_database_that_became_read_only(store: PostgresStore, given: Given, account: Account, url: str) -> None:
+    """As a primary is that was demoted. What is there can still be read."""
+    name = database(url)
+    await server().execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    try:
+        await server().fetch(CUT_ALL, name)
+        accept = given.accept(given.message(account.id))
+        with pytest.raises(Unavailable, match="read-only"):
+            await store.record(Facts(accepts=[accept]))
+        with pytest.raises(Unavailable, match="read-only"):
+            await store.probe()
+    finally:
+        await server().execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    await given.recorded(accept)
+    await store.probe()
+
+
+async def test_connections_that_were_all_cut_are_made_anew(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    await asyncio.gather(*(store.balance(account.id) for _ in range(4)))
+    await server().fetch(CUT_ALL, database(url))
+    assert await store.balance(account.id) == 100 * CREDIT
+    await server().fetch(CUT_ALL, database(url))
+    await given.sent(account.id)
+    await server().fetch(CUT_ALL, database(url))
+    assert await store.add_credit(account.id, 5, "", START) == 99 * CREDIT + 5
+    await server().fetch(CUT_ALL, database(url))
+    assert await store.audit() == []
+
+
+async def test_the_store_outlives_a_fault_of_ours(store: PostgresStore, given: Given, account: Account) -> None:
+    for _ in range(3):
+        with pytest.raises(asyncpg.DataError, match="surrogates"):
+            await store.record(Facts(submissions=[Submission(1, 0, 1, "\ud800", 0, START)]))
+        with pytest.raises(asyncpg.UndefinedTableError):
+            await store._pool.read(lambda db: db.fetch("SELECT * FROM nowhere"))
+    await given.sent(account.id)
+
+
+async def test_a_row_that_cannot_be_written_is_told_to_the_log(
+    store: PostgresStore, given: Given, account: Account, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = await given.sent(account.id)
+    poisoned = given.accept(given.message(account.id, key=taken.key, content="a secret"))
+    await store.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
+    (line,) = caplog.records
+    assert line.levelname == "ERROR"
+    assert "message_pkey" in line.getMessage()
+    assert "secret" not in caplog.text
+
+
+async def test_who_gives_up_waiting_leaves_nothing_in_doubt(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    """The one who asked is gone, and was told nothing: what was written is undone."""
+    await given.sent(account.id)
+    accept = given.accept(given.message(account.id))
+    other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
+    waiting = asyncio.create_task(store.record(Facts(accepts=[accept])))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await other.execute("COMMIT")
+    await other.close()
+    await given.sent(account.id)
+    assert await store.message(account.id, accept.key, accept.tail) is None
+    assert await store.balance(account.id) == 98 * CREDIT
+    assert await store.audit() == []
+
+
+@pytest.mark.slow
+async def test_connections_are_cut_under_load(store: PostgresStore, given: Given, account: Account, url: str) -> None:
+    """Each request has a truthful answer, however often all connections are cut."""
+    accepted = 0
+    stop = asyncio.Event()
+
+    async def cut() -> None:
+        while not stop.is_set():
+            await server().fetch(CUT_ALL, database(url))
+            await asyncio.sleep(0.03)
+
+    cutting = asyncio.create_task(cut())
+    told: list[Accept] = []
+    top_ups = 0
+    for _ in range(150):
+        accept = given.accept(given.message(account.id, price=1))
+        with suppress(Unavailable):
+            await store.record(Facts(accepts=[accept]))
+        told.append(accept)
+        with suppress(Unavailable):
+            await store.add_credit(account.id, 1_000, "", START)
+            top_ups += 1
+    stop.set()
+    await cutting
+    await store.record(Facts(marks={"attempted:1": 1}))
+    for accept in told:
+        there = await store.message(account.id, accept.key, accept.tail) is not None
+        assert there == (accept.verdict is Verdict.ACCEPTED)
+        accepted += there
+    assert accepted > 0
+    balance = await store.balance(account.id)
+    assert balance == 100 * CREDIT + 1_000 * top_ups - accepted
+    assert await store.audit() == []
+
+
+@pytest.mark.slow
+async def test_a_server_that_is_killed_under_load(own_server: Server) -> None:
+    """What was acknowledged is there; what was refused is not; the store goes on by itself."""
+    store = await PostgresStore.open(own_server.url(), limits=LIMITS)
+    given = Given(store)
+    account = await given.account()
+    told: list[Accept] = []
+    down = asyncio.Event()
+
+    async def load() -> None:
+        while not down.is_set() or told[-1].verdict is not Verdict.ACCEPTED:
+            accept = given.accept(given.message(account.id, price=1))
+            with suppress(Unavailable):
+                await store.record(Facts(accepts=[accept]))
+            told.append(accept)
+            await asyncio.sleep(0)
+
+    loading = asyncio.create_task(load())
+    for _ in range(3):
+        before = len(told)
+        async with asyncio.timeout(20):
+            while len(told) < before + 20:  # noqa: ASYNC110 - a list says nothing
+                await asyncio.sleep(0.01)
+        await asyncio.to_thread(own_server.kill)
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(own_server.start)
+    down.set()
+    async with asyncio.timeout(30):
+        await loading
+    accepted = 0
+    for accept in told:
+        there = await store.message(account.id, accept.key, accept.tail) is not None
+        assert there == (accept.verdict is Verdict.ACCEPTED)
+        accepted += there
+    assert await store.balance(account.id) == 100 * CREDIT - accepted
+    assert await store.audit() == []
+    await store.close()
