@@ -39,11 +39,22 @@ class SqliteOpener:
         self.path = folder / "store.db"
 
     async def __call__(self) -> SqliteStore:
-        return await SqliteStore.open(self.path, busy_ms=2_000)
+        return await SqliteStore.open(self.path, busy_ms=2_000, swift=False)
+
+
+class SwiftOpener(SqliteOpener):
+    """The same, with commits on the event loop."""
+
+    async def __call__(self) -> SqliteStore:
+        return await SqliteStore.open(self.path, busy_ms=2_000, swift=True)
 
 
 #: Every implementation of the port goes through the contracts; in an empty folder of its own.
-OPENERS: dict[str, Callable[[Path], Opener]] = {"sqlite": SqliteOpener, "postgres": PostgresOpener}
+OPENERS: dict[str, Callable[[Path], Opener]] = {
+    "sqlite": SqliteOpener,
+    "sqlite-swift": SwiftOpener,
+    "postgres": PostgresOpener,
+}
 
 
 class Given:

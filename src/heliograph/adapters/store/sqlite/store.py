@@ -26,6 +26,7 @@ from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
+from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
 from heliograph.adapters.store.sqlite.worker import Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
@@ -60,8 +61,10 @@ class SqliteStore:
     which holds the rows that are recorded as held.
     """
 
-    def __init__(self, path: Path, busy_ms: int, calls: int) -> None:
+    def __init__(self, path: Path, busy_ms: int, calls: int, swift: bool | None) -> None:
         """The file must be there, with its schema; see `open`."""
+        self._may_be_swift = swift is None
+        self._swift = Swift(path) if swift else None
         self._path = path
         self._busy_ms = busy_ms
         self._node = 0
@@ -78,19 +81,29 @@ class SqliteStore:
         busy_ms: int = BUSY_MS,
         calls: int = CALLS,
         migrations: Sequence[Migration] | None = None,
+        swift: bool | None = None,
     ) -> Self:
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
 
+        `swift` says whether the loop commits by itself (see there); None finds out when an engine recovers.
         Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
         await asyncio.to_thread(_prepare, path, busy_ms, shipped() if migrations is None else list(migrations))
-        return cls(path, busy_ms, calls)
+        return cls(path, busy_ms, calls, swift)
 
     # --- the hot path
 
     async def record(self, facts: Facts) -> None:
         node = self._node
+        swift = self._swift
+        if swift is not None:
+            done, _ = swift.try_call(lambda session: record(session, facts, node))
+            if swift.tired:
+                self._swift = None
+                swift.close()
+            if done:
+                return
         await self._writer.call(lambda session: record(session, facts, node))
 
     # --- the queue
@@ -139,6 +152,8 @@ class SqliteStore:
 
     async def recover(self, worker: int, node: int) -> Recovery:  # noqa: ARG002 - all workers alike, see there
         self._node = node
+        if self._may_be_swift and await asyncio.to_thread(syncs_quickly, self._path.parent):
+            self._swift = Swift(self._path)
         return await self._writer.transact(recovery.recover, node)
 
     # --- what customers ask
@@ -342,6 +357,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         """What was asked before is still done; what is asked later raises Unavailable."""
+        if self._swift is not None:
+            self._swift.close()
+            self._swift = None
         await self._searcher.close()
         await self._reader.close()
         await self._writer.close()

@@ -1,0 +1,69 @@
+"""Commits on the event loop: only where that waits for nobody, and only on a quick disk."""
+
+import asyncio
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from heliograph.adapters.store.sqlite import SqliteStore, swift
+from heliograph.app.facts import Facts
+from tests.support.store import Given
+
+
+async def accepted(store: SqliteStore, given: Given, account: int) -> bool:
+    accept = given.accept(given.message(account))
+    await store.record(Facts(accepts=[accept]))
+    return accept.verdict == 0
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> SqliteStore:
+    return await SqliteStore.open(tmp_path / "store.db", busy_ms=5_000, swift=True)
+
+
+async def test_while_somebody_else_writes_the_loop_goes_on(store: SqliteStore, tmp_path: Path) -> None:
+    given = Given(store)
+    account = await given.account()
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    recording = asyncio.ensure_future(accepted(store, given, account.id))
+    started = time.monotonic()
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+    assert time.monotonic() - started < 2.0, "the loop waited for the other writer"
+    assert not recording.done()
+    other.execute("COMMIT")
+    other.close()
+    assert await recording
+    assert await accepted(store, given, account.id)
+    assert await store.audit() == []
+    await store.close()
+
+
+async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = Given(store)
+    account = await given.account()
+    monkeypatch.setattr(swift, "SLOW_S", 0.0)
+    for _ in range(int(swift.SLOW_SHARE * swift.WATCHED) + 3):
+        assert await accepted(store, given, account.id)
+    assert store._swift is None
+    assert await store.audit() == []
+    await store.close()
+
+
+@pytest.mark.parametrize(("seconds", "quick"), [(0.0, True), (0.001, False)])
+def test_what_a_sync_takes_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, quick: bool
+) -> None:
+    monkeypatch.setattr(os, "fdatasync", lambda _: time.sleep(seconds))
+    assert swift.syncs_quickly(tmp_path) is quick
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nothing_can_be_written_nothing_is_quick(tmp_path: Path) -> None:
+    assert not swift.syncs_quickly(tmp_path / "nowhere")
