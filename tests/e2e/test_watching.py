@@ -1,7 +1,11 @@
 """A running gateway is watched: metrics, top, tail, the log's level, traces."""
 
 import json
+import os
+import pty
 import re
+import select
+import signal
 import subprocess
 import threading
 import urllib.error
@@ -170,6 +174,49 @@ def assert_log(gateway: GatewayProcess, message: str) -> None:
     ]  # fmt: skip
     (answered,) = (line for line in debug if line["event"] == "http.answered")
     assert re.fullmatch(r"[0-9a-f]+-[0-9a-f]+", answered["request_id"])
+
+
+def test_an_operator_that_is_away_shows(admin: Admin, data: Path, tmp_path: Path) -> None:
+    with SimulatorProcess(tmp_path, magic=False) as operator:
+        key = set_up(admin, operator)
+    with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", key) as customer:
+        customer.send(to=NUMBER, content="Hello")
+        found = eventually(
+            lambda: (now := values(gateway.url)).get("heliograph_queue_oldest_seconds", 0) > 0.3 and now,
+            "the message that waits to be seen",
+        )
+        assert found
+        assert (found["heliograph_connector_binds_up"], found["heliograph_connector_binds"]) == (0, 1)
+        assert (found["heliograph_connector_queue"], found["heliograph_connector_window"]) == (1, 0)
+        assert found["heliograph_messages_submitted_total"] == 0
+        assert admin("top", "--once", "--interval", "0.2")["connectors"][0]["binds_up"] == 0
+
+
+def test_top_on_a_terminal_goes_on_until_it_is_told_to_stop(data: Path) -> None:
+    with GatewayProcess(data, dev=True):
+        ours, its = pty.openpty()
+        environment = clean_environment({"TERM": "xterm", "COLUMNS": "120", "LINES": "40"})
+        command = [str(PROGRAM), "top", "--data", str(data), "--interval", "0.2"]
+        process = subprocess.Popen(command, env=environment, stdin=its, stdout=its, stderr=its, start_new_session=True)
+        os.close(its)
+        try:
+            shown = b""
+            while shown.count(b"simulator") < 3:
+                assert select.select([ours], [], [], 30)[0], shown
+                shown += os.read(ours, 65536)
+            process.send_signal(signal.SIGINT)
+            while select.select([ours], [], [], 30)[0]:
+                try:
+                    shown += os.read(ours, 65536)
+                except OSError:  # it has ended
+                    break
+            assert process.wait(30) == 0, shown
+        finally:
+            process.kill()
+            process.wait(10)
+            os.close(ours)
+    assert b"Traceback" not in shown
+    assert b"1/1" in shown
 
 
 class Collector(ThreadingHTTPServer):
