@@ -52,7 +52,7 @@ EASE = 0.98
 """Of the pace, or of what was taken: where it is cut to then."""
 
 EASE_S = 1.0
-"""Seconds between two such cuts."""
+"""Seconds between two such cuts, and before the first."""
 
 EASE_TO = 0.5
 """Of the pace at which congestion began: what such cuts leave. Others may be the cause of it."""
@@ -69,6 +69,7 @@ class Pace:
 
     __slots__ = (
         "_bucket",
+        "_congested_at",
         "_cut_at",
         "_cut_to",
         "_deaf_until",
@@ -98,6 +99,7 @@ class Pace:
         self._deaf_until = -inf
         self._vain = 0
         self._worth = inf
+        self._congested_at = -inf
         self._eased_at = -inf
         self._eased_from = inf
         self.throttles = 0
@@ -163,19 +165,24 @@ class Pace:
         """The operator says how loaded it is, 0 to 99: it is gently sent less, and no more until that is over."""
         if percent < NEARING:
             return
-        since = now - self._raised_at
         self._raised_at = now
         self._raise = FIRST_RAISE
-        if percent < CONGESTED or now - self._eased_at < EASE_S:
+        if percent < CONGESTED:
             return
         self._turn(now)
+        since, self._congested_at = now - self._congested_at, now
         took = self._recent(now)
-        if self._cut_to == inf or since >= QUIET_S:
+        if since >= QUIET_S:
+            self._eased_at = now
+            self._eased_from = inf
+        if now - self._eased_at < EASE_S:
+            return
+        self._eased_at = now
+        if self._eased_from == inf:
             self._eased_from = min(self.rate, took)
         rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * EASE
         rate = max(rate, self._eased_from * EASE_TO, EASE_LEAST)
         if rate < self.rate:
-            self._eased_at = now
             self._cut_to = rate
             self._set(now, rate)
 

@@ -10,7 +10,7 @@ import pytest
 
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Unknown
 from heliograph.domain.receipt import Delivery
-from heliograph.smpp import codec
+from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier import QUICK, Rig, connector, parts_of, singles
@@ -331,3 +331,33 @@ async def test_whatever_happens_each_part_has_one_outcome(seed: int) -> None:
         assert sum(counters[kind] for kind in kinds) <= len(given)
         assert set(rig.events.outcomes) == set(given)
         assert max(link.most_open for link in smsc.links) <= 5 + 5  # late answers count there and not here
+
+
+async def test_an_answer_that_comes_too_late_is_told_all_the_same() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port), replace(QUICK, response_timeout_s=0.2)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        first, second, third = singles(3)
+        rig.carrier.submit([first, second, third])
+        await wait_until(lambda: len(rig.events.of(Unknown)) == 3)
+        one, other, _ = smsc.link.open.values()
+        smsc.link.respond(one, message_id="77")
+        smsc.link.respond(other, Status.ESME_RINVDSTADR)
+        smsc.link.respond(one, message_id="78")
+        smsc.link.flush()
+        await wait_until(lambda: rig.carrier.state()["counters"]["late_answers"] == 3)
+        assert rig.events.late == [(first, Accepted("77")), (second, Refused(0x0B, Delivery.REJECTD, "011"))]
+
+
+async def test_what_the_operator_says_of_its_load_is_told() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(2))
+        await wait_until(lambda: len(smsc.link.open) == 2)
+        for request, tlvs in zip(smsc.link.open.values(), ((tlv.make(tlv.CONGESTION_STATE, 93),), ()), strict=True):
+            response = p.SubmitSmResp(request.sequence, 0, tlvs, message_id="1")
+            smsc.link.session.respond(response)
+        smsc.link.flush()
+        await wait_until(lambda: rig.events.accepted == 2)
+        assert rig.events.congestion == [93]

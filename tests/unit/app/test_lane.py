@@ -385,3 +385,69 @@ def test_long_messages_to_one_number_have_references_of_their_own(
         lane.answered(part)
         lane.forget(part.owner)
     assert lane._references == {}
+
+
+# --- concatenation references
+
+
+def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: Lane, message: Messages) -> None:
+    carrier = NotedCarrier(capacity=1_000)
+    lane.carrier = carrier
+    messages = [message("x" * 200) for _ in range(1_000)]
+    under_way: dict[int, int] = {}
+    """By reference, the message that has it."""
+    order: list[int] = []
+    most = 0
+    facts = commit(lane, *(accept_of(each) for each in messages))
+    assert facts.marks == {attempted(1): messages[254].key}, "the others are not even marked"
+    while carrier.parts:
+        parts = carrier.take()
+        for part in parts:
+            assert part.message.key == under_way.setdefault(part.reference, part.message.key)
+            assert 1 <= part.reference <= 255
+            if part.segment == 0:
+                order.append(part.message.key)
+        most = max(most, len(under_way))
+        for part in parts:
+            lane.answered(part)
+            if part.segment == 1:
+                lane.forget(part.owner)
+                del under_way[part.reference]
+        commit(lane)
+    assert order == [each.key for each in messages]
+    assert most == 255
+    assert lane.idle
+    assert not lane._references
+
+
+def test_others_pass_those_that_wait_for_a_reference_and_nobody_spins(lane: Lane, message: Messages) -> None:
+    carrier = NotedCarrier(capacity=2_000)
+    lane.carrier = carrier
+    crowd = [message("x" * 200) for _ in range(300)]
+    short, other, long = message("hi"), message("hi", destination="49170999"), message(LONG, destination="49170999")
+    commit(lane, *(accept_of(each) for each in (*crowd, short, other, long)))
+    sent = {part.message.key for part in carrier.take()}
+    assert sent == {each.key for each in (*crowd[:255], other, long)}, "what is for the same number keeps its place"
+    assert not lane.eager(NOW)
+    fail(lane, accept_of(message("x" * 200)))
+    commit(lane)
+    assert carrier.parts == []
+    assert len(lane) == 46
+
+
+def test_a_part_of_a_message_that_has_its_reference_goes_before_those_that_wait_for_one(
+    lane: Lane, message: Messages
+) -> None:
+    carrier = NotedCarrier(capacity=2_000)
+    lane.carrier = carrier
+    crowd = [message("x" * 200) for _ in range(256)]
+    commit(lane, *(accept_of(each) for each in crowd))
+    parts = carrier.take()
+    for part in parts:
+        lane.answered(part)
+        lane.take_back(part.owner, part.segment)
+    commit(lane)
+    assert len({part.message.key for part in carrier.parts}) == 255
+    assert [(part.message.key, part.reference) for part in carrier.parts] == [
+        (part.message.key, part.reference) for part in parts
+    ]

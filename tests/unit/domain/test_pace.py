@@ -153,3 +153,45 @@ def test_an_operator_that_takes_nothing_for_a_while_is_not_stormed() -> None:
     operator.takes = 1
     operator.run(pace, 40, offered=80, start=20)
     assert len([at for at in operator.throttled if at > 20]) < 40 * 20
+
+
+# --- congestion
+
+
+def congest(pace: Pace, percent: int, seconds: float, start: float, per_s: int = 100) -> float:
+    """The operator takes so many parts a second, and says with each how loaded it is; returns the time then."""
+    for n in range(int(seconds * per_s)):
+        now = start + n / per_s
+        pace.taken(now)
+        pace.congested(now, percent)
+    return start + seconds
+
+
+def test_an_operator_near_congestion_is_not_sent_more_and_a_congested_one_gently_less() -> None:
+    pace = Pace(100.0)
+    now = congest(pace, 79, 10, 0)
+    assert pace.rate == 100.0
+    now = congest(pace, 99, 3, now)
+    assert 93.0 <= pace.rate < 98.5, "about two percent a second"
+    eased = pace.rate
+    now = congest(pace, 85, 10, now)
+    pace.take(now, 1)
+    assert pace.rate == eased, "not raised while it nears congestion"
+    for n in range(60):
+        pace.take(now + n, 1)
+    assert pace.rate == 100.0
+
+
+def test_congestion_that_others_cause_does_not_starve_us() -> None:
+    pace = Pace()
+    congest(pace, 99, 300, 0)
+    assert 45.0 <= pace.rate <= 51.0
+    idle = Pace()
+    congest(idle, 99, 100, 0, per_s=1)
+    assert idle.rate >= 10.0, "who sends little congests nobody"
+
+
+def test_without_a_limit_congestion_sets_one_at_what_is_taken() -> None:
+    pace = Pace()
+    congest(pace, 95, 2.5, 0)
+    assert 90 <= pace.rate <= 100
