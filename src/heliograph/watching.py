@@ -54,7 +54,9 @@ class Watching:
     @property
     def around(self) -> "Callable[[Asgi], Asgi] | None":
         """What the HTTP server puts around the application."""
-        return None if self._traces is None else self._traces.around
+        from heliograph.api.app import CHOSEN
+
+        return None if self._traces is None else partial(self._traces.around, chosen=CHOSEN)
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:
         """Mounts /metrics, opens the door."""
@@ -64,6 +66,8 @@ class Watching:
         collector = Collector(self._tally, engine, store, self._clock, self._responses)
         collector.start()
         self._stop_collector = collector.stop
+        if self._traces is not None:
+            api.choose = self._traces.choice
         api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
 
         def connector_name(number: int) -> str:

@@ -269,6 +269,9 @@ def test_a_message_is_traced_from_the_request_to_the_callback(
             headers["traceparent"] = f"00-{TRACE}-00f067aa0ba902b7-01"
             traced = customer.request("POST", "/api/v1/messages", json.dumps(fields).encode(), headers)
             assert (untraced.status, traced.status) == (200, 200)
+            headers["traceparent"] = f"00-{TRACE}-00f067aa0ba902b7-00"
+            again = customer.request("POST", "/api/v1/messages", json.dumps(fields).encode(), headers)
+            assert "traceparent" not in sink.receipt(again.json["Id"]).headers
             plain, followed = sink.receipt(untraced.json["Id"]), sink.receipt(traced.json["Id"])
             assert gateway.stop() == 0
     assert "traceparent" not in plain.headers

@@ -31,6 +31,10 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+CHOSEN = "heliograph.chosen"
+"""In the scope of a request that `Api.choose` was asked about: what it said."""
 
 READY_KEPT_S = 1.0
 """Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
@@ -127,6 +131,9 @@ class Api:
         self._mounts: list[tuple[str, Asgi]] = []
         self.overhear: Callable[[bytes, Answer], None] | None = None
         """Is told of each answer of the API and its request's id, while somebody wants to know."""
+        self.choose: Callable[[Headers], bool] | None = None
+        """Says by its headers whether a send must take the usual way, so that what is around the application sees it;
+        the answer then stands in the scope, as `CHOSEN`."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Answer]]] = {
             "send_message": partial(self._send, 1),
             "send_message_v2": partial(self._send, 2),

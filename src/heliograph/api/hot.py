@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from heliograph.api.answer import Answer
-from heliograph.api.app import REQUEST_ID, Api
+from heliograph.api.app import CHOSEN, REQUEST_ID, Api
 from heliograph.api.connection import ANSWER, BODY, Connection
 
 _SENDS = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
@@ -116,6 +116,12 @@ class HotConnection(Connection):
                 return False
         if authorization is None or length is None or len(length) > 9 or int(length) > self._api.max_body:
             return False
+        choose = self._api.choose
+        if choose is not None:
+            scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+            scope[CHOSEN] = choose(self.headers)
+            if scope[CHOSEN]:
+                return False
         self._authorization = authorization
         self._content_type = content_type
         self._request_id = request_id if request_id is not None and REQUEST_ID(request_id) else None

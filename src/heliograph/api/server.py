@@ -87,7 +87,8 @@ async def serve(
     """Starts to serve on the running loop; port 0 takes a free one. Raises OSError where it cannot listen there.
 
     Of requests that come from `trusted_proxies` (addresses or networks) the client's address is the one that
-    X-Forwarded-For tells. `around` puts something around the application that must see every request.
+    X-Forwarded-For tells. `around` puts something around the application; it does not see
+    sends that are answered from the connection (see `Api.choose`).
     """
     config = uvicorn.Config(
         app if around is None else around(app),
@@ -104,7 +105,7 @@ async def serve(
     config.load()
     state = ServerState()
     # Behind a proxy the client's address is known only after uvicorn's own layer for it.
-    connection = Connection if trusted_proxies or around is not None else HotConnection
+    connection = Connection if trusted_proxies else HotConnection
     listener = await asyncio.get_running_loop().create_server(
         lambda: connection(config, state, app, max_connections), host, port, backlog=BACKLOG
     )

@@ -9,6 +9,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from heliograph.adapters.tracing import Traces
+from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
 from heliograph.app.ports import Job, Sent
 from heliograph.domain import ids
@@ -57,7 +58,7 @@ class Traced:
     async def send(self, traceparent: str = "", **fields: str) -> Message | None:
         """The message, or None where the request was refused."""
         application = self.gateway.app
-        self.gateway.app = self.traces.around(application)  # type: ignore[assignment]
+        self.gateway.app = self.traces.around(application, "chosen")  # type: ignore[assignment]
         headers = {"Content-Type": "application/json"} | ({"traceparent": traceparent} if traceparent else {})
         body = b'{"to":"%b","from":"Acme","content":"the secret text"}' % fields.get("to", "4917012345678").encode()
         reply = await self.gateway.call("POST", "/api/v1/messages", body, headers=headers)
@@ -168,6 +169,32 @@ async def test_a_callers_decision_to_trace_is_kept() -> None:
     assert "POST /api/v1/messages" in world.spans()
 
 
+@pytest.mark.parametrize("chosen", [True, False])
+async def test_what_was_chosen_before_stays_chosen(chosen: bool) -> None:
+    world = await traced(0.0 if chosen else 1.0)
+    scope = {
+        "type": "http", "method": "GET", "path": "/api/v1/messages", "query_string": b"", "headers": [],
+        "client": ("192.0.2.7", 1), "http_version": "1.1", "chosen": chosen,
+    }  # fmt: skip
+    await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
+    assert len(world.spans()) == chosen
+
+
+@pytest.mark.parametrize(
+    ("ratio", "headers", "traced"),
+    [
+        (0.0, {}, False),
+        (1.0, {}, True),
+        (0.0, {b"traceparent": SAMPLED.encode()}, True),
+        (1.0, {b"traceparent": NOT_SAMPLED.encode()}, False),
+        (1.0, {b"traceparent": b"nonsense-00"}, True),
+        (0.0, {b"traceparent": b"nonsense-01"}, False),
+    ],
+)
+def test_the_choice(ratio: float, headers: dict[bytes, bytes], traced: bool) -> None:
+    assert Choice(ratio)([(b"host", b"x"), *headers.items()]) is traced
+
+
 async def test_a_header_that_is_none_is_passed_over() -> None:
     world = await traced()
     assert await world.send("00-nonsense") is not None
@@ -207,7 +234,7 @@ async def test_ids_do_not_stand_in_the_names_of_spans() -> None:
         "type": "http", "method": "GET", "path": f"/api/v1/messages/{'0' * 32}/events", "query_string": b"",
         "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
     }  # fmt: skip
-    await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
+    await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
     assert set(world.spans()) == {"GET /api/v1/messages/{id}/events"}
 
 
@@ -217,7 +244,7 @@ async def test_what_is_no_api_is_not_traced() -> None:
         "type": "http", "method": "GET", "path": "/health/live", "query_string": b"",
         "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
     }  # fmt: skip
-    reply = await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
+    reply = await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
     assert reply.status == 200
     assert world.spans() == {}
 

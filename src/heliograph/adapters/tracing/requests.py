@@ -1,8 +1,9 @@
 """A span for each request of the API; one that brings a W3C traceparent goes on with that trace."""
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextvars import ContextVar
+from random import random
 from typing import Any
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
@@ -17,19 +18,36 @@ current: ContextVar[Span | None] = ContextVar("current", default=None)
 """The span of the request that is being answered, if it is sampled."""
 
 _ID = re.compile(r"/messages/[^/]+")
+_PARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-([0-9a-f]{2})").match
 _CONTEXT = frozenset({b"traceparent", b"tracestate"})
 
 
-class TracedRequests:
-    """Goes around the application; only `/api` is traced."""
+class Choice:
+    """Which requests are traced: those whose traceparent says so, and `ratio` of those without one."""
 
-    def __init__(self, application: Asgi, tracer: Tracer) -> None:
+    def __init__(self, ratio: float) -> None:
+        self._ratio = ratio
+
+    def __call__(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        for name, value in headers:
+            if name == b"traceparent" and (match := _PARENT(value)) is not None:
+                return bool(int(match[1], 16) & 1)
+        return random() < self._ratio
+
+
+class TracedRequests:
+    """Goes around the application; only `/api` is traced. `chosen` names the place in the scope where the answer of
+    `choice` stands for requests about which it was asked already."""
+
+    def __init__(self, application: Asgi, tracer: Tracer, choice: Choice, chosen: str) -> None:
         self._application = application
         self._tracer = tracer
+        self._choice = choice
+        self._chosen = chosen
         self._read = TraceContextTextMapPropagator()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+        if scope["type"] != "http" or not scope["path"].startswith("/api/") or not self._chooses(scope):
             await self._application(scope, receive, send)
             return
         carrier = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _CONTEXT}
@@ -40,9 +58,6 @@ class TracedRequests:
             SpanKind.SERVER,
             {"http.request.method": scope["method"], "http.route": route},
         )
-        if not span.is_recording():
-            await self._application(scope, receive, send)
-            return
 
         async def noting(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -55,6 +70,10 @@ class TracedRequests:
         finally:
             current.reset(token)
             span.end()
+
+    def _chooses(self, scope: Scope) -> bool:
+        said: bool | None = scope.get(self._chosen)
+        return self._choice(scope["headers"]) if said is None else said
 
 
 def _note(span: Span, start: MutableMapping[str, Any]) -> None:

@@ -12,13 +12,13 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.span import format_span_id, format_trace_id
 from opentelemetry.util.types import Attributes
 
 from heliograph import __version__
-from heliograph.adapters.tracing.requests import Asgi, TracedRequests, current
+from heliograph.adapters.tracing.requests import Asgi, Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Intake, Job, Sender, Sent
 from heliograph.domain import ids
@@ -40,12 +40,11 @@ class Traces:
         """`ratio` of the requests that bring no decision with them are traced."""
         resource = Resource.create({"service.name": "heliograph", "service.version": __version__})
         # Its end is `close`, not that of the interpreter.
-        self._provider = TracerProvider(
-            sampler=ParentBased(TraceIdRatioBased(ratio)), resource=resource, shutdown_on_exit=False
-        )
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer("heliograph", __version__)
         self._clock = clock
+        self.choice = Choice(ratio)
         self._messages: OrderedDict[int, SpanContext] = OrderedDict()
         """The request's span, by the message's key."""
         self._calls: dict[int, Span] = {}
@@ -53,8 +52,9 @@ class Traces:
 
     # --- what goes around other parts
 
-    def around(self, application: Asgi) -> Asgi:
-        return TracedRequests(application, self._tracer)
+    def around(self, application: Asgi, chosen: str) -> Asgi:
+        """See `TracedRequests`."""
+        return TracedRequests(application, self._tracer, self.choice, chosen)
 
     def intake(self, intake: Intake) -> Intake:
         return _TracedIntake(intake, self)
