@@ -72,6 +72,7 @@ class Gatherer:
         self._clock = clock
         self._journal = journal
         self._watchers = watchers
+        self._stumbled: list[Watcher] = []
         self._facts = Facts()
         self._thens: list[tuple[Accept, Then]] = []
         self._waiting = 0
@@ -258,7 +259,9 @@ class Gatherer:
             try:
                 watcher.committed(facts, now, seconds)
             except Exception as problem:  # noqa: BLE001 - who looks on must not stop what is looked at
-                self._journal.say("error", "watcher.failed", problem=repr(problem))
+                if watcher not in self._stumbled:  # it may fail at every commit
+                    self._stumbled.append(watcher)
+                    self._journal.say("error", "watcher.failed", problem=repr(problem))
 
     def _note_rate(self, facts: Facts) -> None:
         """How fast facts come."""

@@ -70,3 +70,18 @@ async def test_a_commit_that_fails_is_shown_when_it_works() -> None:
     seen, _, gatherer = await committed(failures=2)
     assert [(count, seconds) for count, _, seconds in seen.commits] == [(1, 0.25)]
     assert (gatherer.healthy, gatherer.failures) == (True, 2)
+
+
+async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
+    journal, clock = MemoryJournal(), HandClock()
+    gatherer = Gatherer(SlowStore(clock), 0, 0, Ids(), clock, journal, (Clumsy(),))
+    gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
+    task = asyncio.create_task(gatherer.run())
+    for segment in range(3):
+        gatherer.facts.attempts.append(Attempt(1, segment, 1, 0x58, START))
+        gatherer.wake()
+        async with asyncio.timeout(10):
+            await gatherer.flushed()
+    task.cancel()
+    await asyncio.wait([task])
+    assert [event for _, event, _ in journal.lines] == ["watcher.failed"]

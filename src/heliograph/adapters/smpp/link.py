@@ -30,6 +30,7 @@ from heliograph.app.ports import (
     Refused,
     Unknown,
 )
+from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -207,7 +208,8 @@ class Link(asyncio.Protocol):
             except FieldError as error:
                 if self._sampled is not None and self._sampled[0] is part:
                     self._sampled = None
-                setup.say_once("error", "smpp.cannot_be_sent", error=error)
+                message = to_hex(part.message.key, part.message.tail)
+                setup.say_once("error", "smpp.cannot_be_sent", message=message, error=error)
                 self._loop.call_soon(self._end, part, Refused(-1, Delivery.REJECTD, NO_CODE))
             else:
                 send(c.SUBMIT_SM, octets, part, now)
