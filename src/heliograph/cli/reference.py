@@ -40,10 +40,10 @@ _CLI_HEAD = """\
 # Command line
 
 `--data`, `--config`, `--database-url`, `--json` and `--help` are options of every command, before it and after it.
-With `--json`, standard output is one JSON object and nothing else (`top` and `tail` go on, and print one a line); amounts are exact
-decimal text. A command that
-fails exits with a code other than 0 and says on standard error what was wrong and what to do. Administration works on
-the store directly, while the gateway runs and while it does not; a running one heeds it within five seconds.
+With `--json`, standard output is one JSON object and nothing else (`top` and `tail` go on, and print one a line);
+amounts are exact decimal text. A command that fails exits with a code other than 0 and says on standard error what was
+wrong and what to do. Administration works on the store directly, while the gateway runs and while it does not; a
+running one heeds it within five seconds.
 """
 
 

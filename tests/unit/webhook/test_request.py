@@ -124,3 +124,12 @@ def test_the_short_way_agrees_with_the_long_one(url: str) -> None:
     except ValueError:
         return
     assert long_path == path
+
+
+def test_a_traced_callback_carries_its_context_beside_the_signature() -> None:
+    traced = job(b"s" * 32)
+    traced.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    head = request(traced, "/", standing_lines(Address(False, "example.com", 80)), 1).partition(b"\r\n\r\n")[0]
+    assert head.split(b"\r\n")[-1] == b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    traced.traceparent = ""
+    assert b"traceparent" not in request(traced, "/", standing_lines(Address(False, "example.com", 80)), 1)

@@ -80,6 +80,7 @@ def request(job: Job, path: str, standing: str, timestamp: int) -> bytes:
     trace = f"traceparent: {job.traceparent}\r\n" if job.traceparent else ""
     head = (
         f"POST {path}{standing}{job.content_type}\r\nContent-Length: {len(body)}\r\n"
-        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n{trace}\r\n"
+        f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n"
+        f"{trace}\r\n"
     )
     return head.encode("ascii") + body
