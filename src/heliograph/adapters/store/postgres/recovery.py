@@ -12,7 +12,8 @@ from heliograph.app.ports import Fenced
 EARLY_LIMIT = 20_000
 """Early receipts given back, the newest ones."""
 
-_PATIENCE = "SET LOCAL statement_timeout = 0"
+# Plans are for the marks as they are: few rows are above them, or many.
+_PATIENCE = "SET LOCAL statement_timeout = 0; SET LOCAL plan_cache_mode = force_custom_plan"
 _LIVES = "SELECT node_lives($1)"
 _JOIN = "INSERT INTO node (number) VALUES ($1) ON CONFLICT DO NOTHING"
 _PREDECESSOR = "SELECT node FROM worker WHERE number = $1 FOR UPDATE"

@@ -484,7 +484,9 @@ END $$;
 -- --- nodes
 
 -- What a worker's fast lane still owed when its node died goes into the slow tables, where any node finds it.
-CREATE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql AS $$
+-- Its plans are for the marks as they are: few rows are above them, or many.
+CREATE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     dispatched bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'dispatch'), 0);
     awaited    bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'awaiting'), 0);

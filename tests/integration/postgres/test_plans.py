@@ -1,0 +1,139 @@
+"""That what is asked often is read in the order of an index: no sorting, no reading of whole tables."""
+
+import re
+
+import pytest
+
+from heliograph.adapters.store.postgres import PostgresStore, browse, callbacks, dispatch, receipts, recovery
+from heliograph.adapters.store.postgres.links import connect
+from heliograph.app.accounts import Account
+from heliograph.app.facts import (
+    Awaiting,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    Final,
+    Queueing,
+    Submission,
+)
+from heliograph.app.ports import ListQuery
+from heliograph.domain.receipt import Delivery
+from tests.support.postgres import LIMITS, server
+from tests.support.store import HOUR, NODE, START, Given
+
+
+async def plan(url: str, query: str) -> str:
+    db = await connect(url, LIMITS)
+    places = max(map(int, re.findall(r"\$(\d+)", query)), default=0)
+    values = f"({', '.join(['NULL'] * places)})" if places else ""
+    try:
+        await db.execute(f"PREPARE asked AS {query}")
+        return "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE asked{values}"))
+    finally:
+        db.terminate()
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("pending", [False, True])
+async def test_pages_of_lists_are_merged_from_their_indexes(url: str, pending: bool, descending: bool) -> None:
+    text = await plan(url, browse._PAGES[pending, descending])
+    assert "message_listed" in text
+    assert ("message_scheduled" in text) == pending
+    assert "Seq Scan" not in text
+    assert "Sort  " not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (dispatch._NEXT_DUE, "queue_due"),
+        (callbacks._NEXT_DUE, "callback_retry_due"),
+        (receipts._AWAITED, "awaiting_pkey"),
+        (receipts._OVERDUE, "awaiting_key"),
+    ],
+)
+async def test_rows_are_found_by_an_index(url: str, query: str, index: str) -> None:
+    text = await plan(url, query)
+    assert index in text
+    assert "Seq Scan" not in text
+
+
+async def test_recovery_reads_only_above_the_mark(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    batch = given.batch(account.id, 3_000, price=0, wants_receipt=True)
+    await given.recorded(batch)
+    keys = [message.key for message in batch.messages]
+    await store.record(
+        Facts(
+            submissions=[Submission(key, 0, 1, "x", 0, START) for key in keys[:-9]],
+            finals=[Final(key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
+        )
+    )
+    await server().script("ANALYZE", url.rpartition("/")[2])
+    for query, index in (
+        (recovery._UNSENT, "message_pkey"),
+        (recovery._OUTSTANDING, "message_pkey"),
+        (recovery._OWED, "final_pkey"),
+    ):
+        text = await plan(url, query.replace("$1", str(keys[-50])).replace("$2", "0"))
+        assert f"Index Cond: (key > '{keys[-50]}'::bigint)" in text
+        assert index in text
+        assert "Seq Scan" not in text
+
+
+async def scans(url: str) -> dict[str, int]:
+    """How often each table was read as a whole. A connection tells what it did when it ends."""
+    query = "SELECT relname, seq_scan FROM pg_stat_user_tables"
+    return {row["relname"]: row["seq_scan"] for row in await server().fetch(query, url.rpartition("/")[2])}
+
+
+async def test_nothing_that_is_done_often_reads_a_whole_table(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    """With the plans made while everything was empty, as on the first day."""
+    before = await scans(url)
+    await store.recover(0, NODE)
+    for _ in range(12):
+        sent = [await given.sent(account.id, reference=str(given.key())) for _ in range(3)]
+        queued = await given.sent(account.id, queued=True)
+        moved = await given.scheduled(account.id)
+        gone = await given.scheduled(account.id)
+        await store.record(
+            Facts(
+                queueings=[Queueing(sent[2].key, 1, START, START + HOUR, attempted=False, held=False)],
+                sending=[queued.key],
+                submissions=[Submission(sent[0].key, 0, 1, "a", 0, START)],
+                finals=[
+                    Final(sent[0].key, Delivery.DELIVRD, "000", START, owed=True),
+                    Final(sent[1].key, Delivery.REJECTD, "001", START, True, True, account.id, sent[1].price),
+                ],
+                awaiting=[Awaiting(1, "a", sent[0].key, 0)],
+                callback_retries=[CallbackRetry(sent[0].key, START, 1, b"", "", START)],
+                marks={"dispatch": 1},
+            )
+        )
+        await store.record(
+            Facts(
+                awaiting_matched=[Awaiting(1, "a", sent[0].key, 0)],
+                callbacks=[CallbackDone(sent[0].key, CallbackEnd.DELIVERED, 200, 1, START)],
+                finals=[Final(sent[2].key, Delivery.DELIVRD, "000", START, owed=False)],
+                dequeued=[sent[2].key],
+            )
+        )
+        await store.reschedule(account.id, moved.key, moved.tail, START + 2 * HOUR, START + 3 * HOUR, START)
+        await store.cancel(account.id, gone.key, gone.tail, START)
+        await store.claim_queued(1, 10, START, NODE)
+        await store.claim_expired(10, START, NODE)
+        await store.claim_callbacks(10, START, NODE)
+        await store.next_due()
+        await store.messages(account.id, ListQuery(pending=True))
+        await store.message(account.id, queued.key, queued.tail)
+        await store.balance(account.id)
+    await store.close()
+    after = await scans(url)
+    # of a single row, and of the few connections, once by each
+    for name in ("revision", "writer"):
+        after[name] = before[name]
+    assert after == before
