@@ -55,7 +55,7 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests talk to: npm's smpp, Debian's kannel
+peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel and chromium
 	@mkdir -p $(PEERS)
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
@@ -64,6 +64,12 @@ peers: ## install the foreign programs that the tests talk to: npm's smpp, Debia
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq kannel kannel-extras; \
 	  else \
 	    echo "Kannel is not here: install Debian's packages kannel and kannel-extras, or its tests are left out"; \
+	  fi
+	@test -x /usr/bin/chromium || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; \
+	  else \
+	    echo "Chromium is not here: install Debian's package chromium, or the console's tests in it are left out"; \
 	  fi
 
 # --- bench: `make bench` for the whole, or for instance

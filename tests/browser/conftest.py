@@ -1,0 +1,75 @@
+"""A development run, and headless Chromium to look at it with."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.operator import Operator
+from tests.support.peers import NODE_MODULES, missing
+from tests.support.process import GatewayProcess
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+]  # fmt: skip
+
+DESKTOP, PHONE = (1280, 860), (390, 844)
+
+Opener = Callable[..., Operator]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """For one module: while it is there, no test with an event loop of its own can run in this process."""
+    if not CHROMIUM.exists():
+        missing("Debian's chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core."""
+    path = NODE_MODULES / "axe-core" / "axe.min.js"
+    if not path.exists():
+        missing("npm's axe-core")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """A development run, for the tests of one module."""
+    with GatewayProcess(tmp_path_factory.mktemp("console") / "data", dev=True) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def opened(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
+    """Opens browsers of their own: `opened(size=PHONE, scheme="dark")`. Nothing may go wrong in any of them."""
+    operators: list[Operator] = []
+
+    def open_one(size: tuple[int, int] = DESKTOP, scheme: str = "light", signed_in: bool = True) -> Operator:
+        context = chromium.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if scheme == "dark" else "light",
+            accept_downloads=True,
+        )
+        context.set_default_timeout(15_000)
+        page: Page = context.new_page()
+        operator = Operator(page, gateway.url)
+        operators.append(operator)
+        if signed_in:
+            operator.sign_in()
+        return operator
+
+    yield open_one
+    for operator in operators:
+        operator.page.context.close()
+        assert operator.errors == []

@@ -1,0 +1,273 @@
+"""What somebody who looks after the gateway does with the console, in a browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from heliograph.dev import OPERATOR_NAME, OPERATOR_PASSWORD
+from tests.browser.conftest import PHONE, Opener
+from tests.browser.operator import Operator
+
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
+
+TABLE = "mobile;name\n491701234567;Ada\n491701239001;Bob\n12;Eve\n"
+
+
+def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True, time: str = "") -> Page:
+    """Sends a message from the page Send; returns the page of its list."""
+    page = operator.go("/send")
+    page.get_by_label("Account that pays").select_option("demo")
+    page.get_by_label("From").fill("Heliograph")
+    page.get_by_label("To", exact=True).fill(number)
+    page.get_by_label("Text", exact=True).fill(text)
+    if receipt or time:
+        page.get_by_text("More", exact=True).click()
+    if receipt:
+        page.get_by_label("Ask for receipts").check()
+    if time:
+        page.get_by_label("Not before").fill(time)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name=re.compile("^(Send|Schedule) 1 message$")).click()
+    expect(page.get_by_text("1 of 1 done")).to_be_visible()
+    return page
+
+
+def test_the_password_is_asked_for_and_a_wrong_one_is_told(opened: Opener) -> None:
+    operator = opened(signed_in=False)
+    page = operator.go("/accounts")
+    expect(page.get_by_role("heading", name="Sign in to the console")).to_be_visible()
+    page.get_by_label("Name").fill(OPERATOR_NAME)
+    page.get_by_label("Password").fill("wrong")
+    operator.expect_refusal()
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+    page.get_by_label("Password").fill(OPERATOR_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Accounts", level=1)).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in to the console")).to_be_visible()
+
+
+def test_a_message_is_sent_and_seen_to_arrive(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/send")
+    page.get_by_label("Account that pays").select_option("demo")
+    page.get_by_label("From").fill("Heliograph")
+    page.get_by_label("To", exact=True).fill("491701234567")
+    page.get_by_label("Text", exact=True).fill("Grüße")
+    quote = page.locator("#quote")
+    expect(quote).to_contain_text("GSM-7")
+    expect(quote).to_contain_text("1 credits")
+    page.get_by_label("Text", exact=True).fill("Grüße ✓ " * 20)
+    expect(quote).to_contain_text("UCS-2")
+    expect(quote).to_contain_text("3 credits")
+    send_one(operator, "491701234567", "Journey one")
+    page.get_by_role("link", name="Its messages").click()
+    row = page.get_by_role("row").nth(1)
+    row.get_by_role("link", name="491701234567").click()
+    expect(page.get_by_text("Journey one")).to_be_visible()
+    for _ in range(40):
+        if page.locator(".head .badge").inner_text() == "delivered":
+            break
+        page.wait_for_timeout(250)
+        page.reload()
+    expect(page.locator(".head .badge")).to_have_text("delivered")
+    expect(page.locator(".timeline")).to_contain_text("Submitted to simulator as")
+    expect(page.get_by_text("ESME_ROK")).to_be_visible()
+    operator.go("/simulator")
+    expect(page.get_by_role("cell", name="Journey one")).to_be_visible()
+
+
+def test_why_a_message_failed_is_found(opened: Opener) -> None:
+    operator = opened()
+    send_one(operator, "491701239001", "This one fails")
+    page = operator.go("/messages")
+    page.get_by_label("Id, number or reference").fill("+49 170 1239001")
+    for _ in range(40):
+        page.get_by_role("button", name="Search").click()
+        if page.get_by_text("UNDELIV 001").count():
+            break
+        page.wait_for_timeout(250)
+    expect(page.locator(".badge.undelivered").first).to_be_visible()
+    page.get_by_role("link", name="491701239001").first.click()
+    expect(page.locator(".timeline")).to_contain_text("UNDELIV 001")
+
+
+def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp_path: Path) -> None:
+    file = tmp_path / "contacts.csv"
+    file.write_text(TABLE, encoding="utf-8-sig")
+    operator = opened()
+    page = operator.go("/send")
+    page.get_by_label("Account that pays").select_option("demo")
+    page.get_by_label("From").fill("Heliograph")
+    page.get_by_label("Or a CSV file").set_input_files(file)
+    expect(page.get_by_label("To", exact=True)).to_have_value(TABLE)
+    page.get_by_label("Text", exact=True).fill("Hi {name}, your code is 7")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("Hi Ada, your code is 7")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("1 of 3 rows cannot be sent")
+    page.get_by_label("Column with the numbers").select_option("name")
+    page.get_by_role("button", name="Use this column").click()
+    expect(page.get_by_text("3 of 3 rows cannot be sent")).to_be_visible()
+    page.get_by_label("Column with the numbers").select_option("mobile")
+    page.get_by_role("button", name="Use this column").click()
+    page.get_by_role("button", name="Send 2 messages").click()
+    expect(page.get_by_text("3 of 3 done")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Result file").click()
+    lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [
+        ["491701234567", "accepted"], ["491701239001", "accepted"], ["12", "refused"],
+    ]  # fmt: skip
+
+
+def test_a_scheduled_message_is_moved_and_cancelled(opened: Opener) -> None:
+    operator = opened()
+    send_one(operator, "491701234568", "Later", receipt=False, time="2027-03-01T10:00")
+    page = operator.go("/messages?standing=scheduled")
+    page.get_by_role("link", name="491701234568").first.click()
+    page.get_by_label("New time").fill("2027-04-01T11:30")
+    page.get_by_role("button", name="Move").click()
+    expect(page.get_by_role("status")).to_have_text("The message has a new time.")
+    expect(page.locator(".facts").first).to_contain_text("2027-04-01 11:30:00")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Cancel and refund").click()
+    expect(page.locator(".head .badge")).to_have_text("scheduled")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel and refund").click()
+    expect(page.locator(".head .badge")).to_have_text("cancelled")
+    expect(page.get_by_role("region", name="Ledger entries")).to_contain_text("refund")
+
+
+def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/accounts")
+    page.get_by_role("link", name="Open an account").click()
+    page.get_by_label("Name").fill("no name")
+    operator.expect_refusal()
+    page.get_by_role("button", name="Open it").click()
+    expect(page.locator("#trouble")).to_be_focused()
+    page.get_by_label("Name").fill("acme")
+    page.get_by_label("Opening credit").fill("25")
+    page.get_by_role("button", name="Open it").click()
+    expect(page.get_by_text("whsec_")).to_be_visible()
+    page.get_by_role("link", name="Go on to acme").click()
+    page.get_by_label("Top up by").fill("10.5")
+    page.get_by_label("Note").fill("invoice 7")
+    page.get_by_role("button", name="Top up").click()
+    expect(page.get_by_role("status")).to_have_text("The balance of acme is now 35.5.")
+    expect(page.get_by_role("region", name="Ledger")).to_contain_text("invoice 7")
+    operator.go("/audit?action=account.top-up")
+    expect(page.get_by_role("region", name="Audit log")).to_contain_text("user:admin")
+
+
+def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/connectors-new")
+    page.get_by_label("Name").fill("op1")
+    page.get_by_label("Host").fill("127.0.0.1")
+    page.get_by_label("Port").fill("1")
+    page.get_by_label("System id").fill("acme")
+    page.get_by_label("Password").fill("secret")
+    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Test the bind").click()
+    expect(page.locator(".steps")).to_contain_text("failed")
+    operator.go("/routing")
+    page.get_by_label("Prefix").first.fill("4930")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_label("Number").fill("+49 30 123456")
+    page.get_by_label("For the account").select_option("demo")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator(".decision")).to_contain_text("4930123456 → op1")
+    operator.go("/connectors/op1")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".head .badge").first).to_have_text("paused")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Remove the connector").click()
+    expect(page.get_by_role("status")).to_contain_text("op1 and its routes are removed")
+
+
+def test_the_overview_lives(opened: Opener) -> None:
+    operator, other = opened(), opened()
+    page = operator.go("/")
+    accepted = page.locator(".tile.accepted")
+    before = int(re.sub(r"\D", "", (accepted.locator("p.muted").inner_text().split(" in ")[0])))
+    send_one(other, "491701234569", "A beat")
+    expect(accepted).to_contain_text(f"{before + 1} in 5 minutes")
+
+
+def test_the_theme_is_chosen_and_kept(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_label("Colours").select_option("dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    operator.go("/accounts")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    page.get_by_label("Colours").select_option("")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == light
+
+
+def test_everything_can_be_done_with_the_keyboard_alone(opened: Opener) -> None:
+    operator = opened(signed_in=False)
+    page = operator.go("/sign-in")
+    page.keyboard.type(OPERATOR_NAME)  # the first field has the focus
+    page.keyboard.press("Tab")
+    page.keyboard.type(OPERATOR_PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+    def tab_to(words: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if words in page.evaluate(
+                "(document.activeElement.labels?.[0] ?? document.activeElement).innerText.trim()"
+            ):
+                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+                return
+        raise AssertionError(f"{words} is not reached")
+
+    page.reload()
+    tab_to("Send")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Send", level=1).wait_for()
+    tab_to("Account that pays")
+    page.keyboard.type("demo")
+    tab_to("From")
+    page.keyboard.type("Keys")
+    tab_to("To")
+    page.keyboard.type("491701234560")
+    tab_to("Text")
+    page.keyboard.type("By keyboard")
+    tab_to("Preview")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Preview", level=1).wait_for()
+    tab_to("Send 1 message")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 of 1 done")).to_be_visible()
+    tab_to("Its messages")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="491701234560").first).to_be_visible()
+
+
+def test_a_phone_has_a_menu(opened: Opener) -> None:
+    operator = opened(size=PHONE)
+    page = operator.go("/")
+    accounts = page.get_by_role("link", name="Accounts")
+    expect(accounts).not_to_be_visible()
+    page.get_by_role("button", name="Menu").click()
+    expect(accounts).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(accounts).not_to_be_visible()
+    expect(page.get_by_role("button", name="Menu")).to_be_focused()
+    page.get_by_role("button", name="Menu").click()
+    accounts.click()
+    expect(page.get_by_role("heading", name="Accounts", level=1)).to_be_visible()

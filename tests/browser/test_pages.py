@@ -1,0 +1,126 @@
+"""Every page of the console: accessible, without errors, within the screen, in light and dark, on desktop and phone."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import DESKTOP, PHONE, Opener
+from tests.browser.operator import Operator
+from tests.support.process import Admin, GatewayProcess, eventually
+
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
+
+PAGES = (
+    "/", "/messages", "/messages?q=4917&account=demo", "/send", "/accounts", "/accounts-new", "/accounts/demo",
+    "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
+    "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=owed", "/callbacks?tab=ended", "/people",
+    "/audit", "/password", "/simulator",
+)  # fmt: skip
+
+LOOKS = {
+    "desktop-light": (DESKTOP, "light"),
+    "desktop-dark": (DESKTOP, "dark"),
+    "phone-light": (PHONE, "light"),
+    "phone-dark": (PHONE, "dark"),
+}
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def lived_in(gateway: GatewayProcess) -> GatewayProcess:
+    """A gateway with something on every page."""
+    admin = Admin(gateway.data)
+    admin("connector", "add", "op-berlin", "--host", "127.0.0.1", "--port", "9", "--system-id", "a", "--password", "b")
+    admin("route", "add", "--prefix", "4930", "--connector", "op-berlin")
+    admin("price", "set", "--prefix", "49", "--price", "0.07")
+    admin("account", "create", "closed", "--credit", "0")
+    admin("account", "suspend", "closed")
+    admin("admin", "create", "bob", "--role", "viewer")
+    admin("admin", "token", "create", "billing", "--all-scopes")
+    return gateway
+
+
+@pytest.fixture(params=LOOKS)
+def operator(request: pytest.FixtureRequest, opened: Opener, lived_in: GatewayProcess) -> Operator:
+    size, scheme = LOOKS[request.param]
+    operator = opened(size=size, scheme=scheme)
+    _send(operator)
+    return operator
+
+
+def _send(operator: Operator) -> None:
+    """A message whose receipt nobody takes, and one that waits."""
+    page = operator.page
+    for number, url in (("491701239001", "http://127.0.0.1:9/"), ("4930123456", "")):
+        message = {"to": number, "from": "Heliograph", "content": "Looked at", "dlr": "yes" if url else "no"}
+        answered = page.request.post(
+            page.url.split("/console")[0] + "/api/v1/messages",
+            headers={"Authorization": "Basic ZGVtbzpkZW1vLWFwaS1rZXk="},
+            form={**message, "dlr-url": url},
+        )
+        assert answered.ok
+
+
+def problems(page: Page, axe: str) -> list[str]:
+    """What axe-core finds, a line each."""
+    page.evaluate(axe)
+    found: dict[str, Any] = page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", TAGS)
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+def wider_than_the_screen(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+
+def test_every_page_is_accessible_and_fits(operator: Operator, axe: str) -> None:
+    eventually(lambda: operator.go("/callbacks?tab=owed").get_by_text("127.0.0.1:9").count(), "a callback that fails")
+    found = []
+    for path in PAGES:
+        page = operator.go(path)
+        found += [f"{path}: {problem}" for problem in problems(page, axe)]
+        if wider_than_the_screen(page):
+            found.append(f"{path}: wider than the screen")
+    page = operator.go("/messages?q=491701239001")
+    page.locator("tbody th a").first.click()
+    found += [f"a message: {problem}" for problem in problems(page, axe)]
+    if wider_than_the_screen(page):
+        found.append("a message: wider than the screen")
+    assert found == []
+
+
+def test_the_page_to_sign_in_is_accessible_too(opened: Opener, lived_in: GatewayProcess, axe: str) -> None:
+    for size, scheme in LOOKS.values():
+        operator = opened(size=size, scheme=scheme, signed_in=False)
+        page = operator.go("/sign-in")
+        assert problems(page, axe) == []
+        assert not wider_than_the_screen(page)
+        operator.expect_refusal()
+        page.goto(page.url.replace("/sign-in", "/assets/nothing"))
+        assert problems(page, axe) == []
+
+
+def test_what_goes_wrong_is_accessible_too(opened: Opener, lived_in: GatewayProcess, axe: str) -> None:
+    operator = opened()
+    page = operator.go("/accounts/demo")
+    page.get_by_label("Top up by").fill("much")
+    operator.expect_refusal()
+    page.get_by_role("button", name="Top up").click()
+    page.get_by_role("alert").wait_for()
+    assert problems(page, axe) == []
+    page = operator.go("/send")
+    page.get_by_label("Account that pays").select_option("demo")
+    page.get_by_label("From").fill("Heliograph")
+    page.get_by_label("To", exact=True).fill("number;name\n491701234567;Ada\n12;Eve")
+    page.get_by_label("Text", exact=True).fill("Hi {name}")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("heading", name="Preview").wait_for()
+    assert problems(page, axe) == []
+    page.get_by_role("button", name="Send 1 message").click()
+    page.get_by_role("link", name="Result file").wait_for()
+    assert problems(page, axe) == []
