@@ -1,0 +1,78 @@
+"""The installed program on PostgreSQL: it is killed, the server is killed, and what customers were told stays true."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
+from tests.support.postgres import Server
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+pytestmark = pytest.mark.slow
+
+MESSAGES = 40
+
+
+@pytest.fixture
+def sink() -> Iterator[BackgroundSink]:
+    with BackgroundSink() as background:
+        yield background
+
+
+@pytest.fixture
+def simulator(tmp_path: Path) -> Iterator[SimulatorProcess]:
+    with SimulatorProcess(tmp_path, receipt_delay_ms=20) as process:
+        yield process
+
+
+def send(customer: Customer, number: int, sink: BackgroundSink) -> str | None:
+    """The message's id; None if it was not accepted."""
+    reply = customer.form(
+        "/api/v1/messages",
+        {"to": f"4917{number:08d}", "from": "Heliograph", "content": "Hi", "dlr": "yes", "dlr-url": sink.url()},
+    )
+    if reply.status == 200:
+        found: str = reply.json["Id"]
+        return found
+    assert reply.status == 503, reply
+    assert "retry-after" in reply.headers
+    return None
+
+
+def test_the_main_job_through_kills(
+    own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
+    data = tmp_path / "data"
+    admin = Admin(data, settings)
+    account = admin.account("acme", "1000")
+    admin.operator(simulator.port)
+    accepted: list[str] = []
+    with (
+        GatewayProcess(data, settings=settings) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        accepted += filter(None, (send(customer, number, sink) for number in range(MESSAGES)))
+        assert len(accepted) == MESSAGES
+        gateway.kill()
+
+    with (
+        GatewayProcess(data, settings=settings, name="second") as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        own_server.kill()
+        assert send(customer, 0, sink) is None
+        own_server.start()
+        eventually(lambda: customer.get("/health/ready").status == 200, "ready again")
+        for number in range(MESSAGES, 2 * MESSAGES):
+            found = eventually(lambda number=number: send(customer, number, sink), "accepted again")  # type: ignore[misc]
+            assert found is not None
+            accepted.append(found)
+        for message in accepted:
+            sink.receipt(message)
+        assert customer.balance() == f"{1000 - len(accepted)}"
+        assert gateway.stop() == 0
+    assert not list(data.glob("*.db"))
+    admin.assert_books_right()
