@@ -59,7 +59,7 @@ def test_a_message_is_sent_and_seen_to_arrive(opened: Opener) -> None:
     page.get_by_label("Text", exact=True).fill("Grüße")
     quote = page.locator("#quote")
     expect(quote).to_contain_text("GSM-7")
-    expect(quote).to_contain_text("1 credits")
+    expect(quote).to_contain_text("1 credit")
     page.get_by_label("Text", exact=True).fill("Grüße ✓ " * 20)
     expect(quote).to_contain_text("UCS-2")
     expect(quote).to_contain_text("3 credits")

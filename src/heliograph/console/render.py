@@ -33,6 +33,11 @@ def credits_text(micro: int | None) -> str:
     return f"{'−' if micro < 0 else ''}{int(whole):,}{point}{rest}"
 
 
+def priced(micro: int) -> str:
+    """`1 credit`, `0.07 credits`."""
+    return f"{credits_text(micro)} credit{'' if abs(micro) == money.MICRO else 's'}"
+
+
 def moment(at: int | None, *, precise: bool = False) -> Markup:
     """A time element, in UTC."""
     if at is None or not -62_000_000_000_000 < at < 253_000_000_000_000:
@@ -97,6 +102,7 @@ class Renderer:
         )
         self._environment.filters |= {
             "credits": credits_text,
+            "priced": priced,
             "moment": moment,
             "duration": duration,
             "count": count,

@@ -369,7 +369,7 @@ async def test_a_list_can_be_stopped(house: House, ada: Browser) -> None:
 async def test_too_little_credit_is_told_before_and_after(house: House, ada: Browser) -> None:
     await house.desk.administration.top_up("acme", -999_000_000)
     form = SEND | {"recipients": "491701234567,431234567890"}
-    assert "The credit is too low: 1 credits are missing" in text_of(await ada.post("/send/preview", form))
+    assert "The credit is too low by 1 credit." in text_of(await ada.post("/send/preview", form))
     started = await ada.post("/send/start", form)
     text = text_of(await until(lambda: ada.follow(started), "2 of 2"))
     assert "Accepted 1 Refused 1" in text

@@ -80,6 +80,7 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
         "price": None,
         "first": None,
         "problem": "",
+        "bad": 0,
         "personal": bool(sheet.places(text)),
     }
     if text and not (kind is Kind.BINARY and segment.hex_problem(text)):
@@ -91,8 +92,7 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
         draft = await _draft(visit, values)
         told["recipients"] = len(draft.table.rows)
         if told["recipients"] <= SHOWN:
-            accepts = [_compose(visit, draft, order).total for order in draft.orders()]
-            told["price"] = sum(accepts)
+            _quote_each(visit, draft, told)
         else:
             told["first"] = _compose(visit, draft, next(draft.orders())).total
     except sheet.Unreadable as mistake:
@@ -100,6 +100,16 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
     except Mistake as mistake:
         told["problem"] = problem_of(mistake).text
     return told
+
+
+def _quote_each(visit: Visit, draft: Draft, told: dict[str, Any]) -> None:
+    """The price of those that can be sent, and what is wrong with the first of the others."""
+    for order in draft.orders():
+        try:
+            told["price"] = (told["price"] or 0) + _compose(visit, draft, order).total
+        except Fault as fault:
+            told["bad"] += 1
+            told["problem"] = told["problem"] or fault.message
 
 
 async def _draft(visit: Visit, values: Mapping[str, str]) -> Draft:
