@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from heliograph.app.accounts import Account, Entry
-from heliograph.app.facts import Attempt, Facts, Final, Message, Queued, Queueing, Submission
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -169,12 +169,14 @@ async def test_a_message_whose_validity_ended_is_claimed_as_such(store: Store, g
 
 
 async def test_a_claim_knows_which_parts_were_answered(store: Store, given: Given, account: Account) -> None:
-    message = await given.sent(account.id, segments=4, queued=True)
-    answers = [Submission(message.key, 0, 1, "a", 0, START), Submission(message.key, 2, 1, "", 69, START)]
+    """The operator may have what it never answered for, and does not have what was never sent."""
+    message = await given.sent(account.id, segments=6, queued=True)
+    statuses = {0: 0, 2: 69, 3: NO_ANSWER, 4: NOT_SENT}
+    answers = [Submission(message.key, part, 1, "", status, START) for part, status in statuses.items()]
     await store.record(Facts(submissions=answers))
     (claimed,) = await store.claim_queued(1, 10, START, NODE)
-    assert claimed.answered == {0, 2}
-    assert claimed.taken == {0}
+    assert claimed.answered == {0, 2, 3, 4}
+    assert claimed.taken == {0, 3}
 
 
 async def test_claims_and_marks_survive_a_restart(opener: Opener) -> None:

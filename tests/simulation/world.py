@@ -110,7 +110,8 @@ class Simulation:
         if engine.failed.is_set() or self.journal.deaths:
             self.wrong.append(f"a task died: {self.journal.deaths}")
         operators = list(self.operators.values())
-        self.wrong += checks.messages(self.rows, self.told, operators, self.plan.validity_ms + GRACE_MS)
+        lifetime = self.plan.validity_ms + GRACE_MS
+        self.wrong += checks.messages(self.rows, self.told, operators, lifetime, ids_again=self.plan.ids_again)
         self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)

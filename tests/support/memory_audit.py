@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from heliograph.app.accounts import Entry
-from heliograph.app.facts import Message
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Event
 from heliograph.domain.ids import time_of, to_hex
@@ -31,8 +31,9 @@ def history(rows: Rows, message: Message) -> list[Event]:
     ]
     for answer in rows.sent.values():
         if answer.key == key:
-            name = "Refused" if answer.status else "Submitted"
-            detail = f"0x{answer.status:08X}" if answer.status else answer.operator_id
+            names = {0: "Submitted", NO_ANSWER: "NoAnswer", NOT_SENT: "NotSent"}
+            name = names.get(answer.status, "Refused")
+            detail = answer.operator_id if answer.status == 0 else f"{answer.status}"
             events.append(Event(answer.at, name, answer.segment + 1, detail))
     events += [
         Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}")

@@ -10,6 +10,7 @@ from heliograph.app.accounts import (
     Missing,
 )
 from heliograph.app.facts import (
+    NO_ANSWER,
     Accept,
     CallbackDone,
     CallbackEnd,
@@ -205,7 +206,7 @@ class MemoryStore(MemoryOperators):
 
     def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
         answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
-        taken = frozenset(segment for segment, status in answers.items() if status == 0)
+        taken = frozenset(segment for segment, status in answers.items() if status in (0, NO_ANSWER))
         message = replace(rows.messages[key], queued=queued)
         if queued:
             message.connector = rows.queue[key].connector

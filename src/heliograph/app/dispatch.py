@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from heliograph.app.facts import Attempt, Facts, Final, Message, Queued, Queueing, Submission
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.hindsight import Hindsight
 from heliograph.app.lane import SLOW_MESSAGES, Item, Lane
 from heliograph.app.marks import DISPATCH
@@ -31,9 +31,6 @@ UNANSWERED_TRIES = 3
 
 FAST_LANE_MS = 60_000
 """How long a message may wait in a lane's memory without a row of the queue. Milliseconds."""
-
-NO_ANSWER = -1
-"""The status of an attempt that had no answer."""
 
 PUT_OFF_SHARE = 4
 """A message that the operator does not want now comes again after this part of its age."""
@@ -246,11 +243,11 @@ class Dispatcher:
         )
         lane.forget(item)
 
-    def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery) -> None:
-        """A part that is sent no more, and that the operator never answered for."""
+    def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
+        """A part that is sent no more, if it ever was, and that the operator never answered for."""
         message = item.message
         self.gathering.facts.submissions.append(
-            Submission(message.key, segment, lane.connector, "", NO_ANSWER, self._clock.now())
+            Submission(message.key, segment, lane.connector, "", status, self._clock.now())
         )
         if message.wants_receipt:
             self.reporter.part_over(message, segment, state, NO_CODE)
@@ -284,7 +281,7 @@ class Dispatcher:
         waiting, item.to_send = item.waiting, []
         item.taken += len(item.doubtful.intersection(waiting))
         for segment in waiting:
-            self._end_part(lane, item, segment, state)
+            self._end_part(lane, item, segment, state, NO_ANSWER if segment in item.doubtful else NOT_SENT)
         self.gathering.wake()
 
     def _fail(self, lane: Lane, item: Item, state: Delivery, err: str) -> None:

@@ -79,9 +79,17 @@ class Accept:
     verdict: Verdict = Verdict.UNAVAILABLE
 
 
+NO_ANSWER = -1
+"""The status of a part that was written and never answered for: the operator may have it."""
+
+NOT_SENT = -2
+"""The status of a part that was never written, and will not be."""
+
+
 @dataclass(slots=True)
 class Submission:
-    """The operator's answer to one part: taken (`status` 0, with the operator's own id for it) or refused for good.
+    """The end of one part: taken (`status` 0, with the operator's own id for it), refused for good, NO_ANSWER or
+    NOT_SENT.
 
     Recording it twice is harmless: the first one stays. `waited` and `took` are for those who look on, and are not
     stored: milliseconds from when the message was due until the part was written, and from there to the answer;
@@ -100,7 +108,7 @@ class Submission:
 
 @dataclass(slots=True)
 class Attempt:
-    """A try that decided nothing, for the message's history: `status` is the command status, or -1 for no answer."""
+    """A try that decided nothing, for the message's history: `status` is the command status, or NO_ANSWER."""
 
     key: int
     segment: int
@@ -279,7 +287,7 @@ class Queued:
     """A message to dispatch, as the rows know it.
 
     `attempted`: it may have reached the operator before. `answered`: its parts that have an answer already
-    (their numbers, from 0); `taken` those of them that the operator took.
+    (their numbers, from 0); `taken` those of them that the operator took, or may have (NO_ANSWER).
     """
 
     message: Message

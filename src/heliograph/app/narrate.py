@@ -88,7 +88,7 @@ class Narrator:
             happening.connector = attempt.connector
             found.append(happening)
         for answer in facts.submissions:
-            if answer.status == NO_ANSWER:
+            if answer.status < 0:
                 happening = self._new(answer.at, "not_sent_again", answer.key, answer.segment + 1)
             elif answer.status:
                 status = f"0x{answer.status:08X}"

@@ -147,7 +147,7 @@ class Tally:
                 lane.accepted += 1
                 if answer.segment == 0:
                     lane.messages += 1
-            elif status == NO_ANSWER and took < 0:
+            elif status < 0 and took < 0:
                 continue  # it was never written, or its silence is among the attempts
             else:
                 lane.refused += 1

@@ -3,8 +3,19 @@ from math import inf
 import pytest
 
 from heliograph.app import dispatch, lane
-from heliograph.app.dispatch import FAST_LANE_MS, NO_ANSWER, UNANSWERED_TRIES, Dispatcher
-from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Queued, Queueing, Verdict
+from heliograph.app.dispatch import FAST_LANE_MS, UNANSWERED_TRIES, Dispatcher
+from heliograph.app.facts import (
+    NO_ANSWER,
+    NOT_SENT,
+    Accept,
+    Facts,
+    Final,
+    Message,
+    Outstanding,
+    Queued,
+    Queueing,
+    Verdict,
+)
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unavailable, Unknown
 from heliograph.app.report import Reporter
@@ -249,6 +260,31 @@ def test_a_part_under_way_decides_what_becomes_of_a_message_whose_time_is_up(
     assert [final.failed for final in facts.finals] == ([True] if refunded else [])
     assert desk.is_clean()
     assert desk.carrier.parts == []
+
+
+async def test_a_part_that_got_no_answer_is_remembered_when_the_rest_comes_back_from_the_queue(desk: Desk) -> None:
+    one = desk.message("x" * 200, expires=START + HOUR)
+    first, second = desk.sent(one)
+    desk.answer(first, LOST)
+    desk.clock.pass_ms(HOUR)
+    desk.commit()
+    desk.answer(second, Deferred(0x14, 1.0))
+    facts = desk.commit()
+    assert [queueing.key for queueing in facts.queueings] == [one.key]
+    store = QueueStore(Queued(one, True, frozenset({0}), frozenset({0})))
+    store.known[one.key] = Outstanding(one, {}, {0: (Delivery.EXPIRED, "001")})
+    await desk.dispatcher.drop_expired(store, NODE, 10)
+    facts = desk.commit()
+    assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.EXPIRED, False)]
+
+
+def test_what_was_never_sent_is_recorded_as_such(desk: Desk) -> None:
+    one = desk.message("x" * 200, expires=START + HOUR)
+    first, second = desk.sent(one)
+    desk.answer(first, TAKEN)
+    desk.answer(second, Deferred(0x58, 1.0, throttled=True))
+    desk.clock.pass_ms(HOUR)
+    assert [(each.segment, each.status) for each in desk.commit().submissions] == [(0, 0), (1, NOT_SENT)]
 
 
 # --- the queue

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from heliograph.app.facts import CallbackEnd, Message
+from heliograph.app.facts import NOT_SENT, CallbackEnd, Message
 from heliograph.app.ports import Event
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import format_credits
@@ -68,7 +68,9 @@ def _submission(rows: Rowset) -> list[Event]:
         else:
             events.append(Event(at, "Deferred", segment + 1, f"{_name(connector, name)} answered 0x{status:08X}"))
     for segment, status, operator_id, at, connector, name in rows.sent:
-        if status < 0:
+        if status == NOT_SENT:
+            events.append(Event(at, "NotSent", segment + 1, f"to {_name(connector, name)}: its time was over"))
+        elif status < 0:
             events.append(Event(at, "NoAnswer", segment + 1, f"from {_name(connector, name)}; not tried again"))
         elif status == 0:
             events.append(Event(at, "Submitted", segment + 1, f"to {_name(connector, name)} as {operator_id}"))

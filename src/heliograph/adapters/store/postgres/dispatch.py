@@ -3,13 +3,13 @@
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
-from heliograph.app.facts import Queued
+from heliograph.app.facts import NO_ANSWER, Queued
 
 _CLAIM = "SELECT key, connector, attempted FROM claim_queue($1, $2, $3, $4, $5, $6)"
 _QUEUED = f"""
 SELECT {MESSAGE_COLUMNS},
     ARRAY(SELECT s.segment FROM sent AS s WHERE s.key = m.key),
-    ARRAY(SELECT s.segment FROM sent AS s WHERE s.key = m.key AND s.status = 0)
+    ARRAY(SELECT s.segment FROM sent AS s WHERE s.key = m.key AND s.status IN (0, {NO_ANSWER}))
 FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (key, n)
 JOIN message AS m ON m.key = wanted.key ORDER BY wanted.n
 """  # noqa: S608 - made of constants

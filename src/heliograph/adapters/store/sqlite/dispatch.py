@@ -4,7 +4,7 @@ import sqlite3
 
 from heliograph.adapters.store.sqlite.rows import messages_of
 from heliograph.adapters.store.sqlite.statements import many
-from heliograph.app.facts import Queued
+from heliograph.app.facts import NO_ANSWER, Queued
 
 _DUE = """
 SELECT key, attempted, connector FROM queue WHERE node IS NULL AND connector = ? AND due <= ? ORDER BY due, key LIMIT ?
@@ -69,7 +69,7 @@ def queued_of(db: sqlite3.Connection, attempted: dict[int, int], *, queued: bool
     taken: dict[int, set[int]] = {}
     for key, segment, status in db.execute(_ANSWERED, (many(attempted),)):
         answered.setdefault(key, set()).add(segment)
-        if status == 0:
+        if status in {0, NO_ANSWER}:
             taken.setdefault(key, set()).add(segment)
     return [
         Queued(
