@@ -117,7 +117,7 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
         "in": "query",
         "required": parameter.required,
         "description": parameter.meaning,
-        "schema": {"type": parameter.kind},
+        "schema": parameter.schema,
     }
 
 

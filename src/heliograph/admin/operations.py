@@ -1,14 +1,15 @@
 """The operations of the admin API: path, scope, what is read and answered, and what runs. The dispatcher and the
 OpenAPI document are drawn from this table."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec import Struct
 
 from heliograph.admin import customers, network, shapes, traffic
 from heliograph.admin.call import Call
-from heliograph.app.operators import Scope
+from heliograph.app.operators import Scope, Standing
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
 
 ROOT = "/admin/v1"
@@ -20,8 +21,7 @@ class Parameter:
 
     name: str
     meaning: str
-    kind: str = "string"
-    """The type of its JSON schema."""
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     required: bool = False
 
 
@@ -45,8 +45,18 @@ class Operation:
         return self.path.split("/")[1]
 
 
-_LIMIT = Parameter("limit", "Entries at most.", "integer")
-_CURSOR = Parameter("cursor", "Goes on after an earlier answer: its `cursor`.")
+def _whole(most: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 1, "maximum": most}
+
+
+_LIMIT = Parameter("limit", "Entries at most.", _whole(customers.PAGE))
+_GOES_ON = "Goes on after an earlier answer: its `cursor`."
+_LINE = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
+_CURSOR = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
+_DAYS = Parameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
+_STANDING = Parameter("standing", "How far they are.", {"type": "string", "enum": [each.value for each in Standing]})
+_NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
+_MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = Parameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = Parameter("plan", "The price plan.")
 
@@ -65,10 +75,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
               customers.top_up, shapes.Balance, shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
     Operation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
-              customers.ledger, shapes.Ledger, None, (_LIMIT, _CURSOR), (INVALID, NOT_FOUND)),
+              customers.ledger, shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
     Operation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
               customers.usage, shapes.UsageOfAccount, None,
-              (Parameter("days", "How far back; up to two days by the hour.", "integer"),), (INVALID, NOT_FOUND)),
+              (_DAYS,), (INVALID, NOT_FOUND)),
     Operation("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, "Replace the password of /api/v2",
               customers.new_password, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
     Operation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, "Replace the secret of receipts",
@@ -104,7 +114,7 @@ OPERATIONS: tuple[Operation, ...] = (
               network.remove_route, shapes.Done, None, (), (NOT_FOUND,)),
     Operation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
               network.decide, shapes.Decision, None,
-              (Parameter("number", "Digits in international form.", required=True),
+              (Parameter("number", "Digits in international form.", _NUMBER, required=True),
                Parameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
     Operation("GET", "/prices", Scope.READ_PRICES, "Every price, or those of a plan",
               network.list_prices, shapes.Prices, None, (_PLAN,)),
@@ -116,13 +126,14 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/messages", Scope.READ_MESSAGES, "Find messages, the newest first",
               traffic.search, shapes.Messages, None,
               (Parameter("number", "The destination or its beginning. It is looked for in the order of time, among a "
-                                   "million messages at once: narrow it by account or time."),
+                                   "million messages at once: narrow it by account or time.",
+                         {"type": "string", "pattern": "^([0-9]{1,15})?$"}),
                Parameter("reference", "What a request gave as its reference."),
                Parameter("account", "The account's name."),
-               Parameter("standing", "scheduled, under-way, delivered, undelivered, failed or cancelled."),
-               Parameter("start", "From this time on, ISO 8601 with Z or an offset."),
-               Parameter("end", "Up to this time."),
-               _LIMIT, _CURSOR), (INVALID, NOT_FOUND)),
+               _STANDING,
+               Parameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
+               Parameter("end", "Up to this time.", _MOMENT),
+               Parameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
     Operation("GET", "/messages/{id}", Scope.READ_MESSAGES, "One message and all that happened to it",
               traffic.get_message, shapes.MessageInFull, None, (), (NOT_FOUND,)),
     Operation("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, "Cancel a scheduled message and refund it",
@@ -134,7 +145,8 @@ OPERATIONS: tuple[Operation, ...] = (
     # callbacks
     Operation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are owed, or were given up",
               traffic.list_callbacks, shapes.Callbacks, None,
-              (Parameter("state", "`owed` (the default) or `ended`."), _LIMIT, _CURSOR), (INVALID,)),
+              (Parameter("state", "Which ones; owed ones where it is left out.",
+                         {"type": "string", "enum": [traffic.OWED, traffic.ENDED]}), _LIMIT, _CURSOR), (INVALID,)),
     Operation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
               traffic.failing_hosts, shapes.FailingHosts),
     Operation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Owe callbacks again that were given up",
@@ -146,5 +158,5 @@ OPERATIONS: tuple[Operation, ...] = (
               customers.audit, shapes.Audit, None,
               (Parameter("actor", "Such as user:ada, token:4f1a, cli:root."),
                Parameter("action", "The beginning of the action, such as account."),
-               Parameter("target", "What was changed."), _LIMIT, _CURSOR), (INVALID,)),
+               Parameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
 )  # fmt: skip

@@ -3,12 +3,30 @@
 Amounts are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-Name = Annotated[str, Meta(description="1 to 64 letters A-Z, a-z, digits and . _ -", examples=["acme"])]
-Credits = Annotated[str, Meta(description="Credits, as exact decimal text.", examples=["12.5"])]
+from heliograph.app.administer import MAX_PRIORITY
+from heliograph.app.fields import MAX_BINDS, MAX_LIST_INTERVAL_S, MAX_RATE, MAX_WINDOW
+
+# Patterns under `extra_json_schema` are for the document: what does not fit them is told in our own words.
+Name = Annotated[
+    str,
+    Meta(
+        description="1 to 64 letters A-Z, a-z, digits and . _ -",
+        examples=["acme"],
+        extra_json_schema={"pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    ),
+]
+Credits = Annotated[
+    str,
+    Meta(
+        description="Credits, as exact decimal text.",
+        examples=["12.5"],
+        extra_json_schema={"pattern": "^-?[0-9]{1,12}([.][0-9]{1,6})?$"},
+    ),
+]
 Moment = Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2027-01-15T08:00:00.000Z"])]
 MessageId = Annotated[
     str, Meta(description="Id of a message.", pattern="^[0-9a-f]{32}$", examples=["019e2b1c5f3a70008c1de1f5a0b7c3d2"])
@@ -78,11 +96,11 @@ class AccountSettings(Accepts):
     plan: str | UnsetType = UNSET
     credit_limit: Credits | UnsetType = UNSET
     suspended: bool | UnsetType = UNSET
-    list_interval: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
-    rate: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    list_interval: Annotated[float, Meta(ge=0, le=MAX_LIST_INTERVAL_S)] | UnsetType | None = UNSET
+    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
     callback_url: str | UnsetType = UNSET
-    callback_format: Annotated[str, Meta(description="`form` or `json`.")] | UnsetType = UNSET
-    content_decoding: Annotated[str, Meta(description="`auto`, `always` or `never`.")] | UnsetType = UNSET
+    callback_format: Literal["form", "json"] | UnsetType = UNSET
+    content_decoding: Literal["auto", "always", "never"] | UnsetType = UNSET
     networks: list[str] | UnsetType = UNSET
     senders: list[str] | UnsetType = UNSET
 
@@ -171,10 +189,10 @@ class ConnectorSettings(Accepts):
     port: Annotated[int, Meta(ge=1, le=65535)] | UnsetType = UNSET
     system_id: str | UnsetType = UNSET
     password: str | UnsetType = UNSET
-    bind: Annotated[str, Meta(description="`transceiver` or `transmitter+receiver`.")] | UnsetType = UNSET
-    binds: int | UnsetType = UNSET
-    window: int | UnsetType = UNSET
-    rate: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    bind: Literal["transceiver", "transmitter+receiver"] | UnsetType = UNSET
+    binds: Annotated[int, Meta(ge=1, le=MAX_BINDS)] | UnsetType = UNSET
+    window: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
+    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
     tls: bool | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     options: (
@@ -240,7 +258,7 @@ class NewRoute(Accepts):
 
     connector: Name
     prefix: Prefix = ""
-    priority: int = 0
+    priority: Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
 
 
 class Route(Struct):

@@ -140,12 +140,13 @@ class Access:
         """Who an admin token belongs to (RFC 6750, 2.1). Raises Fault (401, 429)."""
         if authorization is None:
             raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Bearer and an admin token.")
-        self._slow_down(f"{address}\n\n", FAILURES_AN_ADDRESS)
         scheme, _, text = authorization.strip().partition(b" ")
         found = None
         if scheme.lower() == b"bearer" and len(text) <= 128:
             found = await self._store.token(hashlib.sha256(text.strip()).digest())
         if found is None:
+            # a right token is never slowed down: it has too many random bits to be guessed, and may share its address
+            self._slow_down(f"{address}\n\n", FAILURES_AN_ADDRESS)
             self._recent(f"{address}\n\n").append(self._clock.monotonic())
             raise Fault(UNAUTHENTICATED, "The token is wrong or revoked; send Bearer and an admin token.")
         scopes = frozenset(scope for scope in Scope if scope in found.scopes)
