@@ -45,11 +45,14 @@ clean: ## remove everything that was built or installed
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	for name in run dev; do \
-	  extra=$$([ $$name = dev ] && echo "--extra dev"); \
+	for name in build run dev; do \
+	  case $$name in \
+	    build) what=requirements/build.in;; \
+	    run) what="--extra postgres pyproject.toml";; \
+	    dev) what="--extra dev pyproject.toml";; \
+	  esac; \
 	  $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-emit-find-links --custom-compile-command "make lock" $$extra \
-	    -o requirements/$$name.txt pyproject.toml; \
+	    --no-emit-find-links --custom-compile-command "make lock" -o requirements/$$name.txt $$what; \
 	done
 	rm -rf $(VENV)-lock
 

@@ -1,0 +1,43 @@
+# The gateway as a container image. It runs as a user without privileges, and on a read-only root file system: all that
+# it writes is in /var/lib/heliograph. docs/install.md shows how it is built and run.
+
+FROM python:3.13-slim AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+WORKDIR /build
+
+# What changes seldom comes first, so that a change of the source does not install everything anew.
+COPY requirements/build.txt requirements/run.txt requirements/
+RUN python -m venv /opt/heliograph \
+    && /opt/heliograph/bin/pip install --require-hashes --only-binary :all: -r requirements/run.txt \
+    && python -m venv tools \
+    && tools/bin/pip install --require-hashes --only-binary :all: -r requirements/build.txt
+
+COPY pyproject.toml README.md ./
+COPY ops ops
+COPY src src
+RUN tools/bin/python -m hatchling build -t wheel -d dist \
+    && /opt/heliograph/bin/pip install --no-deps --no-index dist/*.whl \
+    && /opt/heliograph/bin/pip uninstall --yes pip
+
+
+FROM python:3.13-slim
+RUN groupadd --system --gid 10001 heliograph \
+    && useradd --system --uid 10001 --gid heliograph --no-create-home --home-dir /var/lib/heliograph \
+       --shell /usr/sbin/nologin heliograph \
+    && install --directory --owner heliograph --group heliograph --mode 0700 /var/lib/heliograph
+COPY --from=build /opt/heliograph /opt/heliograph
+ENV PATH=/opt/heliograph/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HELIOGRAPH_DATA=/var/lib/heliograph \
+    HELIOGRAPH_HTTP_LISTEN=0.0.0.0:8080
+
+# By number, so that an orchestrator can see that it is not root.
+USER 10001:10001
+WORKDIR /var/lib/heliograph
+VOLUME /var/lib/heliograph
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/health/ready', timeout=4)"]
+ENTRYPOINT ["heliograph"]
+CMD ["serve"]
