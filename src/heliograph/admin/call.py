@@ -94,7 +94,7 @@ class Call:
     def moment(self, name: str) -> int | None:
         """A parameter that is a time, in ms. Raises Fault."""
         text = self.query.get(name)
-        return parse_moment(name, text) if text else None
+        return None if text is None else parse_moment(name, text)
 
     def place(self) -> tuple[int, int] | None:
         """The parameter `cursor`. Raises Fault."""

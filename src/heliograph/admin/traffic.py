@@ -44,7 +44,7 @@ async def search(call: Call) -> Struct:
     wanted.limit = call.number("limit", 50, PAGE)
     if query.get("account"):
         wanted.account = (await call.administration.account(query["account"])).account.id
-    if query.get("standing"):
+    if "standing" in query:
         if query["standing"] not in tuple(Standing):
             raise invalid("standing", f"The standing is one of {', '.join(Standing)}.")
         wanted.standing = Standing(query["standing"])
@@ -116,7 +116,7 @@ def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
 
 
 async def list_callbacks(call: Call) -> Struct:
-    state = call.query.get("state") or OWED
+    state = call.query.get("state", OWED)
     limit = call.number("limit", PAGE, CALLBACKS)
     store = call.oversight.store
     more = None

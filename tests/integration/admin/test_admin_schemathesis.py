@@ -1,0 +1,78 @@
+"""A foreign tool reads the admin API's document and tries whether what is answered is what the document says."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.config import SchemathesisConfig
+from schemathesis.specs.openapi import checks
+
+from heliograph.admin.app import PATH
+from heliograph.admin.openapi import document
+from heliograph.api.server import serve
+from heliograph.app.access import digest
+from heliograph.app.operators import TOKEN_SCOPES, AdminToken
+from tests.support.desk import House, open_house
+from tests.support.gateway import START
+
+pytestmark = pytest.mark.slow
+
+CONFIG = SchemathesisConfig.from_dict({"generation": {"mode": "all"}})
+schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
+
+#: A schema cannot say that a host is one, that an amount is not 0, or that a time is to come: that is refused too.
+LEFT_OUT = [checks.positive_data_acceptance]
+
+TOKEN = "hat_of-this-test"
+
+
+@schema.auth()
+class Bearer:
+    def get(self, case: Any, context: Any) -> str:
+        return TOKEN
+
+    def set(self, case: Any, data: str, context: Any) -> None:
+        case.headers["Authorization"] = f"Bearer {data}"
+
+
+class Running:
+    """The admin API on a store in memory, with its server on a loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.house: House = self._run(open_house())
+        self.house.gateway.app.mount(PATH, self.house.api)
+        token = AdminToken("test", "test", digest(TOKEN), tuple(scope.value for scope in TOKEN_SCOPES), START)
+        self._run(self.house.gateway.store.add_token(token))
+        self._server = self._run(serve(self.house.gateway.app, "127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._server.port}"
+
+    def close(self) -> None:
+        self._run(self._server.stop(1))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def _run(self, step: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    one = Running()
+    yield one
+    one.close()
+
+
+@schema.parametrize()
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_the_server_does_what_the_document_says(case: Any, running: Running) -> None:
+    case.call_and_validate(base_url=running.url, excluded_checks=LEFT_OUT)
+    # wrong tokens are tried in between, and too many of them in some minutes are slowed down
+    running.house.gateway.clock.forward(60)
