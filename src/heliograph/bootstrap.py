@@ -17,9 +17,12 @@ import msgspec
 
 from heliograph import dev as development
 from heliograph.admin.call import Probed
+from heliograph.app.access import Actor
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration, AlreadyThere
 from heliograph.app.directory import Directory
+from heliograph.app.operators import Scope
+from heliograph.app.oversee import Oversight
 from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
 from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
@@ -98,6 +101,24 @@ async def staff(settings: Settings) -> AsyncIterator[Staff]:
     store = await open_store(settings)
     try:
         yield Staff(store, Argon2Secrets(), SystemClock(), _who_types())
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def oversight(settings: Settings) -> AsyncIterator[tuple[Oversight, Actor]]:
+    """Messages and callbacks for those who look after the gateway, likewise; and who is at the terminal."""
+    from heliograph.adapters.system.clock import SystemClock
+    from heliograph.adapters.webhook.guard import AddressGuard
+    from heliograph.app.plan import Plan
+
+    store = await open_store(settings)
+    try:
+        directory = Directory(store)
+        guard = AddressGuard(settings.callbacks.allowed_networks)
+        submit = Submit(directory, store, guard.forbidden_host, terms(settings).rules)
+        actor = Actor(_who_types(), frozenset(Scope), "")
+        yield Oversight(store, directory, Plan(store, submit), SystemClock()), actor
     finally:
         await store.close()
 

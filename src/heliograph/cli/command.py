@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from heliograph.app.access import Actor
     from heliograph.app.administer import Administration
+    from heliograph.app.oversee import Oversight
     from heliograph.app.staff import Staff
     from heliograph.config import Settings
 
@@ -68,6 +70,12 @@ class Invocation:
 
         return self._run(bootstrap.staff, work)
 
+    def oversee(self, work: "Callable[[Oversight, Actor], Awaitable[Answer]]") -> Answer:
+        """The same for messages and callbacks; the actor is who is at the terminal."""
+        from heliograph import bootstrap
+
+        return self._run(bootstrap.oversight, lambda both: work(*both))
+
     def _run(
         self,
         opens: "Callable[[Settings], AbstractAsyncContextManager[Tool]]",
@@ -78,6 +86,7 @@ class Invocation:
         from heliograph.app.administer import AlreadyThere, NoSuch
         from heliograph.app.fields import Invalid
         from heliograph.app.ports import Unavailable
+        from heliograph.domain.error import Fault
 
         settings = self.settings()
 
@@ -89,6 +98,8 @@ class Invocation:
             return asyncio.run(run())
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
+        except Fault as error:
+            raise Failure(error.message, "Nothing was changed.") from error
         except (NoSuch, AlreadyThere) as error:
             raise Failure(str(error), command=_listing(error.kind, self)) from error
         except (Unavailable, OSError) as error:

@@ -11,6 +11,7 @@ from heliograph.cli.completion import completion
 from heliograph.cli.connector import connector
 from heliograph.cli.doctor import doctor
 from heliograph.cli.log_level import log_level
+from heliograph.cli.message import message
 from heliograph.cli.openapi import openapi
 from heliograph.cli.routing import price, route
 from heliograph.cli.send import send
@@ -21,8 +22,8 @@ from heliograph.cli.tail import tail
 from heliograph.cli.top import top
 
 _COMMANDS = (
-    serve, account, key, connector, route, price, send, callbacks, receipts, top, tail, log_level, admin, simulator,
-    settings, openapi, doctor, audit, completion,
+    serve, account, key, connector, route, price, send, message, callbacks, receipts, top, tail, log_level, admin,
+    simulator, settings, openapi, doctor, audit, completion,
 )  # fmt: skip
 
 

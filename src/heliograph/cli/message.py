@@ -1,0 +1,155 @@
+"""`heliograph message`: messages of any account, found and looked at, moved and cancelled."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_fields, print_table
+
+if TYPE_CHECKING:
+    from heliograph.app.access import Actor
+    from heliograph.app.operators import Found, Hit
+    from heliograph.app.oversee import Oversight, Sight
+
+_STANDINGS = ("scheduled", "under-way", "delivered", "undelivered", "failed", "cancelled")
+
+
+@click.group(cls=Group)
+def message() -> None:
+    """Messages of any account: what became of them, and what can still be done."""
+
+
+@message.command(
+    "find",
+    epilog=examples(
+        "heliograph message find 4917                          # a number, or its beginning",
+        "heliograph message find order-1042                    # a reference",
+        "heliograph message find --account acme --state undelivered --limit 20",
+    ),
+)
+@click.argument("text", default="")
+@click.option("--account", "name", metavar="NAME", help="Only this account's.")
+@click.option("--state", type=click.Choice(_STANDINGS), help="Only those that are so far.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
+@click.pass_obj
+def find(invocation: Invocation, text: str, name: str | None, state: str | None, limit: int) -> None:
+    """Messages by id, number or reference, the newest first.
+
+    A search by number looks at a million messages at most; name an account to look at that one's.
+    """
+
+    async def work(oversight: "Oversight", _: "Actor") -> "tuple[Found, dict[int, str], dict[int, str]]":
+        from heliograph.app.operators import Search, Standing
+
+        search = Search(limit=limit, standing=None if state is None else Standing(state))
+        accounts = {account.id: account.name for account, _ in await oversight.store.accounts()}
+        if name is not None:
+            number = next((number for number, known in accounts.items() if known == name), None)
+            if number is None:
+                raise Failure(f"there is no account {name}", command=invocation.typed("account list"))
+            search.account = number
+        return await oversight.find(text, search), accounts, await oversight.connector_names()
+
+    found, accounts, connectors = invocation.oversee(work)
+    rows = [_to_json(hit, accounts, connectors) for hit in found.hits]
+    reached = format_moment(found.reached)
+
+    def people() -> None:
+        print_table(
+            ("TIME", "TO", "STATE", "ERR", "ACCOUNT", "CONNECTOR", "ID"),
+            [
+                (row["time"], row["to"], row["standing"], row["err"], row["account"], row["connector"], row["id"])
+                for row in rows
+            ],
+            empty="Nothing was found.",
+        )
+        if reached is not None:
+            click.echo(f"Looked back to {reached}; name an account to look further.", err=True)
+
+    invocation.show({"messages": rows, "reached": reached}, people)
+
+
+@message.command("show")
+@click.argument("message_id", metavar="ID")
+@click.pass_obj
+def show(invocation: Invocation, message_id: str) -> None:
+    """One message: its history, and where its number would go now."""
+    key, tail = _parse(message_id)
+
+    async def work(oversight: "Oversight", _: "Actor") -> "Sight":
+        return await oversight.look(key, tail)
+
+    sight = invocation.oversee(work)
+    from heliograph.app.operators import Hit
+
+    final = sight.trace.final
+    hit = Hit(sight.trace.message, None if final is None else final[0], "" if final is None else final[1])
+    row = _to_json(hit, {sight.account.id: sight.account.name}, sight.connectors)
+    row |= {"content": sight.trace.message.content, "callback_url": sight.trace.message.callback_url}
+    events = [
+        {"time": format_moment(event.at), "event": event.event, "segment": event.segment, "detail": event.detail}
+        for event in sight.events
+    ]
+
+    def people() -> None:
+        print_fields(row.items())
+        click.echo()
+        print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), [tuple(event.values()) for event in events], empty="")
+        click.echo("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
+
+    invocation.show({**row, "history": events, "reasons": sight.decision.reasons}, people)
+
+
+@message.command("cancel")
+@click.argument("message_id", metavar="ID")
+@click.pass_obj
+def cancel(invocation: Invocation, message_id: str) -> None:
+    """Cancels a scheduled message and refunds it."""
+    key, tail = _parse(message_id)
+    invocation.oversee(lambda oversight, actor: oversight.cancel(actor, key, tail))
+    invocation.show({"id": message_id, "cancelled": True}, lambda: click.echo("It is cancelled and refunded."))
+
+
+@message.command(
+    "reschedule",
+    epilog=examples("heliograph message reschedule 0198c5f2a1b37c4d8e9f001122334455 '2027-03-01 10:00:00'"),
+)
+@click.argument("message_id", metavar="ID")
+@click.argument("time")
+@click.pass_obj
+def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
+    """Moves a scheduled message to another TIME, in its account's time zone."""
+    key, tail = _parse(message_id)
+    at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
+    moment = format_moment(at)
+    invocation.show({"id": message_id, "time": moment}, lambda: click.echo(f"It is sent at {moment}."))
+
+
+def _parse(text: str) -> tuple[int, int]:
+    from heliograph.domain import ids
+
+    found = ids.parse(text)
+    if found is None:
+        raise Failure(f"{text!r} is no id of a message; it has 32 hexadecimal characters.")
+    return found
+
+
+def _to_json(hit: "Hit", accounts: dict[int, str], connectors: dict[int, str]) -> dict[str, Any]:
+    from heliograph.domain import ids
+    from heliograph.domain.money import format_credits
+
+    each = hit.message
+    return {
+        "id": ids.to_hex(each.key, each.tail),
+        "account": accounts.get(each.account, str(each.account)),
+        "to": each.destination,
+        "sender": each.sender,
+        "time": format_moment(each.time),
+        "standing": hit.standing.value,
+        "delivery": None if hit.delivery is None else hit.delivery.name,
+        "err": hit.err,
+        "segments": each.segments,
+        "price": format_credits(each.price),
+        "connector": connectors.get(each.connector, str(each.connector)),
+        "reference": each.reference,
+    }

@@ -1,0 +1,49 @@
+"""What a development run lends the console: an operator with a public password, and the simulator's knobs."""
+
+import pytest
+
+from heliograph import dev
+from heliograph.app.staff import Staff
+from heliograph.simulator.smsc import Simulator
+from tests.support.desk import Browser, CountingSecrets, open_house
+
+
+async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:
+    house = await open_house()
+    secrets = CountingSecrets()
+    staff = Staff(house.gateway.store, secrets, house.gateway.clock)
+    assert await dev.open_demo_operator(staff, secrets)
+    assert await dev.open_demo_operator(staff, secrets)
+    browser = Browser(house.console)
+    assert (await browser.sign_in(dev.OPERATOR_NAME, dev.OPERATOR_PASSWORD)).status == 303
+    assert await dev.remove_demo_operator(staff, secrets)
+    assert (await browser.get("/")).status == 303
+    assert (await browser.sign_in(dev.OPERATOR_NAME, dev.OPERATOR_PASSWORD)).status == 401
+    assert not await dev.remove_demo_operator(staff, secrets)
+
+
+async def test_somebody_elses_name_is_left_alone() -> None:
+    house = await open_house()
+    secrets = CountingSecrets()
+    await house.staff.create(dev.OPERATOR_NAME, "viewer", "their own password")
+    assert not await dev.open_demo_operator(house.staff, secrets)
+    assert not await dev.remove_demo_operator(house.staff, secrets)
+    assert len(await house.staff.users()) == 1
+
+
+async def test_the_simulators_knobs_are_turned_all_or_none() -> None:
+    simulator = Simulator()
+    await simulator.start()
+    view = dev.SimulatorView(simulator)
+    assert view.recent(10) == []
+    assert view.counters()["submits"] == 0
+    view.turn({"latency_ms": "250", "refuse_share": "0.5"})
+    assert {knob.name: knob.value for knob in view.knobs() if knob.value != knob.default} == {
+        "latency_ms": "250", "refuse_share": "0.5",
+    }  # fmt: skip
+    for wrong in ({"latency_ms": "5", "refuse_share": "x"}, {"latency_ms": "5", "refuse_share": "2"}):
+        with pytest.raises(ValueError, match="refuse_share"):
+            view.turn(wrong)
+    assert simulator.behaviour.latency_ms == 250
+    view.cut_links()
+    await simulator.stop()
