@@ -203,13 +203,11 @@ class Dispatcher:
         doubt = self._doubts.of(message.key, lane.connector)
         if doubt is None or doubt.queued or item.open > len(item.withheld):
             return
-        doubt.queued, doubt.until = True, self._clock.now() + lane.unknown_wait_ms
-        item.row = True
+        doubt.until = self._clock.now() + lane.unknown_wait_ms
         self.gathering.facts.queueings.append(
             Queueing(message.key, lane.connector, doubt.until, message.expires, True, False)
         )
-        if message.segments > 1:
-            self.reporter.leave(message.key)
+        self._hand_over(lane, item)
         lane.forget(item)
 
     def refuse(self, lane: Lane, item: Item, segment: int, refused: Refused, waited: int = -1, took: int = -1) -> None:
@@ -234,14 +232,22 @@ class Dispatcher:
         message = item.message
         now = self._clock.now()
         item.to_send = [segment]
-        if message.segments > 1:
-            self.reporter.leave(message.key)
         age = now - message.time
         due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
         self.gathering.facts.queueings.append(
             Queueing(message.key, lane.connector, due, message.expires, item.attempted, False)
         )
+        self._hand_over(lane, item)
         lane.forget(item)
+
+    def _hand_over(self, lane: Lane, item: Item) -> None:
+        """The message is the queue's from now on: what else comes to light about its parts must not count on memory."""
+        item.row = True
+        if item.message.segments > 1:
+            self.reporter.leave(item.message.key)
+        doubt = self._doubts.of(item.message.key, lane.connector)
+        if doubt is not None:
+            doubt.queued = True
 
     def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
         """A part that is sent no more, if it ever was, and that the operator never answered for."""
@@ -372,7 +378,6 @@ class Dispatcher:
             return
         known = self._doubts.of(item.message.key, lane.connector)
         doubt = self._doubts.note(item, lane.connector, 0 if known else item.open)
-        doubt.queued = False
         if lane.unknown_wait_ms and (known is None or self._clock.now() < doubt.until):
             item.withheld, item.to_send = set(item.waiting), []
             self._rest(lane, item)

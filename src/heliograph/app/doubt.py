@@ -81,7 +81,7 @@ class Doubts:
             self._by_number.setdefault((connector, doubt.destination), []).append(key)
             if len(self._by_key) > MOST_DOUBTS:
                 self.forget(next(iter(self._by_key)))
-        doubt.item = item
+        doubt.item, doubt.queued = item, False
         doubt.copies += copies
         return doubt
 

@@ -17,7 +17,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import DISPATCH
-from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unavailable, Unknown
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.report import Reporter
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -276,6 +276,27 @@ async def test_a_part_that_got_no_answer_is_remembered_when_the_rest_comes_back_
     await desk.dispatcher.drop_expired(store, NODE, 10)
     facts = desk.commit()
     assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.EXPIRED, False)]
+
+
+async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became_of_the_others(desk: Desk) -> None:
+    one = desk.message("x" * 200)
+    first, second = desk.sent(one)
+    desk.answer(second, Accepted("b"))
+    desk.answer(first, LOST)
+    desk.commit()
+    (again,) = desk.carrier.take()
+    desk.answer(again, Deferred(0x14, 1.0))
+    desk.reporter.on_report(1, Report("b", "", Delivery.UNDELIV, True, "034"), lambda _: None)
+    for _ in range(2):
+        desk.commit()
+    assert desk.reporter._tracks == {}
+    store = QueueStore()
+    store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
+    desk.dispatcher.hindsight.on_late(desk.lane, first, Accepted("a"))
+    await desk.dispatcher.hindsight.settle(store)
+    desk.reporter.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
+    assert desk.finished == [(one.key, Delivery.UNDELIV)]
+    assert desk.commit().dequeued == [one.key]
 
 
 def test_what_was_never_sent_is_recorded_as_such(desk: Desk) -> None:
