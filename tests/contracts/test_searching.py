@@ -258,6 +258,8 @@ async def test_backlogs_are_counted(store: Store, given: Given, account: Account
     await store.drop_callbacks([owed.key], START)
     assert await store.standing(START) == Backlog(2, 0, None, 0, 2, 1, 0)
     assert await store.standing(START + 2 * SECOND) == Backlog(2, 1, START + SECOND, 0, 2, 1, 0)
+    await store.claim_queued(1, 9, START + 2 * SECOND, NODE)
+    assert await store.standing(START + 2 * SECOND) == Backlog(1, 0, None, 0, 2, 1, 0)
 
 
 async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, account: Account) -> None:

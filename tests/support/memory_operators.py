@@ -257,7 +257,7 @@ class MemoryOperators(MemoryAdministration):
 
     async def standing(self, now: int) -> Backlog:
         rows = self._open()
-        due = [row for row in rows.queue.values() if row.due <= now]
+        due = [row for row in rows.queue.values() if row.node is None and row.due <= now]
         counts = (
             sum(message.state == State.SCHEDULED for message in rows.messages.values()),
             len(due),
@@ -267,7 +267,7 @@ class MemoryOperators(MemoryAdministration):
             len(rows.early),
         )
         scheduled, waiting, awaiting, owed, ended, orphans = (min(count, COUNTED) for count in counts)
-        oldest = min((row.due for row in due if row.node is None), default=None)
+        oldest = min((row.due for row in due), default=None)
         return Backlog(scheduled, waiting, oldest, awaiting, owed, ended, orphans)
 
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:

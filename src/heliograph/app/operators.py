@@ -263,9 +263,9 @@ class Backlog:
 
     scheduled: int
     waiting: int
-    """Messages due in the queue, those that a lane has claimed too."""
+    """Messages due in the queue that nobody has claimed: a lane counts those that it has."""
     oldest: int | None
-    """When the first of the unclaimed ones was due."""
+    """When the first of them was due."""
     awaiting: int
     """Parts whose receipts are to come, and are no longer looked for in memory."""
     owed: int

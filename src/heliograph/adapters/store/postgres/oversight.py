@@ -44,7 +44,7 @@ SELECT count(*) FROM dropped
 
 _COUNT = f"SELECT count(*) FROM ({{}} LIMIT {COUNTED}) AS counted"  # noqa: S608 - made of constants
 _SCHEDULED = _COUNT.format("SELECT 1 FROM message WHERE state = 0")
-_WAITING = _COUNT.format("SELECT 1 FROM queue WHERE due <= $1")
+_WAITING = _COUNT.format("SELECT 1 FROM queue WHERE node IS NULL AND due <= $1")
 _OLDEST = "SELECT min(due) FROM queue WHERE node IS NULL AND due <= $1"
 _AWAITING = _COUNT.format("SELECT 1 FROM awaiting")
 _OWED_COUNT = _COUNT.format("SELECT 1 FROM callback_retry WHERE due IS NOT NULL")

@@ -37,7 +37,7 @@ _KEEP = "UPDATE callback_retry SET due = NULL WHERE key IN (SELECT value FROM js
 
 _COUNT = f"SELECT count(*) FROM ({{}} LIMIT {COUNTED})"  # noqa: S608 - made of constants
 _SCHEDULED = _COUNT.format("SELECT 1 FROM message WHERE state = 0")
-_WAITING = _COUNT.format("SELECT 1 FROM queue WHERE due <= ?")
+_WAITING = _COUNT.format("SELECT 1 FROM queue WHERE node IS NULL AND due <= ?")
 _OLDEST = "SELECT min(due) FROM queue WHERE node IS NULL AND due <= ?"
 _AWAITING = _COUNT.format("SELECT 1 FROM awaiting")
 _OWED_COUNT = _COUNT.format("SELECT 1 FROM callback_retry WHERE due IS NOT NULL")
