@@ -4,7 +4,6 @@ import asyncio
 import atexit
 import functools
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -57,6 +56,14 @@ END $$;
 """
 
 
+_WATCHMAN = """
+read -r never
+if [ -f "$0/data/postmaster.pid" ]; then kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")" 2>/dev/null; sleep 1; fi
+rm -rf "$0"
+"""
+"""A shell that ends the server and removes its files once the pipe it reads from closes: whoever held it is gone."""
+
+
 class Server:
     """`start` may be called again after `stop` or `kill`: it is the same server on the same port."""
 
@@ -69,6 +76,9 @@ class Server:
         if self._user is not None:
             os.chown(self.folder, _NOBODY, _NOBODY)
         self._process: subprocess.Popen[bytes] | None = None
+        self._watchman = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHMAN, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
+        )
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
@@ -121,7 +131,9 @@ class Server:
 
     def remove(self) -> None:
         self.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        assert self._watchman.stdin is not None
+        self._watchman.stdin.close()
+        self._watchman.wait(_PATIENCE_S)
 
     async def execute(self, query: str, database: str = "postgres") -> None:
         await self.fetch(query, database)

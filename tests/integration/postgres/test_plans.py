@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from heliograph.adapters.store.postgres import PostgresStore, browse, callbacks, dispatch, receipts, recovery
+from heliograph.adapters.store.postgres import PostgresStore, browse, callbacks, dispatch, links, receipts, recovery
 from heliograph.adapters.store.postgres.links import connect
 from heliograph.app.accounts import Account
 from heliograph.app.facts import (
@@ -57,6 +57,33 @@ async def test_rows_are_found_by_an_index(url: str, query: str, index: str) -> N
     text = await plan(url, query)
     assert index in text
     assert "Seq Scan" not in text
+
+
+async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables are known to be empty; then an operator's receipts stay away, and the rows are many."""
+    url = await server().fresh()
+    store = await PostgresStore.open(url, limits=LIMITS)
+    name = url.rpartition("/")[2]
+    await server().script("ANALYZE", name)
+    matched = Facts(awaiting_matched=[Awaiting(1, "7", 7, 0)], early_matched=[(1, "7")])
+    for _ in range(3):
+        await store.record(matched)
+        await store.find_outstanding(1, ["7"])
+    await server().script(
+        "INSERT INTO awaiting SELECT 1, n, 0, n::text FROM generate_series(100, 20000) AS n;"
+        "INSERT INTO early (connector, at, state, operator_id, destination, err)"
+        "SELECT 1, 0, 2, n::text, '', '' FROM generate_series(100, 20000) AS n",
+        name,
+    )
+    monkeypatch.setattr(links, "PLANS_S", 0.0)
+    for _ in range(3):
+        await store.record(matched)
+        await store.find_outstanding(1, ["7"])
+    await store.close()
+    query = "SELECT relname, sum(idx_tup_read) AS reads FROM pg_stat_user_indexes GROUP BY relname"
+    reads = {row["relname"]: row["reads"] for row in await server().fetch(query, name)}
+    assert reads["awaiting"] < 100
+    assert reads["early"] < 100
 
 
 async def test_recovery_reads_only_above_the_mark(

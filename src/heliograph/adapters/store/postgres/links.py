@@ -24,6 +24,10 @@ TRIES = 8
 _BEGIN = "BEGIN; UPDATE writer SET seq = {seq} WHERE id = {writer} AND NOT over"
 
 _RECONNECT_S = 0.1
+
+PLANS_S = 10.0
+"""How long plans are kept. One that was made while a table was all but empty reads the whole of it, and some tables go
+from empty to millions of rows within minutes: the queue, when an operator is down."""
 _STATEMENTS = 512
 
 _SETTINGS = {
@@ -84,12 +88,13 @@ def _unreachable(fault: Exception) -> Exception:
 class Link:
     """A connection with its row among the writers."""
 
-    __slots__ = ("db", "seq", "writer")
+    __slots__ = ("_planned", "db", "seq", "writer")
 
     def __init__(self, db: Db, writer: int) -> None:
         self.db = db
         self.writer = writer
         self.seq = 0
+        self._planned = time.monotonic()
 
     @classmethod
     async def open(cls, url: str, limits: Limits, node: int | None) -> "Link":
@@ -109,6 +114,12 @@ class Link:
             db.terminate()
             raise Fenced("the work of this node was given to others")
         return cls(db, writer)
+
+    async def replan(self) -> None:
+        """Before it is used: drops plans that are too old."""
+        if (now := time.monotonic()) - self._planned >= PLANS_S:
+            self._planned = now
+            await self.db.execute("DISCARD PLANS")
 
     async def close(self) -> None:
         """Leaves no row behind if it can."""
@@ -279,6 +290,7 @@ class Pool:
             self._check_open()
             link = self._take() or await Link.open(self._url, self._limits, None)
             try:
+                await link.replan()
                 yield link
             except BaseException as fault:
                 if is_loss(fault) or not isinstance(fault, Exception):

@@ -10,9 +10,11 @@ from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 
 _AWAITED = """
-SELECT DISTINCT a.key FROM awaiting AS a
-WHERE a.connector = $1 AND a.operator_id = ANY ($2::text[])
-  AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
+SELECT DISTINCT a.key FROM unnest($2::text[]) AS w (operator_id)
+CROSS JOIN LATERAL (
+    SELECT key FROM awaiting AS a WHERE a.connector = $1 AND a.operator_id = w.operator_id OFFSET 0
+) AS a
+WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
 ORDER BY a.key
 """
 _OPEN = "SELECT key FROM message WHERE key = $1 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)"

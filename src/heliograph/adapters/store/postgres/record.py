@@ -159,8 +159,16 @@ class Recorder:
         return row[1] if accepts else []
 
     async def _open(self) -> Link:
-        if self._link is None or self._link.db.is_closed():
-            self._link = await Link.open(self._url, self._limits, self.node)
+        if self._link is not None and not self._link.db.is_closed():
+            try:
+                await self._link.replan()
+            except Exception as fault:
+                if not is_loss(fault):
+                    raise
+                self._link.db.terminate()
+            else:
+                return self._link
+        self._link = await Link.open(self._url, self._limits, self.node)
         return self._link
 
     # --- what became of a transaction
