@@ -1,0 +1,137 @@
+"""What is handed out: the sdist holds the project, the wheel all of the program, and it runs where it is installed."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import heliograph
+from tests.support.customer import Customer
+from tests.support.process import Process, clean_environment
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "src" / "heliograph"
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+class Built(NamedTuple):
+    unpacked: Path
+    """What is in the sdist."""
+    wheel: Path
+    """Made from that, not from the checkout: so the sdist is whole."""
+
+
+class Installed(NamedTuple):
+    python: Path
+    """The interpreter beneath the virtual environment, which knows nothing of the checkout."""
+    environment: dict[str, str]
+    target: Path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("built")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=ROOT)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
+    unpacked = folder / archive.name.removesuffix(".tar.gz")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=unpacked)
+    (wheel,) = folder.glob("*.whl")
+    return Built(unpacked, wheel)
+
+
+@pytest.fixture(scope="module")
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    target = tmp_path_factory.mktemp("installed") / "site"
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-deps", "--no-index")
+    run(sys.executable, "-m", "pip", "install", *quiet, "--target", target, built.wheel, cwd=target.parent)
+    # the dependencies alone: a .pth file, by which the checkout is installed, does not work through PYTHONPATH
+    path = os.pathsep.join([str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return Installed(Path(sys.base_prefix) / "bin" / name, clean_environment({"PYTHONPATH": path}), target)
+
+
+def files(folder: Path) -> set[str]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)) for path in found}
+
+
+def test_the_sdist_holds_the_project(built: Built) -> None:
+    for folder in ("src", "ops", "docs", "requirements"):
+        assert files(built.unpacked / folder) == files(ROOT / folder), folder
+    for name in ("CHANGELOG.md", "Dockerfile", "Makefile", "README.md", "compose.yaml", "pyproject.toml"):
+        assert (built.unpacked / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_the_wheel_holds_every_file_of_the_program(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as opened:
+        names = set(opened.namelist())
+    package = {name.removeprefix("heliograph/") for name in names if name.startswith("heliograph/")}
+    assert package == files(SOURCE)
+    kinds = {Path(name).suffix for name in package}
+    assert {".sql", ".html", ".css", ".js", ".svg", ".typed"} <= kinds
+    shared = {name.partition("/data/share/heliograph/")[2] for name in names if "/data/share/heliograph/" in name}
+    assert shared == files(ROOT / "ops")
+
+
+def test_the_command_runs_where_it_is_installed(installed: Installed, tmp_path: Path) -> None:
+    def heliograph_says(*arguments: str) -> str:
+        return run(installed.python, "-m", "heliograph", *arguments, cwd=tmp_path, environment=installed.environment)
+
+    where = run(
+        installed.python,
+        "-c",
+        "import heliograph; print(heliograph.__file__)",
+        cwd=tmp_path,
+        environment=installed.environment,
+    )
+    assert Path(where.strip()).is_relative_to(installed.target)
+    assert heliograph.__version__ in heliograph_says("--version")
+    account = json.loads(heliograph_says("account", "create", "acme", "--credit", "5", "--data", "data", "--json"))
+    assert account["api_key"]
+    assert json.loads(heliograph_says("account", "show", "acme", "--data", "data", "--json"))["balance"] == "5"
+
+
+def test_a_gateway_runs_where_it_is_installed(installed: Installed, tmp_path: Path) -> None:
+    serve = [
+        "-m",
+        "heliograph",
+        "serve",
+        "--dev",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        str(tmp_path / "data"),
+        "--json",
+    ]
+    with Process(tmp_path, "gateway", [str(installed.python), *serve], installed.environment) as gateway:
+        url = json.loads(gateway.first_line())["url"]
+        with Customer(url, "demo", "demo-api-key") as customer:
+            sent = customer.send(1, to="491701234567", content="From afar", dlr="yes")
+            gateway.until(lambda: "Final" in customer.events(sent["Id"]), "a delivery")
+            for page in ("/openapi.json", "/docs", "/console", "/console/assets/console.css", "/metrics"):
+                assert customer.get(page).status in (200, 303), page
+        assert gateway.stop() == 0

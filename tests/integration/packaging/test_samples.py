@@ -1,0 +1,132 @@
+"""The programs of docs/samples, against a gateway: each language where its interpreter is."""
+
+import base64
+import hashlib
+import hmac
+import re
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from heliograph.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
+from tests.support.customer import Customer
+from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
+
+SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
+SECRET = "whsec_" + base64.b64encode(DEMO_SIGNING_SECRET).decode()
+
+pytestmark = pytest.mark.slow
+
+
+class Language(NamedTuple):
+    program: str
+    ending: str
+    receiver: list[str]
+    """The arguments that make its receiver listen; {} is the port."""
+
+    def command(self) -> str:
+        found = shutil.which(self.program)
+        if found is None:
+            pytest.skip(f"LEFT OUT: {self.program} is not here; the samples in it were not tried.")
+        return found
+
+
+LANGUAGES = [
+    pytest.param(Language("python3", "py", ["receiver.py", "{}"]), id="python"),
+    pytest.param(Language("node", "mjs", ["receiver.mjs", "{}"]), id="javascript", marks=pytest.mark.peer),
+    pytest.param(Language("php", "php", ["-S", "127.0.0.1:{}", "receiver.php"]), id="php", marks=pytest.mark.peer),
+]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with GatewayProcess(tmp_path_factory.mktemp("gateway") / "data", dev=True) as running:
+        yield running
+
+
+def signed_in(gateway: GatewayProcess, api_key: str = DEMO_API_KEY) -> dict[str, str]:
+    return {
+        "HELIOGRAPH_URL": gateway.url,
+        "HELIOGRAPH_USER": DEMO_NAME,
+        "HELIOGRAPH_API_KEY": api_key,
+    }
+
+
+def start_receiver(language: Language, folder: Path, port: int) -> Process:
+    for name in SAMPLES.glob("receiver.*"):
+        shutil.copy(name, folder)
+    arguments = [each.format(port) for each in language.receiver]
+    environment = {"HELIOGRAPH_SIGNING_SECRET": SECRET, "TMPDIR": str(folder)}
+    return Process(folder, "receiver", [language.command(), *arguments], environment)
+
+
+def start_client(language: Language, folder: Path, environment: dict[str, str], *arguments: str) -> Process:
+    sample = SAMPLES / f"client.{language.ending}"
+    return Process(folder, "client", [language.command(), str(sample), *arguments], environment)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_client_sends_and_its_receiver_is_told(language: Language, gateway: GatewayProcess, tmp_path: Path) -> None:
+    port = free_port()
+    with start_receiver(language, tmp_path, port) as receiver:
+        receiver.until(lambda: listens(port), "the receiver listens")
+        arguments = ("491701239003", "Grüße, 50% + 1", f"http://127.0.0.1:{port}/receipts")
+        with start_client(language, tmp_path, signed_in(gateway), *arguments) as client:
+            assert client.wait() == 0, client.err
+            printed = dict(line.split(maxsplit=1) for line in client.out.splitlines())
+        assert printed["costs"] == "1 in 1 GSM-7"
+        assert printed["status"] == "Sent"
+        dashed = re.sub(r"(.{8})(.{4})(.{4})(.{4})(.{12})", r"\1-\2-\3-\4-\5", printed["sent"])
+        receiver.until(lambda: f"receipt {dashed} REJECTD 003\n" in receiver.out, "the receipt")
+        with Customer(gateway.url, DEMO_NAME, DEMO_API_KEY) as customer:
+            assert customer.get(f"/api/v1/messages/{printed['sent']}").json["Content"] == "Grüße, 50% + 1"
+            assert customer.get(f"/api/v1/messages/{printed['cancelled']}").json["Status"] == "Cancelled"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_client_says_why_it_was_refused(language: Language, gateway: GatewayProcess, tmp_path: Path) -> None:
+    environment = signed_in(gateway, f"wrong-{language.program}")
+    with start_client(language, tmp_path, environment, "491701234567", "Hello") as client:
+        assert client.wait() == 1
+        assert client.out == ""
+        assert "401 04: " in client.err
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_receiver_takes_a_receipt_once_and_no_forgery(language: Language, tmp_path: Path) -> None:
+    port = free_port()
+    body = b"id=0195d3a4-0000-7000-8000-000000000001&message_status=DELIVRD&err=000&text=Hi"
+
+    def post(identity: str, moment: int, key: bytes, content: bytes = body) -> int:
+        signature = base64.b64encode(hmac.digest(key, f"{identity}.{moment}.".encode() + body, hashlib.sha256)).decode()
+        headers = {
+            "webhook-id": identity,
+            "webhook-timestamp": str(moment),
+            "webhook-signature": f"v1,AAAA v1,{signature}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", content, headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with start_receiver(language, tmp_path, port) as receiver:
+        receiver.until(lambda: listens(port), "the receiver listens")
+        now = int(time.time())
+        assert post("forged", now, b"another secret") == 401
+        assert post("altered", now, DEMO_SIGNING_SECRET, body.replace(b"DELIVRD", b"UNDELIV")) == 401
+        assert post("stale", now - 3600, DEMO_SIGNING_SECRET) == 401
+        assert post("first", now, DEMO_SIGNING_SECRET) == 204
+        assert post("first", now + 1, DEMO_SIGNING_SECRET) == 204
+        assert post("second", now, DEMO_SIGNING_SECRET) == 204
+        expected = "receipt 0195d3a4-0000-7000-8000-000000000001 DELIVRD 000"
+        eventually(lambda: receiver.out.count(expected) >= 2, "two receipts")
+        assert receiver.out.splitlines() == [expected, expected]
