@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from math import exp
 
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Clock, Ids, Journal, Store, Unavailable, Watcher
+from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 
 WAITING_MESSAGES = 10_000
@@ -149,7 +149,7 @@ class Gatherer:
             await self._idle.wait()
 
     async def run(self) -> None:
-        """Commits until cancelled."""
+        """Commits until cancelled, or until another node has taken this one's place (raises Fenced)."""
         hooks = self._hooks
         assert hooks is not None
         pause = RETRY_S[0]
@@ -167,6 +167,8 @@ class Gatherer:
                     await asyncio.sleep(0)
             except Unavailable as problem:
                 self._fail(hooks, facts, thens, problem)
+                if isinstance(problem, Fenced):
+                    raise
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, RETRY_S[1])
                 self.wake()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime import gather
 from heliograph.runtime.gather import Gatherer, Hooks
 from tests.support.core import Messages, SetClock, accept_of
@@ -179,6 +179,21 @@ def test_while_the_store_fails_it_is_tried_ever_more_seldom() -> None:
         rig.store.failures = 0
         await rig.gatherer.flushed()
         assert rig.attempts == [[1]]
+
+    scenario(story)
+
+
+def test_a_node_whose_place_is_taken_commits_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(rig: Rig) -> None:
+        async def taken(facts: Facts) -> None:
+            raise Fenced("another node has the place")
+
+        monkeypatch.setattr(rig.store, "record", taken)
+        refused = rig.send()
+        await asyncio.wait([rig.task])
+        assert isinstance(rig.task.exception(), Fenced)
+        assert refused.verdict is Verdict.UNAVAILABLE
+        assert rig.log == ["prepare", "refused", "UNAVAILABLE"]
 
     scenario(story)
 
