@@ -303,7 +303,8 @@ class Gateway:
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         await watching.start(self.engine, store, app)
-        self._http = await serve_http(app, host, port, around=watching.around)
+        proxies = settings.http.trusted_proxies
+        self._http = await serve_http(app, host, port, trusted_proxies=proxies, around=watching.around)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"
         journal.say("info", "ready", url=self.url)

@@ -124,6 +124,12 @@ class Http:
         least=1024,
         most=2**26,
     )
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        "Addresses or networks of proxies before the gateway. Of requests that come from them, X-Forwarded-For tells "
+        "the client's address and X-Forwarded-Proto whether it came by HTTPS.",
+        check=_networks_problem,
+    )
 
 
 @dataclass(frozen=True, slots=True)
