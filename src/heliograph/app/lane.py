@@ -311,6 +311,9 @@ class Lane:
         """The operator took a part not now. It is left alone when it says that all is too fast, and when it has put
         off `TROUBLES` parts without taking one: then it is not about the messages."""
         if throttled:
+            if self.took:
+                self.pace.taken(now, self.took)
+                self.took = self._troubles = 0
             pauses = self.pace.throttled(now)
         else:
             self._troubles += 1

@@ -12,6 +12,10 @@ from heliograph.domain.throttle import TokenBucket
 SPAN_S = 1.0
 """What was taken in so many seconds before a throttle answer counts as what the operator takes."""
 
+BURST_S = 0.2
+"""Operators let through about so many seconds' worth at once: what they took before the first throttle answer, where
+nothing is known of the time before, was taken in so many seconds at least."""
+
 CUT = 0.97
 """Of the pace, or of what was taken: where the pace is cut to."""
 
@@ -59,6 +63,9 @@ EASE_TO = 0.5
 
 EASE_LEAST = 10.0
 """Parts a second: who sends no more does not congest anybody."""
+
+GUESS = 10.0
+"""Parts a second that an operator is believed to take where less was asked of it before its first throttle answer."""
 
 LEAST = 0.5
 """Parts a second: the pace is never cut below that."""
@@ -154,7 +161,8 @@ class Pace:
             rate = self.rate * DEEP_CUT if few else min(self.rate * DEEP_CUT, max(took, self.rate / 2))
         else:
             self._vain, self._worth = 0, self.rate
-            rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * CUT
+            known = max(took, GUESS) if self._cut_to == inf else max(took, self._cut_to)
+            rate = min(self.rate, known) * CUT
         self._cut_at = self._raised_at = now
         self._raise = FIRST_RAISE
         self._cut_to = max(LEAST, rate)
@@ -208,6 +216,8 @@ class Pace:
         if since >= 2 * SPAN_S:
             return 0.0
         before, current = self._slots
+        if not before:
+            return current / max(since, BURST_S)
         return max(before / SPAN_S, current / max(since, SPAN_S), (before + current) / (SPAN_S + since))
 
     def _recovered(self, now: float) -> TokenBucket | None:

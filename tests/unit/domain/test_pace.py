@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from heliograph.domain.pace import CUT, FREE_FACTOR, LEAST, QUIET_S, Pace
+from heliograph.domain.pace import CUT, FREE_FACTOR, GUESS, QUIET_S, Pace
 from heliograph.domain.throttle import TokenBucket
 
 STEP_S = 0.005
@@ -98,7 +98,7 @@ def test_long_silence_frees_a_pace_without_a_limit() -> None:
     pace = Pace()
     pace.taken(0.0, 10)
     pace.throttled(0.5)
-    assert pace.rate == pytest.approx(10 * CUT)
+    assert pace.rate == pytest.approx(10 / 0.5 * CUT)
     now = 0.5
     for _ in range(30):
         now += QUIET_S
@@ -110,7 +110,7 @@ def test_long_silence_frees_a_pace_without_a_limit() -> None:
 def test_silence_never_raises_above_the_limit() -> None:
     pace = Pace(30)
     pace.throttled(1.0)
-    assert pace.rate == LEAST
+    assert pace.rate == pytest.approx(GUESS * CUT)
     now = 1.0
     for _ in range(60):
         now += QUIET_S
@@ -195,3 +195,17 @@ def test_without_a_limit_congestion_sets_one_at_what_is_taken() -> None:
     pace = Pace()
     congest(pace, 95, 2.5, 0)
     assert 90 <= pace.rate <= 100
+
+
+def test_the_first_throttle_answer_finds_the_pace_at_once() -> None:
+    pace = Pace()
+    operator = Operator(takes=50.0)
+    operator.run(pace, 3, offered=200)
+    goodput, _ = operator.settled(1.5, 3)
+    assert goodput >= 46, "what it let through at once says what it takes"
+
+
+def test_one_throttle_answer_to_a_lonely_part_does_not_stop_a_campaign() -> None:
+    pace = Pace()
+    pace.throttled(0.0)
+    assert pace.rate == pytest.approx(GUESS * CUT)
