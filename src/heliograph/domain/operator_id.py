@@ -10,6 +10,12 @@ _DECIMAL = re.compile(r"[0-9]{1,20}").fullmatch
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
 
 
+def _padded(number: int) -> list[str]:
+    """The number with leading zeros, as wide as operators are known to write it."""
+    wide = [f"{number:08x}", f"{number:016x}"]
+    return [f"{number:010d}", f"{number:020d}", *wide, *(each.upper() for each in wide)]
+
+
 def variants(operator_id: str) -> list[str]:
     """Other forms in which the same id may have been given, the likelier first; never `operator_id` itself.
 
@@ -19,8 +25,8 @@ def variants(operator_id: str) -> list[str]:
     forms = [bare, bare.upper(), bare.lower(), bare.lstrip("0")]
     if _DECIMAL(bare):
         number = int(bare)
-        forms += [f"{number:x}", f"{number:X}", f"{number:08x}", f"{number:08X}", f"{number:010d}"]
+        forms += [f"{number:x}", f"{number:X}", *_padded(number)]
     if _HEXADECIMAL(bare):
         number = int(bare, 16)
-        forms += [str(number), f"{number:010d}", f"{number:08x}", f"{number:08X}"]
+        forms += [str(number), f"{number:x}", f"{number:X}", *_padded(number)]
     return [form for form in dict.fromkeys(forms) if form and form != operator_id]
