@@ -101,7 +101,7 @@ def parse_changes(fields: Mapping[str, Field], texts: Mapping[str, str]) -> dict
 def parse_option(name: str, text: str) -> bool | int | float | str | None:
     """The value of a connector's option: true, false, a number, or else text; None (remove it) if empty.
 
-    Digits that begin with 0 are text, such as the address range `0044`. Raises Invalid.
+    What a number would not give back as it was written is text, such as the address range `0044`. Raises Invalid.
     """
     if _OPTION(name) is None:
         raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")
@@ -113,7 +113,7 @@ def parse_option(name: str, text: str) -> bool | int | float | str | None:
         return text
     if _INTEGER(text):
         return int(text)
-    return float(text) if _DECIMAL(text) else text
+    return float(text) if _DECIMAL(text) and str(float(text)) == text else text
 
 
 def _truth(text: str) -> bool:

@@ -102,9 +102,15 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
-    found = invocation.administer(lambda admin: admin.connectors())
+    from heliograph.cli.links import Standing
+
+    async def work(admin: "Administration") -> "tuple[list[Connector], list[LinkState], int]":
+        return await admin.connectors(), await admin.store.link_states(), admin.now
+
+    found, states, now = invocation.administer(work)
+    standings = {each.id: Standing.of(each, states, now) for each in found}
     invocation.show(
-        {"connectors": [_to_json(each) for each in found]},
+        {"connectors": [{**_to_json(each), "state": standings[each.id].word} for each in found]},
         lambda: print_table(
             ("NAME", "HOST", "PORT", "SYSTEM ID", "BIND", "BINDS", "WINDOW", "RATE", "TLS", "STATE"),
             [
@@ -118,7 +124,7 @@ def list_connectors(invocation: Invocation) -> None:
                     each.window,
                     f"{each.rate:g}" if each.rate else "-",
                     "yes" if each.tls else "no",
-                    "enabled" if each.enabled else "disabled",
+                    standings[each.id].word,
                 )
                 for each in found
             ],
@@ -132,7 +138,11 @@ def list_connectors(invocation: Invocation) -> None:
 @click.argument("name")
 @click.pass_obj
 def show(invocation: Invocation, name: str) -> None:
-    """One connector, and what the gateway last said of its links."""
+    """One connector, and what the gateway last said of its links.
+
+    With --json it has all that the gateway said, counters too.
+    """
+    from heliograph.cli.links import Standing, view
 
     async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], int]":
         found = await admin.connector(name)
@@ -145,13 +155,10 @@ def show(invocation: Invocation, name: str) -> None:
 
     def people() -> None:
         print_fields((field, _word(value)) for field, value in result.items())
-        if not links:
-            click.echo("links       no gateway has run with it yet")
-        for state, link in zip(states, links, strict=True):
-            click.echo(f"\nlinks, as said {max(0, now - state.at) // 1000} s ago:")
-            click.echo(json.dumps(link["state"], indent=2, ensure_ascii=False))
+        for line in view(found, states, now):
+            click.echo(line)
 
-    invocation.show({**result, "links": links}, people)
+    invocation.show({**result, "state": Standing.of(found, states, now).word, "links": links}, people)
 
 
 @connector.command(
@@ -159,6 +166,8 @@ def show(invocation: Invocation, name: str) -> None:
     epilog=examples(
         "heliograph connector set op1 --window 50 --rate 100",
         "heliograph connector set op1 window=50 enabled=false",
+        "heliograph connector set op1 unknown=wait system_type=VMA rate=20",
+        "heliograph connector set op1 system_type=           # back to the default",
     ),
 )
 @click.argument("name")
@@ -176,12 +185,17 @@ def set_fields(
 ) -> None:
     """Changes a connector, all or nothing; a running gateway binds anew where it has to.
 
-    KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled.
+    KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled; any other one is an option of
+    the operator's dialect, as with --option.
     """
-    texts = {**parse_pairs(changes), **_texts(given, tls)}
-    if not texts and not options:
+    from heliograph.app.fields import CONNECTOR
+
+    pairs = parse_pairs(changes)
+    texts = {**{key: text for key, text in pairs.items() if key in CONNECTOR}, **_texts(given, tls)}
+    dialect = {**{key: text for key, text in pairs.items() if key not in CONNECTOR}, **parse_pairs(options)}
+    if not texts and not dialect:
         raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
-    change = invocation.administer(lambda admin: admin.set_connector(name, texts, parse_pairs(options)))
+    change = invocation.administer(lambda admin: admin.set_connector(name, texts, dialect))
     _show_change(invocation, change, f"The connector {name} is changed.")
 
 

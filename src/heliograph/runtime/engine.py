@@ -330,12 +330,25 @@ class Engine:
 
     async def _report_links(self, now: int) -> None:
         states = [
-            LinkState(connector.id, self._node, self._world.encode_state(carrier.state()), now)
+            LinkState(connector.id, self._node, self._world.encode_state(self._state(connector, carrier)), now)
             for connector, carrier in self._carriers.values()
             if connector.id > 0
         ]
         if states:
             await self._world.store.save_link_states(states)
+
+    def _state(self, connector: Connector, carrier: Carrier) -> dict[str, Any]:
+        """What the carrier says, and how its lane goes."""
+        lane = self.dispatcher.lane(connector.id)
+        pace = lane.pace.rate
+        return {
+            **carrier.state(),
+            "rate": connector.rate,
+            "pace": round(pace, 1) if pace < inf else None,
+            "throttles": lane.pace.throttles,
+            "window_used": lane.in_flight,
+            "waiting": len(lane),
+        }
 
     # --- carriers
 

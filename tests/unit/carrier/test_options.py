@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, parse_hosts, read_options
 from heliograph.adapters.smpp.outcome import Verdict
+from heliograph.app.fields import parse_option
 
 
 def test_without_options_everything_is_as_most_operators_have_it() -> None:
@@ -76,6 +77,22 @@ def test_a_wrong_option_is_named_with_what_would_be_right(options: dict[str, Any
 )
 def test_hosts(text: str, hosts: tuple[tuple[str, int], ...]) -> None:
     assert parse_hosts(text) == hosts
+
+
+def test_text_keeps_its_form_and_seconds_may_be_text() -> None:
+    texts = {"system_type": "0011", "address_range": "1.50", "service_type": "true", "response_timeout_s": "1.50"}
+    stored = {name: parse_option(name, text) for name, text in texts.items()}
+    dialect, timings, problems = read_options(stored, Timings())
+    assert problems == []
+    assert (dialect.system_type, dialect.address_range, dialect.service_type) == ("0011", "1.50", "true")
+    assert timings.response_timeout_s == 1.5
+
+
+def test_what_becomes_of_unknown_outcomes_is_an_option() -> None:
+    dialect, _, problems = read_options({"unknown": "WAIT", "unknown_wait_s": 60}, Timings())
+    assert (dialect.unknown, dialect.unknown_wait_s, problems) == ("wait", 60.0, [])
+    _, _, problems = read_options({"unknown": "forget", "unknown_wait_s": "soon"}, Timings())
+    assert [problem.split(":")[0] for problem in problems] == ["option unknown", "option unknown_wait_s"]
 
 
 @pytest.mark.parametrize("text", ["a:0", "a:65536", ":2775", "[::1]x", "a:²"])

@@ -36,6 +36,8 @@ class SmppCarrier:
         self.header_octets = encoder.header_octets
         """What the parts of a long message must leave free for their header."""
         setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
+        self._bar = setup.bar
+        self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[connector.bind]]
         self._binds = [Bind(setup, self, number, role) for number, role in enumerate(roles, 1)]
         self._spread = Spread() if connector.binds > 1 else None
@@ -103,12 +105,19 @@ class SmppCarrier:
         return {
             "connector": self._connector.name,
             "summary": self._summary(),
+            "credentials_refused": self._bar.refusals > 0,
+            "credentials_retry_in": self._credentials_wait(),
             "bound": sum(bind.bound for bind in self._binds),
             "capacity": self._capacity,
             "in_flight": sum(link.session.in_flight + len(link.waiting) for link in self._links),
             "counters": {name: getattr(counters, name) for name in Counters.__slots__},
             "binds": [bind.state() for bind in self._binds],
         }
+
+    def _credentials_wait(self) -> float | None:
+        """Seconds until credentials that the operator called wrong are tried again."""
+        left = self._bar.until - self._clock.monotonic()
+        return round(left, 1) if self._bar.refusals and left > 0 else None
 
     def _summary(self) -> str:
         if self._problems:

@@ -160,6 +160,8 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def _seconds(value: Any) -> float:
+    if isinstance(value, str) and value.replace(".", "", 1).isdecimal():
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86_400:
         raise ValueError(f"{value!r} is no number of seconds up to a day")
     return float(value)
@@ -191,7 +193,7 @@ def _one_of(*words: str) -> Callable[[Any], str]:
 
 def _text(most: int) -> Callable[[Any], str]:
     def read(value: Any) -> str:
-        text = str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
         if not text.isascii() or not text.isprintable() or len(text) > most:
             raise ValueError(f"it must be at most {most} printable ASCII characters")
         return text

@@ -1,0 +1,93 @@
+"""How a connector's links stand, for people."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from heliograph.cli.command import format_moment
+
+if TYPE_CHECKING:
+    from heliograph.app.accounts import Connector, LinkState
+
+FRESH_MS = 20_000
+"""What a gateway said so long ago it would say again by now, if it ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`word` is one of: bound, N of M bound, not bound, wrong credentials, disabled, no gateway."""
+
+    word: str
+
+    @classmethod
+    def of(cls, connector: "Connector", states: "Iterable[LinkState]", now: int) -> Self:
+        """Over all nodes that spoke of late."""
+        said = [read(each) for each in states if each.connector == connector.id and now - each.at < FRESH_MS]
+        if not connector.enabled:
+            return cls("disabled")
+        if not said:
+            return cls("no gateway")
+        bound = sum(state.get("bound", 0) for state in said)
+        binds = sum(len(state.get("binds", ())) for state in said)
+        if bound:
+            return cls("bound" if bound == binds else f"{bound} of {binds} bound")
+        return cls("wrong credentials" if any(state.get("credentials_refused") for state in said) else "not bound")
+
+
+def read(state: "LinkState") -> dict[str, Any]:
+    """What a gateway said."""
+    try:
+        found = json.loads(state.state)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Iterator[str]:
+    """Lines for people."""
+    if not states:
+        yield ""
+        yield "No gateway has run with it yet."
+    for each in states:
+        ago = max(0, now - each.at) / 1000
+        state = read(each)
+        yield ""
+        node = f" (node {each.node})" if len(states) > 1 else ""
+        yield f"The links{node}, as said {ago:.0f} s ago" + ("" if ago * 1000 < FRESH_MS else "; no gateway runs now")
+        yield f"  state     {state.get('summary', 'unknown')}"
+        yield f"  window    {state.get('window_used', state.get('in_flight', 0))} of {state.get('capacity', 0)} in use"
+        yield f"  rate      {_rate(state)}"
+        yield f"  waiting   {state.get('waiting', 0)} messages in memory"
+        if state.get("credentials_refused"):
+            wait = state.get("credentials_retry_in")
+            again = f"tried again in {max(0.0, wait - ago):.0f} s" if wait is not None else "tried again now"
+            yield f"  password  the operator refuses system_id {connector.system_id} or its password; {again}"
+        counters = state.get("counters", {})
+        named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
+        yield f"  counted   {named or 'nothing yet'}"
+        for bind in state.get("binds", ()):
+            yield from _bind(bind, ago)
+
+
+def _rate(state: dict[str, Any]) -> str:
+    limit, pace, throttles = state.get("rate", 0.0), state.get("pace"), state.get("throttles", 0)
+    words = f"{limit:g} a second at most" if limit else "no limit is set"
+    if pace is not None and pace != limit:
+        words += f"; {pace:g} a second now, which is what the operator takes"
+    return words + (f"; throttled {throttles} times" if throttles else "")
+
+
+def _bind(bind: dict[str, Any], ago: float) -> Iterator[str]:
+    since = format_moment(bind.get("since"))
+    words = f"{bind.get('state', '?')} since {since}"
+    wait = bind.get("reconnect_in")
+    if wait is not None:
+        words += f", tries again in {max(0.0, wait - ago):.0f} s"
+    if bind.get("window"):
+        words += f", {bind.get('in_flight', 0)} of {bind['window']} in flight"
+    if bind.get("answer_ms") is not None:
+        words += f", answers after {bind['answer_ms']:g} ms"
+    yield f"  bind {bind.get('bind')}    {bind.get('role', '')} at {bind.get('host', '')}: {words}"
+    if bind.get("last_error"):
+        yield f"            last error, {format_moment(bind.get('last_error_at'))}: {bind['last_error']}"

@@ -1,0 +1,90 @@
+"""What `connector list` and `connector show` make of what gateways said of their links."""
+
+import json
+from typing import Any
+
+import pytest
+
+from heliograph.app.accounts import Connector, LinkState
+from heliograph.cli.links import FRESH_MS, Standing, view
+
+NOW = 1_800_000_000_000
+CONNECTOR = Connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")
+
+
+def bind(number: int = 1, **fields: Any) -> dict[str, Any]:
+    return {
+        "bind": number, "role": "transceiver", "state": "bound", "host": "smsc.example.net:2775",
+        "since": NOW - 60_000, "last_error": None, "last_error_at": None, "reconnect_in": None, "in_flight": 3,
+        "window": 10, "answer_ms": 12.5,
+    } | fields  # fmt: skip
+
+
+def said(ago_ms: int = 2_000, node: int = 1, **fields: Any) -> LinkState:
+    state = {
+        "summary": "It is bound.", "bound": 1, "capacity": 10, "in_flight": 3, "binds": [bind()], "rate": 100.0,
+        "pace": 100.0, "throttles": 0, "window_used": 4, "waiting": 7, "credentials_refused": False,
+        "credentials_retry_in": None, "counters": {"submitted": 90, "late_answers": 1, "refused": 0},
+    } | fields  # fmt: skip
+    return LinkState(CONNECTOR.id, node, json.dumps(state), NOW - ago_ms)
+
+
+def text(*states: LinkState) -> str:
+    return "\n".join(view(CONNECTOR, states, NOW))
+
+
+@pytest.mark.parametrize(
+    ("states", "word"),
+    [
+        ([], "no gateway"),
+        ([said()], "bound"),
+        ([said(FRESH_MS + 1)], "no gateway"),
+        ([said(bound=1, binds=[bind(), bind(2)])], "1 of 2 bound"),
+        ([said(), said(node=2, bound=0)], "1 of 2 bound"),
+        ([said(bound=0)], "not bound"),
+        ([said(bound=0, credentials_refused=True)], "wrong credentials"),
+        ([LinkState(CONNECTOR.id, 1, "nonsense", NOW)], "not bound"),
+        ([LinkState(4, 1, said().state, NOW)], "no gateway"),
+    ],
+)
+def test_a_connector_stands_so(states: list[LinkState], word: str) -> None:
+    assert Standing.of(CONNECTOR, states, NOW).word == word
+
+
+def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
+    assert Standing.of(Connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW).word == "disabled"
+
+
+def test_a_bound_one_tells_window_rate_and_answers() -> None:
+    shown = text(said())
+    assert "as said 2 s ago" in shown
+    assert "It is bound." in shown
+    assert "window    4 of 10 in use" in shown
+    assert "rate      100 a second at most\n" in shown
+    assert "submitted 90, late answers 1\n" in shown
+    assert "bound since 2027-01-15T07:59:00Z, 3 of 10 in flight, answers after 12.5 ms" in shown
+
+
+def test_a_throttled_one_tells_its_pace() -> None:
+    shown = text(said(pace=47.3, throttles=12))
+    assert "100 a second at most; 47.3 a second now, which is what the operator takes; throttled 12 times" in shown
+    assert "rate      no limit is set\n" in text(said(rate=0.0, pace=None))
+
+
+def test_wrong_credentials_say_what_is_wrong_and_when_it_is_tried_again() -> None:
+    error = "the operator says that the password is wrong (ESME_RINVPASWD); set it with `heliograph connector set`"
+    waiting = bind(
+        state="waiting", reconnect_in=61.0, last_error=error, last_error_at=NOW - 5_000, in_flight=0, answer_ms=None
+    )
+    shown = text(said(bound=0, binds=[waiting], credentials_refused=True, credentials_retry_in=58.0))
+    assert "the operator refuses system_id acme or its password; tried again in 56 s" in shown
+    assert "tries again in 59 s" in shown
+    assert f"last error, 2027-01-15T07:59:55Z: {error}" in shown
+    assert "secret" not in shown
+
+
+def test_what_is_old_or_was_never_said_is_called_so() -> None:
+    assert "no gateway runs now" in text(said(FRESH_MS))
+    assert "No gateway has run with it yet." in text()
+    assert "(node 2)" in text(said(), said(node=2))
+    assert "unknown" in text(LinkState(CONNECTOR.id, 1, "nonsense", NOW))
