@@ -1,0 +1,221 @@
+"""Operators as they are, and the whole gateway between them and a customer: nothing lost, doubled or mixed up."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
+from tests.support.load import Load
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+pytestmark = pytest.mark.slow
+
+QUICK = {"HELIOGRAPH_SMPP_RECONNECT_FIRST_S": "0.1", "HELIOGRAPH_SMPP_RECONNECT_MOST_S": "0.2"}
+
+
+@contextlib.contextmanager
+def running(data: Path, account: dict[str, Any], **settings: str) -> Iterator[tuple[GatewayProcess, Customer]]:
+    with (
+        GatewayProcess(data, settings=QUICK | settings) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        yield gateway, customer
+        assert gateway.stop() == 0
+
+
+def send_all(customer: Customer, sink: BackgroundSink, numbers: list[str], content: str = "Hi") -> dict[str, str]:
+    """The ids of messages to these numbers, with receipts."""
+    receipt = {"dlr": "yes", "dlr_url": sink.url()}
+    return {number: customer.send(1, to=number, content=content, **receipt)["Id"] for number in numbers}
+
+
+def states(sink: BackgroundSink, sent: dict[str, str], seconds: float = 30) -> dict[str, str]:
+    """What customers were told of each message, which must be told of once."""
+    found = {number: sink.receipt(message, seconds).form["message_status"] for number, message in sent.items()}
+    assert all(len(sink.receipts(message)) == 1 for message in sent.values())
+    return found
+
+
+def numbers(count: int, prefix: str = "4917") -> list[str]:
+    return [f"{prefix}{n:08d}" for n in range(count)]
+
+
+def test_an_operator_that_takes_fifty_a_second_gets_fifty(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account = admin.account("acme", "100000")
+    with SimulatorProcess(tmp_path, throttle_per_s=50, latency_ms=50) as simulator:
+        admin.operator(simulator.port, "slow", "", "--window", "20")
+        with GatewayProcess(data) as gateway:
+            # as fast as it accepts them, which is above 200 a second: they wait in line
+            with Load(gateway.url, "acme", account["api_key"], most=1_250) as load:
+                load.join()
+            assert len(load.accepted) == 1_250
+            eventually(lambda: answers(simulator)["ESME_ROK"] >= 1_200, "the operator has taken them", 60, pause=0.5)
+            gateway.stop()
+        given = lines(simulator, "answer", 1_200)
+    taken = [moment(line) for line in given if line["pdu"]["status"] == "ESME_ROK"]
+    settled, end = taken[0] + 6, taken[0] + 21
+    goodput = sum(settled <= at < end for at in taken) / (end - settled)
+    throttled = sum(settled <= moment(line) < end and "THROTTLED" in line["pdu"]["status"] for line in given)
+    assert goodput >= 48.0
+    assert throttled / (goodput * (end - settled) + throttled) < 0.01
+
+
+def lines(simulator: SimulatorProcess, event: str, count: int) -> list[dict[str, Any]]:
+    """What it wrote of such events, once there are so many."""
+    found = [line for line in simulator.seen() if line["event"] == event]
+    return found if len(found) >= count else []
+
+
+def moment(line: dict[str, Any]) -> float:
+    return datetime.fromisoformat(line["at"]).timestamp()
+
+
+def answers(simulator: SimulatorProcess) -> Counter[str]:
+    return Counter(line["pdu"]["status"] for line in simulator.seen() if line["event"] == "answer")
+
+
+def test_receipts_before_their_answers_survive_a_kill(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    knobs: dict[str, Any] = {"latency_ms": 1_500, "receipt_early_share": 1, "receipt_early_ms": 1_200}
+    with SimulatorProcess(tmp_path, **knobs) as simulator:
+        admin.operator(simulator.port, "early", "", "--window", "100")
+        with GatewayProcess(data, settings=QUICK) as gateway:
+            with Customer(gateway.url, "acme", account["api_key"]) as customer:
+                sent = send_all(customer, sink, numbers(30))
+            seen = simulator.seen
+            eventually(lambda: any(line["event"] == "receipt" for line in seen()), "a receipt before its answer")
+            gateway.kill()
+        with running(data, account):
+            assert set(states(sink, sent, 60).values()) == {"DELIVRD"}
+    admin.assert_books_right()
+
+
+def test_two_operators_that_count_alike_are_not_mixed_up(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    good = SimulatorProcess(tmp_path, name="good", first_message_id=1, receipt_delay_ms=200)
+    bad = SimulatorProcess(tmp_path, name="bad", first_message_id=1, receipt_delay_ms=100, undelivered_share=1)
+    with good, bad:
+        admin.operator(good.port, "good", "44", "--binds", "2")
+        admin.operator(bad.port, "bad", "49")
+        with running(data, account) as (_, customer):
+            sent = send_all(customer, sink, [*numbers(20, "4477"), *numbers(20, "4917")])
+            told = states(sink, sent)
+    assert {told[number] for number in sent if number.startswith("44")} == {"DELIVRD"}
+    assert {told[number] for number in sent if number.startswith("49")} == {"UNDELIV"}
+
+
+@pytest.mark.parametrize(
+    ("answered", "reported"),
+    [("hex", "decimal"), ("decimal", "upper_hex"), ("zero_decimal", "decimal"), ("upper_hex", "zero_hex")],
+)
+def test_an_id_may_be_written_in_other_ways_in_receipts(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, answered: str, reported: str
+) -> None:
+    account = admin.account()
+    # ids from 10 on: hexadecimal 10 is the decimal 16 of another message
+    knobs: dict[str, Any] = {
+        "answer_id": answered,
+        "receipt_id": reported,
+        "receipt_form": "text",
+        "first_message_id": 10,
+    }
+    with SimulatorProcess(tmp_path, undelivered_share=0.5, seed=3, **knobs) as simulator:
+        admin.operator(simulator.port)
+        with running(data, account) as (_, customer):
+            sent = send_all(customer, sink, numbers(30))
+            told = states(sink, sent)
+        seen = eventually(lambda: lines(simulator, "receipt", 30), "what it wrote of its receipts")
+        reported_as = {line["source_addr"]: line["state"] for line in seen}
+    assert told == reported_as
+    assert set(told.values()) == {"DELIVRD", "UNDELIV"}
+    assert admin("receipts", "orphans")["receipts"] == []
+
+
+def test_who_waits_for_word_sends_nothing_twice(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path, withhold_share=1, receipt_delay_ms=2_500) as simulator:
+        admin.operator(simulator.port, "mute", "", "--window", "50")
+        admin("connector", "set", "mute", "unknown=wait", "unknown_wait_s=600", "response_timeout_s=1")
+        with GatewayProcess(data, settings=QUICK) as gateway:
+            with Customer(gateway.url, "acme", account["api_key"]) as customer:
+                sent = send_all(customer, sink, numbers(20))
+            eventually(lambda: len(simulator.submits()) == 20, "all with the operator")
+            gateway.kill()
+        with running(data, account):
+            assert set(states(sink, sent, 60).values()) == {"DELIVRD"}
+        assert Counter(simulator.destinations()) == Counter(sent.keys())
+    admin.assert_books_right()
+
+
+def test_nothing_is_tried_while_the_link_is_down(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path) as simulator:
+        port = simulator.port
+    admin.operator(port)
+    with running(data, account) as (gateway, customer):
+        sent = {number: customer.send(1, to=number, content="Hi")["Id"] for number in numbers(20)}
+        eventually(
+            lambda: sum(line["event"] == "smpp.not_bound" for line in gateway.log()) >= 1, "several tries to bind"
+        )
+        assert {tuple(customer.events(message)) for message in sent.values()} == {("Accepted", "Charged")}
+        with SimulatorProcess(tmp_path, port=port, name="back") as simulator:
+            eventually(lambda: len(simulator.submits()) == 20, "all with the operator")
+            eventually(lambda: all("Submitted" in customer.events(each) for each in sent.values()), "all answers")
+            assert {tuple(customer.events(each)) for each in sent.values()} == {("Accepted", "Charged", "Submitted")}
+            assert Counter(simulator.destinations()) == Counter(sent.keys())
+
+
+def test_an_operator_that_hangs_holds_up_nobody_else(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    hung = SimulatorProcess(tmp_path, name="hung", half_open_after=1)
+    with hung, SimulatorProcess(tmp_path, name="well", receipt_delay_ms=10) as well:
+        admin.operator(hung.port, "hung", "44")
+        admin.operator(well.port, "well", "49")
+        with running(data, account) as (_, customer):
+            for number in numbers(100, "4477"):
+                customer.send(1, to=number, content="Hi")
+            sent = send_all(customer, sink, numbers(50))
+            assert set(states(sink, sent, 10).values()) == {"DELIVRD"}
+
+
+def test_a_connector_changes_while_messages_flow(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path, name="old") as old, SimulatorProcess(tmp_path, name="new") as new:
+        admin.operator(old.port, "op", "", "--window", "5", "--rate", "20")
+        with running(data, account) as (_, customer):
+            sent = send_all(customer, sink, numbers(10))
+            assert set(states(sink, sent).values()) == {"DELIVRD"}
+            admin("connector", "set", "op", f"port={new.port}", "window=30", "rate=0", "system_type=0011")
+            eventually(lambda: any(line["event"] == "request" for line in new.seen()), "a bind to the new one")
+            later = send_all(customer, sink, numbers(10, "4479"))
+            assert set(states(sink, later).values()) == {"DELIVRD"}
+            eventually(lambda: capacity(admin) == 30, "what the gateway says of it", pause=0.5)
+            assert admin("connector", "show", "op")["options"] == {"system_type": "0011"}
+            text = admin.run("connector", "show", "op").stdout
+            assert "of 30 in use" in text
+            assert "no limit is set" in text
+            assert [each["state"] for each in admin("connector", "list")["connectors"]] == ["bound"]
+        binds = [line["pdu"] for line in new.seen() if line["event"] == "request" and "bind_" in line["pdu"]["command"]]
+        assert {pdu["system_type"] for pdu in binds} == {"0011"}
+        assert set(new.destinations()) == set(later)
+        assert set(old.destinations()) == set(sent)
+
+
+def capacity(admin: Admin) -> int:
+    """The window of the connector `op`, as its gateway says."""
+    links = admin("connector", "show", "op")["links"]
+    return int(links[-1]["state"]["capacity"]) if links else 0
