@@ -10,11 +10,12 @@ from http import HTTPStatus
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from heliograph.api.answer import Answer
 from heliograph.api.app import CHOSEN, REQUEST_ID, Api
-from heliograph.api.connection import ANSWER, BODY, Connection
+from heliograph.api.connection import ANSWER, BODY, HEAD, Connection
 
 _SENDS = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
 
@@ -53,6 +54,24 @@ class HotConnection(Connection):
         self._content_type: bytes | None = None
         self._request_id: bytes | None = None
 
+    def on_message_begin(self) -> None:
+        # As the base classes do it, but for the ASGI scope, which the short cut does without.
+        if self._repeated_head:
+            return
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
+        self.phase = HEAD
+        self.since = self.loop.time()
+        self._head_octets = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.phase == HEAD:
+            name = name.lower()
+            self.headers.append((name, value))
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+
     def on_headers_complete(self) -> None:
         self._version = 0
         version = _SENDS.get(self.url)
@@ -61,7 +80,7 @@ class HotConnection(Connection):
             self._body = b""
             self.phase = BODY
         else:
-            super().on_headers_complete()
+            self._go_the_usual_way()
 
     def on_body(self, body: bytes) -> None:
         if self._version:
@@ -127,11 +146,20 @@ class HotConnection(Connection):
         self._request_id = request_id if request_id is not None and REQUEST_ID(request_id) else None
         return True
 
+    def _go_the_usual_way(self) -> None:
+        """The head is read; now there is need of a scope."""
+        if not self._repeated_head:
+            url, headers, expects = self.url, self.headers, self.expect_100_continue
+            HttpToolsProtocol.on_message_begin(self)
+            self.url, self.expect_100_continue = url, expects
+            self.headers += headers
+        super().on_headers_complete()
+
     def _start_over(self) -> None:
         """The usual way, with the body that is already here."""
         body, self._body = self._body, b""
         self._waiting.response_complete = True
-        super().on_headers_complete()
+        self._go_the_usual_way()
         super().on_body(body)
         super().on_message_complete()
 
