@@ -1,0 +1,81 @@
+"""The page on operators says what the code does: every option with its default, every outcome, and tests that exist."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, read_options
+from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
+from heliograph.app.fields import CONNECTOR, parse_option
+from heliograph.app.ports import Deferred, Refused
+from heliograph.smpp.constants import CommandStatus
+from tests.fuzz.targets import TARGETS
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "smpp.md").read_text(encoding="utf-8")
+DEFAULTS: dict[str, Any] = {
+    each.name: each.default for of in (Dialect, Timings) for each in fields(of) if each.default is not MISSING
+}
+TESTS = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+
+
+def section(title: str, level: str = "##") -> str:
+    return re.split(r"\n##", PAGE.split(f"\n{level} {title}\n")[1])[0]
+
+
+def first_cells(text: str) -> Iterable[str]:
+    return (line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| "))
+
+
+@pytest.mark.parametrize("name", OPTION_NAMES)
+def test_every_option_is_on_the_page_with_its_default(name: str) -> None:
+    [line] = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
+    shown = line.split("|")[2].strip().strip("`")
+    options = {name: parse_option(name, shown)} if shown else {}
+    assert read_options(options, Timings()) == (Dialect(), Timings(), [])
+    assert bool(shown) == (DEFAULTS[name] not in ("", (), None))
+
+
+def test_nothing_else_is_called_an_option() -> None:
+    options = PAGE.split("\n## Options\n")[1].split("\n## ")[0]
+    named = {name for cell in first_cells(options) for name in re.findall(r"`(\w+)`", cell)}
+    assert named == {*OPTION_NAMES, "outcome_STATUS"}
+
+
+def test_every_field_is_on_the_page() -> None:
+    named = {name for cell in first_cells(section("Fields")) for name in re.findall(r"`(\w+)`", cell)}
+    assert named == set(CONNECTOR)
+
+
+@pytest.mark.parametrize("status", CommandStatus)
+def test_the_table_of_outcomes_is_that_of_the_code(status: CommandStatus) -> None:
+    lines = [line for line in section("What an answer means").splitlines() if line.startswith(f"| {status.name} |")]
+    outcome = outcome_of(status, "1", {})
+    if isinstance(outcome, Refused):
+        assert lines == []
+        return
+    [line] = lines
+    told = line.split("|")[2].strip()
+    if isinstance(outcome, Deferred):
+        assert told.startswith(f"deferred, {PAUSES[status]:g} s")
+        assert ("the pace is cut" in told) == outcome.throttled == (status in THROTTLING)
+    else:
+        assert told == "accepted"
+
+
+@pytest.mark.parametrize(("path", "name"), TESTS, ids=lambda each: Path(each).name)
+def test_what_shows_it_is_there(path: str, name: str) -> None:
+    code = (ROOT / path).read_text(encoding="utf-8")
+    assert re.search(rf"^ *(async )?def {name}\(", code, re.MULTILINE)
+
+
+def test_enough_is_shown() -> None:
+    assert len(set(TESTS)) == len(TESTS) >= 25
+
+
+def test_every_target_of_the_fuzzer_is_on_the_page() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \| \d", section("Fuzzing"), re.MULTILINE)) == set(TARGETS)
