@@ -1,0 +1,92 @@
+"""The guides to installing and migrating name only what there is: commands, options, settings, samples."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from heliograph import config
+from heliograph.adapters.smpp.options import OPTION_NAMES
+from heliograph.cli.main import heliograph
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+GUIDES = [DOCS / f"{name}.md" for name in ("install", "concepts", "migrating-from-jasmin", "migrating-from-kannel")]
+MIGRATING = [page for page in GUIDES if page.stem.startswith("migrating")]
+
+COMMAND = re.compile(r"(?<![\w/.-])heliograph ((?:[a-z-]+)(?: [a-z-]+)?)")
+"""`heliograph` and the one or two words after it; whether the second is a command depends on the first."""
+
+
+def command(words: str) -> click.Command:
+    first, _, second = words.partition(" ")
+    assert first in heliograph.commands, words
+    found = heliograph.commands[first]
+    if isinstance(found, click.Group):
+        assert second in found.commands, words
+        return found.commands[second]
+    return found
+
+
+def code(page: Path) -> list[str]:
+    """What stands between backticks, and the lines of blocks for a shell."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
+    return inline + [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_its_commands_and_their_options_exist(page: Path) -> None:
+    for piece in code(page):
+        if re.search(r"\b(docker|useradd|pip|venv|systemctl|journalctl)\b", piece):
+            piece = piece.partition("heliograph heliograph ")[2] or piece.partition("gateway heliograph ")[2]
+            piece = f"heliograph {piece}" if piece else ""
+        for words in COMMAND.findall(piece):
+            known = {spelling for parameter in command(words).params for spelling in parameter.opts}
+            for option in re.findall(r"(?<!\S)--[a-z-]+", piece):
+                assert option in known | {"--json", "--help"}, piece
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_its_settings_exist(page: Path) -> None:
+    entries = config.entries()
+    keys = {entry.key for entry in entries}
+    variables = {entry.variable for entry in entries} | {f"HELIOGRAPH_{name}" for name in config.OTHER_VARIABLES}
+    text = page.read_text(encoding="utf-8")
+    for section in config.sections():
+        for key in re.findall(rf"`({section}\.[a-z_]+)`", text):
+            assert key in keys
+    for variable in re.findall(r"\bHELIOGRAPH_[A-Z_]+", text):
+        assert variable in variables
+
+
+@pytest.mark.parametrize("page", MIGRATING, ids=lambda page: page.stem)
+def test_its_connector_options_exist(page: Path) -> None:
+    section = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (table,) = [part for part in section if "heliograph connector add" in part]
+    named = set(re.findall(r"`([a-z][a-z_]+)=", table))
+    assert len(named) > 15
+    assert named <= {*OPTION_NAMES, "tls", "enabled"}
+    spellings = {
+        spelling for name in ("connector add", "route add") for each in command(name).params for spelling in each.opts
+    }
+    assert set(re.findall(r"`(--[a-z-]+)", table)) <= spellings
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    pages, found = [ROOT / "README.md"], {ROOT / "README.md"}
+    while pages:
+        page = pages.pop()
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            target = (page.parent / link).resolve()
+            if "://" not in link and target.suffix == ".md" and target.exists() and target not in found:
+                found.add(target)
+                pages.append(target)
+    assert set(DOCS.glob("*.md")) <= found
+
+
+def test_every_sample_is_shown() -> None:
+    shown = set(re.findall(r"\(samples/([\w.]+)\)", (DOCS / "install.md").read_text(encoding="utf-8")))
+    assert shown == {path.name for path in (DOCS / "samples").iterdir() if path.is_file()}
