@@ -27,7 +27,7 @@ test: install ## run everything: checks and all tests
 	$(BIN)/pytest -n auto
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
-	$(BIN)/pytest -n auto -q -m "not slow and not peer"
+	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/unit tests/vectors tests/properties
 
 .PHONY: lint
 lint: install
