@@ -36,7 +36,9 @@ def commands(command: click.Command, path: str) -> list[tuple[str, click.Command
     return found
 
 
-@pytest.mark.parametrize(("path", "command"), commands(heliograph, "heliograph"), ids=lambda each: each if isinstance(each, str) else "")
+@pytest.mark.parametrize(
+    ("path", "command"), commands(heliograph, "heliograph"), ids=lambda each: each if isinstance(each, str) else ""
+)
 def test_every_command_and_option_is_on_its_page(path: str, command: click.Command) -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     assert f"# {path}\n" in page
