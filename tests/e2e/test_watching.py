@@ -268,7 +268,7 @@ def test_a_message_is_traced_from_the_request_to_the_callback(
             untraced = customer.request("POST", "/api/v1/messages", json.dumps(fields).encode(), headers)
             headers["traceparent"] = f"00-{TRACE}-00f067aa0ba902b7-01"
             traced = customer.request("POST", "/api/v1/messages", json.dumps(fields).encode(), headers)
-            assert (untraced.status, traced.status) == (200, 200)
+            assert (untraced.status, traced.status) == (200, 200), untraced.body
             headers["traceparent"] = f"00-{TRACE}-00f067aa0ba902b7-00"
             again = customer.request("POST", "/api/v1/messages", json.dumps(fields).encode(), headers)
             assert "traceparent" not in sink.receipt(again.json["Id"]).headers

@@ -49,6 +49,8 @@ class HotConnection(Connection):
         self._api = app
         self._waiting: Any = _Waiting()
         self._version = 0
+        self._chosen: bool | None = None
+        """What `Api.choose` said of the request whose head was read last; None where it was not asked."""
         self._body = b""
         self._authorization: bytes | None = None
         self._content_type: bytes | None = None
@@ -74,6 +76,7 @@ class HotConnection(Connection):
 
     def on_headers_complete(self) -> None:
         self._version = 0
+        self._chosen = None
         version = _SENDS.get(self.url)
         if version is not None and self._is_plain_send():
             self._version = version
@@ -137,9 +140,8 @@ class HotConnection(Connection):
             return False
         choose = self._api.choose
         if choose is not None:
-            scope: dict[str, Any] = self.scope  # type: ignore[assignment]
-            scope[CHOSEN] = choose(self.headers)
-            if scope[CHOSEN]:
+            self._chosen = choose(self.headers)
+            if self._chosen:
                 return False
         self._authorization = authorization
         self._content_type = content_type
@@ -153,6 +155,9 @@ class HotConnection(Connection):
             HttpToolsProtocol.on_message_begin(self)
             self.url, self.expect_100_continue = url, expects
             self.headers += headers
+            if self._chosen is not None:
+                scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+                scope[CHOSEN] = self._chosen
         super().on_headers_complete()
 
     def _start_over(self) -> None:
