@@ -51,8 +51,8 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 	    run) what="--extra postgres pyproject.toml";; \
 	    dev) what="--extra dev pyproject.toml";; \
 	  esac; \
-	  $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-emit-find-links --custom-compile-command "make lock" -o requirements/$$name.txt $$what; \
+	  $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --custom-compile-command "make lock" -o requirements/$$name.txt $$what; \
 	done
 	rm -rf $(VENV)-lock
 
