@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -23,12 +23,12 @@ from heliograph.app.administer import Administration, AlreadyThere
 from heliograph.app.directory import Directory
 from heliograph.app.operators import Scope
 from heliograph.app.oversee import Oversight
-from heliograph.app.ports import CarrierEvents, Sender, Store, Unavailable
+from heliograph.app.ports import CarrierEvents, Leases, Sender, Store, Unavailable
 from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
 from heliograph.back_office import BackOffice, Means
 from heliograph.config import Settings, parse_address
-from heliograph.runtime.engine import Deadlines, Engine, World
+from heliograph.runtime.engine import Deadlines, Duties, Engine, World
 from heliograph.watching import Watching
 
 if TYPE_CHECKING:
@@ -248,6 +248,7 @@ class Gateway:
         from heliograph.app.plan import Plan
 
         settings = self._settings
+        roles = settings.node.roles
         host, port = parse_address(settings.http.listen)
         self._clock = clock = SystemClock()
         self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
@@ -272,12 +273,14 @@ class Gateway:
                 encode_json=msgspec.json.encode,
                 encode_state=lambda state: msgspec.json.encode(state).decode(),
                 watchers=watching.watchers,
+                leases=cast("Leases", store) if settings.store.url else None,
             ),
             Deadlines(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
             ),
             node=secrets.randbits(48),
             fallbacks=() if self._simulator is None else (self._simulated_connector(),),
+            duties=Duties("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
         )
         await self.engine.start()
         in_force = terms(settings)
@@ -293,13 +296,15 @@ class Gateway:
             probe=store.probe,
             request_prefix=secrets.token_hex(4),
             max_body=in_force.max_body,
+            customers="api" in roles,
         )
         app = build_app(services)
-        reference = Reference(in_force)
-        for path in PATHS:
-            app.mount(path, reference)
-        self._back_office = self._open_back_office(directory, submit)
-        await self._back_office.start(app)
+        if "api" in roles:
+            reference = Reference(in_force)
+            for path in PATHS:
+                app.mount(path, reference)
+            self._back_office = self._open_back_office(directory, submit)
+            await self._back_office.start(app)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         await watching.start(self.engine, store, app)
@@ -374,7 +379,7 @@ class Gateway:
         callbacks = self._settings.callbacks
         settings = SenderSettings(self._allowed_networks(), limits=Limits(try_seconds=callbacks.timeout_s))
         beside = callbacks.process == "beside" or (callbacks.process == "auto" and len(os.sched_getaffinity(0)) > 1)
-        if not beside:
+        if not beside or "notify" not in self._settings.node.roles:
             return LocalSender(settings)
         sender = ProcessSender(settings)
         await sender.start()

@@ -304,6 +304,37 @@ class Traces:
     )
 
 
+ROLES = ("api", "dispatch", "notify", "upkeep")
+
+
+def _roles_problem(roles: tuple[str, ...]) -> str | None:
+    if not roles:
+        return "none is named"
+    wrong = next((role for role in roles if role not in ROLES), None)
+    return f"{wrong!r} is none of {', '.join(ROLES)}" if wrong is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What this process does where several nodes share one PostgreSQL database."""
+
+    roles: tuple[str, ...] = _setting(
+        ROLES,
+        "What this node does: api takes requests, dispatch sends to operators, notify posts receipts, upkeep keeps "
+        "house and takes over the work of nodes that died. All of it by default; a part needs PostgreSQL. `--roles` "
+        "wins over it.",
+        check=_roles_problem,
+        variable="ROLES",
+    )
+    most_binds: int = _setting(
+        0,
+        "The most binds of one connector that this node takes, so that others get theirs; 0 takes all that are free.",
+        unit="binds",
+        least=0,
+        most=1000,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Shutdown:
     """How the gateway stops."""
@@ -331,6 +362,7 @@ class Settings:
     log: Log = Log()
     metrics: MetricsSettings = MetricsSettings()
     traces: Traces = Traces()
+    node: Node = Node()
     shutdown: Shutdown = Shutdown()
 
     @property

@@ -58,6 +58,8 @@ class Services:
     request_prefix: str
     """What the request ids of this process begin with: random, in `[A-Za-z0-9_-]`."""
     max_body: int = limits.MAX_BODY_OCTETS
+    customers: bool = True
+    """Whether customers are served; /health always is."""
 
 
 class ClientGone(Exception):
@@ -150,13 +152,15 @@ class Api:
         }
         self._paths: dict[str, Handlers] = {}
         for operation in operations.OPERATIONS:
+            if operation.version and not services.customers:
+                continue
             handler = Handler(operation.version, bool(operation.body), run[operation.name])
             handlers = self._paths.setdefault(operation.path, {})
             handlers[operation.method] = handler
             if operation.method == "GET":
                 handlers["HEAD"] = handler
-        self._message = self._paths.pop(operations.ONE_MESSAGE)
-        self._events = self._paths.pop(operations.EVENTS)
+        self._message = self._paths.pop(operations.ONE_MESSAGE, {})
+        self._events = self._paths.pop(operations.EVENTS, {})
 
     def mount(self, path: str, application: Asgi) -> None:
         """Leaves everything at and below a path to another application."""
@@ -302,7 +306,7 @@ class Api:
         if handlers is not None:
             return handlers
         match = _ONE_MESSAGE(path)
-        if match is None:
+        if match is None or not self._message:
             raise answer.no_such_path()
         call.target = match[1]
         return self._events if match[2] else self._message

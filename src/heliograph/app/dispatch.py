@@ -82,8 +82,12 @@ class Dispatcher:
         finish: Callable[[Message, Final], None],
         route: Route,
         mark: int = 0,
+        *,
+        shared: bool = False,
     ) -> None:
+        """`shared`: connectors are other nodes' until their lane is opened."""
         self.mark = mark
+        self._shared = shared
         self.gathering = gathering
         self.reporter = reporter
         self.lanes: dict[int, Lane] = {}
@@ -98,6 +102,7 @@ class Dispatcher:
         lane = self.lanes.get(connector)
         if lane is None:
             lane = self.lanes[connector] = Lane(connector)
+            lane.closed = self._shared
         return lane
 
     def monotonic(self) -> float:
@@ -458,6 +463,12 @@ class Dispatcher:
             for item in lane.vacate():
                 self._requeue(self.gathering.facts, item, lane.connector)
         self.gathering.wake()
+
+    def hand_back(self, lane: Lane) -> None:
+        """The connector is other nodes': what waits in its lane goes to the queue, where they find it."""
+        for item in lane.vacate():
+            self._requeue(self.gathering.facts, item, lane.connector)
+            self.gathering.wake()
 
     @property
     def hungry(self) -> bool:

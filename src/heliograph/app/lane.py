@@ -101,13 +101,15 @@ class Lane:
 
     __slots__ = (
         "_committing", "_crowded", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier",
-        "connector", "fast", "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow",
+        "closed", "connector", "fast", "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow",
         "overflowed", "overflowing", "pace", "paused_until", "per_account", "ready", "slow", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
         self.connector = connector
         self.carrier: Carrier | None = None
+        self.closed = False
+        """Other nodes have the connector's binds: new messages go to the queue."""
         self.mark = mark
         self.front: deque[Item] = deque()
         """Messages that go before all others: they were on their way before."""
@@ -171,6 +173,9 @@ class Lane:
         """A new message, right before the commit that accepts it: to the fast lane, or to the queue's rows."""
         account = message.account
         here = self.per_account.get(account, 0)
+        if self.closed:
+            message.queued = True
+            return
         if (
             account in self.overflow
             or here >= FAST_MESSAGES_PER_ACCOUNT

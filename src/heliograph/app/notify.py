@@ -75,14 +75,17 @@ class Notifier:
         mark: int = 0,
         retry_hours: float = CALLBACK_RETRY_HOURS,
         encode_json: Callable[[dict[str, str]], bytes],
+        keeps: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """`jitter` gives numbers from 0 up to 1."""
+        """`jitter` gives numbers from 0 up to 1. `keeps` says by the message's key whether a fresh callback may be in
+        memory alone: where it is not this node that would recover it, it has its row from the start."""
         self._gathering = gathering
         self._clock = clock
         self._sender = sender
         self._receivers = receivers
         self._jitter = jitter
         self._encode_json = encode_json
+        self._keeps = keeps
         self._retry_ms = int(retry_hours * HOUR_MS)
         self.mark = mark
         self._flights: dict[int, Flight] = {}
@@ -104,7 +107,8 @@ class Notifier:
     def owe(self, message: Message, final: Final) -> None:
         """A final state for which a callback is owed is among the facts being gathered."""
         now = self._clock.now()
-        if self.room == 0 or message.key <= self.mark or now - time_of(message.key) > KEEP_MS:
+        key = message.key
+        if self.room == 0 or key <= self.mark or now - time_of(key) > KEEP_MS or not self._keeps(key):
             self._leave_to_rows(self._gathering.facts, message.key, final.at)
         else:
             self._next.append((message, final))

@@ -27,6 +27,12 @@ REMEMBER_FINISHED = 10_000
 OTHER_NAMES = 10_000
 """How many further names of parts that were taken twice are remembered, the latest."""
 
+RETRY_EARLY_MS = 250
+"""Milliseconds between two looks for the messages of early receipts among the rows, where nodes share a store."""
+
+FRESH_EARLY_MS = 10_000
+"""How long a receipt is looked for that often; the message of one that came to another node has its row by then."""
+
 NO_CODE = "001"
 """The error code of a final state that no operator gave."""
 
@@ -69,12 +75,22 @@ class Reporter:
     """
 
     def __init__(
-        self, gathering: Gathering, clock: Clock, finish: Callable[[Message, Final], None], mark: int = 0
+        self,
+        gathering: Gathering,
+        clock: Clock,
+        finish: Callable[[Message, Final], None],
+        mark: int = 0,
+        *,
+        shared: bool = False,
     ) -> None:
-        """`finish` is told of every final, in the facts that hold it."""
+        """`finish` is told of every final, in the facts that hold it. `shared`: receipts may come to other nodes, and
+        theirs to this one, so that parts have their rows from the start and rows are looked at again."""
         self._gathering = gathering
         self._clock = clock
         self._finish = finish
+        self._shared = shared
+        self._partial: dict[int, int] = {}
+        self._retried_at = 0
         self.mark = mark
         self._entries: dict[int, dict[str, tuple[Track, int]]] = {}
         self._tracks: dict[int, Track] = {}
@@ -106,7 +122,7 @@ class Reporter:
         if track.rowed:
             self._gathering.facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
             track.dirty = self._generation
-        elif key <= self.mark or self._clock.now() - time_of(key) > KEEP_MS:
+        elif self._shared or key <= self.mark or self._clock.now() - time_of(key) > KEEP_MS:
             self._give_rows(self._gathering.facts, track, self._generation)
         self._answered(track)
         if self._early:
@@ -241,6 +257,49 @@ class Reporter:
             self._misses += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
             self._gathering.wake()
 
+    async def look_again(self, store: Store) -> None:
+        """What other nodes wrote meanwhile may be what was missing: the other parts of a message, or the message of a
+        receipt that came too early. Raises Unavailable."""
+        for key, generation in list(self._partial.items()):
+            if generation > self._durable:
+                continue
+            with self._reading():
+                outstanding = await store.outstanding(key)
+            self._partial.pop(key, None)
+            if outstanding is None or key in self._ended:
+                continue
+            track = self._found(outstanding)
+            if len(track.states) == track.message.segments:
+                self._complete(track)
+                self._gathering.wake()
+        now = self._clock.now()
+        if self._shared and self._early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
+            self._retried_at = now
+            await self.reconsider(store, [each for each in self._early.values() if now - each.at < FRESH_EARLY_MS])
+
+    async def reconsider(self, store: Store, early: Iterable[EarlyReceipt]) -> None:
+        """Looks among the rows for the messages of receipts that are kept as early. Raises Unavailable."""
+        by_connector: dict[int, list[EarlyReceipt]] = {}
+        for each in early:
+            if is_final(each.state):
+                by_connector.setdefault(each.connector, []).append(each)
+        for connector, receipts in by_connector.items():
+            ids = {form for each in receipts for form in _forms(each.operator_id)}
+            with self._reading():
+                found = await store.find_outstanding(connector, sorted(ids))
+                by_id = _by_id(connector, found)
+                for each in receipts:
+                    report = Report(each.operator_id, each.destination, each.state, True, each.err)
+                    if self._apply(connector, report) or self._apply_rows(connector, report, by_id):
+                        self._early.pop((connector, each.operator_id), None)
+                        self._gathering.facts.early_matched.append((connector, each.operator_id))
+                        self._gathering.wake()
+
+    def drop_early(self, before: int) -> None:
+        """Early receipts that came before then are only looked for among their rows."""
+        for name in [name for name, early in self._early.items() if early.at < before]:
+            del self._early[name]
+
     def turn_away(self) -> None:
         """Tells the operator of receipts that nobody will look for any more to send them again."""
         misses, self._misses = self._misses, []
@@ -320,6 +379,8 @@ class Reporter:
                         self._tracks.pop(track.message.key, None)
         for key in list(takewhile(lambda key: self._ended[key] <= seen, self._ended)):
             del self._ended[key]
+        if self._partial:
+            self._gathering.stir()
 
     def awaited(self) -> int:
         """How many parts' receipts are awaited in memory."""
@@ -429,11 +490,7 @@ class Reporter:
         self, connector: int, reports: Iterable[tuple[Report, Acknowledge]], found: Iterable[Outstanding]
     ) -> None:
         """Applies receipts to memory, as it is now, or to what was `found`; keeps the others."""
-        by_id: dict[str, list[Outstanding]] = {}
-        for outstanding in found:
-            for of, operator_id in outstanding.operator_ids:
-                if of == connector:
-                    by_id.setdefault(operator_id, []).append(outstanding)
+        by_id = _by_id(connector, found)
         for report, acknowledge in reports:
             if not (
                 self._apply(connector, report)
@@ -510,7 +567,10 @@ class Reporter:
             self._gathering.facts.parts.append(PartReceipt(message.key, segment, state, err, now))
         if len(track.states) == message.segments:
             self._complete(track)
-        elif not track.held:
+            return
+        if self._shared:
+            self._partial[message.key] = self._generation
+        if not track.held:
             self._let_go(track)
 
     def _complete(self, track: Track) -> None:
@@ -562,6 +622,16 @@ class Reporter:
                 self._gathering.facts.early_matched.append((connector, form))
                 self._settle(track, segment, connector, operator_id, early.state, early.err)
                 return
+
+
+def _by_id(connector: int, found: Iterable[Outstanding]) -> dict[str, list[Outstanding]]:
+    """The messages by what the operator calls their parts."""
+    by_id: dict[str, list[Outstanding]] = {}
+    for outstanding in found:
+        for of, operator_id in outstanding.operator_ids:
+            if of == connector:
+                by_id.setdefault(operator_id, []).append(outstanding)
+    return by_id
 
 
 def _unheard(kept: bool) -> None:

@@ -12,9 +12,15 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
     epilog=examples(
         "heliograph serve --dev",
         "heliograph serve --listen 0.0.0.0:8080 --data /var/lib/heliograph",
+        "heliograph serve --roles dispatch,notify,upkeep",
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", help="Where the API listens [127.0.0.1:8080, setting http.listen].")
+@click.option(
+    "--roles",
+    metavar="ROLE,...",
+    help="What this node does, out of api, dispatch, notify and upkeep [all, setting node.roles]; for PostgreSQL.",
+)
 @click.option(
     "--dev",
     is_flag=True,
@@ -26,7 +32,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples
     help="Let --dev listen beyond loopback, where anybody who reaches it can use the demo account.",
 )
 @click.pass_context
-def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: bool) -> None:
+def serve(context: click.Context, listen: str | None, roles: str | None, dev: bool, dev_anywhere: bool) -> None:
     """Runs the gateway.
 
     It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
@@ -34,7 +40,7 @@ def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: b
     """
     from heliograph import bootstrap
     from heliograph.app.ports import Unavailable
-    from heliograph.config import SettingsError, parse_address
+    from heliograph.config import ROLES, SettingsError, parse_address
 
     invocation = context.find_object(Invocation) or Invocation()
     settings = invocation.settings()
@@ -43,6 +49,17 @@ def serve(context: click.Context, listen: str | None, dev: bool, dev_anywhere: b
             settings = settings.changed("http.listen", listen, "--listen")
         except SettingsError as error:
             raise Failure(str(error), command="heliograph serve --listen 127.0.0.1:8080") from error
+    if roles is not None:
+        named = [role.strip() for role in roles.split(",") if role.strip()]
+        try:
+            settings = settings.changed("node.roles", named, "--roles")
+        except SettingsError as error:
+            raise Failure(str(error), command="heliograph serve --roles api,dispatch,notify,upkeep") from error
+    if not settings.store.url and set(settings.node.roles) != set(ROLES):
+        raise Failure(
+            "on an embedded store one node does everything: node.roles must name all of " + ", ".join(ROLES) + ".",
+            "Several nodes need PostgreSQL (--database-url).",
+        )
     host = parse_address(settings.http.listen)[0]
     if dev and not dev_anywhere and not _is_loopback(host):
         raise Failure(

@@ -76,6 +76,11 @@ def parse(text: str) -> tuple[int, int] | None:
     return high >> 16 << _LOW_BITS | high & _LOW_MASK, number & _TAIL_MASK
 
 
+def worker_of(key: int) -> int:
+    """The number of the worker that made the key."""
+    return key & WORKERS - 1
+
+
 def time_of(key: int) -> int:
     """When the id was made, in milliseconds since the epoch (a little ahead when the sequence ran ahead)."""
     return key >> _LOW_BITS

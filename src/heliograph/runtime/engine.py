@@ -15,10 +15,24 @@ from heliograph.app.facts import Facts, Final, Message
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.notify import Notifier
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Sender, Store, Unavailable, Watcher
+from heliograph.app.ports import (
+    Carrier,
+    CarrierEvents,
+    Clock,
+    Ids,
+    Journal,
+    Leases,
+    Sender,
+    Store,
+    Unavailable,
+    Watcher,
+)
 from heliograph.app.receivers import KnownReceivers
 from heliograph.app.report import Reporter
+from heliograph.domain.ids import worker_of
 from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.lease import MARGIN_S, Lease
+from heliograph.runtime.slots import Slots
 
 TICK_S = 0.25
 """Seconds between two looks at the queue when nothing says that there is work."""
@@ -46,6 +60,15 @@ CALLBACKS_END_S = 5.0
 
 LANDING_S = 0.02
 """Seconds between two looks at the callbacks in the air, at the end."""
+
+DRAIN_S = 10.0
+"""Seconds that a carrier which is taken down waits for the operator's answers."""
+
+EARLY_KEPT_MS = 60_000
+"""How long an early receipt is in memory where nodes share a store: another node may have found its message."""
+
+FENCED_S = 2.0
+"""Seconds for the end of a node whose work is others' already."""
 
 HOUR_MS = 3_600_000
 
@@ -76,6 +99,18 @@ class World:
     encode_json: Callable[[dict[str, str]], bytes]
     encode_state: Callable[[dict[str, Any]], str]
     watchers: tuple[Watcher, ...] = ()
+    leases: Leases | None = None
+    """Where other nodes may be on the same store; None where this one is alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What this node does of all that is to be done. `most_binds` is of one connector; 0 is all that are free."""
+
+    dispatch: bool = True
+    notify: bool = True
+    upkeep: bool = True
+    most_binds: int = 0
 
 
 class Engine:
@@ -90,8 +125,16 @@ class Engine:
         worker: int = 0,
         node: int,
         fallbacks: tuple[Connector, ...] = (),
+        duties: Duties | None = None,
     ) -> None:
+        """`worker` is leased anew where the world has leases."""
         self._world = world
+        self._duties = duties = duties or Duties()
+        self._lease: Lease | None = None
+        self._slots: Slots | None = None
+        if world.leases is not None:
+            self._lease = Lease(world.leases, node, world.clock, world.journal, self._lapsed)
+            self._slots = Slots(world.leases, node, duties.most_binds)
         self._deadlines = deadlines
         self._worker = worker
         self._node = node
@@ -112,6 +155,10 @@ class Engine:
         """Recovers what was in the air, and takes it up. Raises Unavailable."""
         world = self._world
         await world.directory.refresh()
+        shared = self._lease is not None
+        if self._lease is not None:
+            self._worker = await self._lease.begin()
+            self._spawn(self._lease.keep(), "lease")
         recovery = await world.store.recover(self._worker, self._node)
         marks = recovery.marks
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
@@ -119,7 +166,7 @@ class Engine:
         self.gatherer = gatherer = Gatherer(
             world.store, self._worker, last_key, world.ids, world.clock, world.journal, world.watchers
         )
-        self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0))
+        self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0), shared=shared)
         self.notifier = Notifier(
             gatherer,
             world.clock,
@@ -129,9 +176,16 @@ class Engine:
             mark=marks.get(CALLBACK, 0),
             retry_hours=self._deadlines.callback_retry,
             encode_json=world.encode_json,
+            keeps=self._keeps_callback,
         )
         self.dispatcher = Dispatcher(
-            gatherer, world.clock, self.reporter, self._finish, world.directory.route, marks.get(DISPATCH, 0)
+            gatherer,
+            world.clock,
+            self.reporter,
+            self._finish,
+            world.directory.route,
+            marks.get(DISPATCH, 0),
+            shared=shared,
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         for number, connector in self._live().items():
@@ -140,8 +194,9 @@ class Engine:
             lane.unknown_wait_ms = unknown_wait_ms(connector.options)
         for outstanding in recovery.outstanding:
             self.reporter.restore(outstanding)
-        for early in recovery.early:
-            self.reporter.restore_early(early)
+        if not shared:
+            for early in recovery.early:
+                self.reporter.restore_early(early)
         await self.dispatcher.recover(recovery.unsent, world.store)
         for owed in recovery.owed:
             if self._receivers.known(owed.message.account) is None:
@@ -154,7 +209,7 @@ class Engine:
             awaiting_receipts=len(recovery.outstanding),
             callbacks_owed=len(recovery.owed),
         )
-        self._sync_carriers()
+        await self._share_binds()
         self._spawn(gatherer.run(), "commit")
         self._spawn(self._feed(), "feed")
         self._spawn(self._keep_house(), "housekeeping")
@@ -164,6 +219,8 @@ class Engine:
     async def stop(self, seconds: float) -> None:
         """Takes nothing more, waits for the operators' answers, commits, unbinds; at most `seconds`."""
         clock = self._world.clock
+        if self._lease is not None and self.failed.is_set() and not self._lease.holds:
+            seconds = min(seconds, FENCED_S)
         deadline = clock.monotonic() + seconds
         gatherer = self.gatherer
         gatherer.shut()
@@ -185,6 +242,9 @@ class Engine:
             self._pump_timer.cancel()
         with suppress(Unavailable):
             await self._world.store.release(self._node)
+        if self._lease is not None:
+            await self._cancel("lease")
+            await self._lease.give_back()
         await self._world.sender.close()
 
     async def _callbacks_landed(self) -> None:
@@ -220,6 +280,8 @@ class Engine:
         if self._pump_timer is not None:
             self._pump_timer.cancel()
             self._pump_timer = None
+        if self._lease is not None and not self._lease.holds:
+            return
         again = self.dispatcher.pump()
         if again is not None:
             delay = max(0.001, again - self._world.clock.monotonic())
@@ -229,6 +291,10 @@ class Engine:
         self._pump_timer = None
         self._pump()
         self.gatherer.wake()
+
+    def _keeps_callback(self, key: int) -> bool:
+        """Whether this node both makes and recovers the callbacks of such messages."""
+        return self._duties.notify and (self._lease is None or worker_of(key) == self._worker)
 
     def _finish(self, message: Message, final: Final) -> None:
         if final.owed:
@@ -253,12 +319,13 @@ class Engine:
         store, clock = self._world.store, self._world.clock
         if self.reporter.has_work:
             await self.reporter.look_up(store)
+        await self.reporter.look_again(store)
         await self.dispatcher.hindsight.settle(store)
-        due = await store.next_due()
+        due = await store.next_due() if self._duties.dispatch else {}
         now = clock.now()
         more = await self._feed_lanes(due, now)
         wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])
-        callback_due = await self.notifier.next_due(store)
+        callback_due = await self.notifier.next_due(store) if self._duties.notify else None
         if callback_due is not None:
             if callback_due > now:
                 wake_at = min(wake_at, callback_due)
@@ -276,14 +343,18 @@ class Engine:
             if connector not in live:
                 await dispatcher.reclaim(lane, store, self._node)
                 more = True
-            elif await dispatcher.refill(lane, store, self._node):
+            elif self._may_fill(lane) and await dispatcher.refill(lane, store, self._node):
                 more = True
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
                 lane.more = False
-                if lane.overflow and not lane.slow:
+                if lane.overflow and not lane.slow and self._may_fill(lane):
                     await dispatcher.refill(lane, store, self._node)
         return more
+
+    def _may_fill(self, lane: Lane) -> bool:
+        """Where others may send it too, nothing is claimed that could not be sent."""
+        return self._lease is None or (not lane.closed and lane.capacity > 0)
 
     # --- housekeeping
 
@@ -300,22 +371,41 @@ class Engine:
         self._round += 1
         if await world.directory.refresh():
             self._receivers.doubt()
-            self._sync_carriers()
+            if self._lease is None:
+                self._sync_carriers()
+        await self._look_after_nodes()
         await self._receivers.refresh()
         now = world.clock.now()
         self.dispatcher.reroute(self._live())
         if self._due("sweep", SWEEP_ROUNDS):
             self.dispatcher.sweep(now)
-            self._repeat("sweep", await self.dispatcher.drop_expired(world.store, self._node, BATCH))
-        if self._due("overdue", OVERDUE_ROUNDS):
-            wait = (self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS
-            self._repeat("overdue", await self.reporter.give_up(world.store, now - int(wait), BATCH))
-        if self._due("forget", OVERDUE_ROUNDS):
-            self._repeat("forget", await world.store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
+            if self._duties.upkeep:
+                self._repeat("sweep", await self.dispatcher.drop_expired(world.store, self._node, BATCH))
+        if self._duties.upkeep:
+            await self._keep_rows(now)
         if self._round % STATE_ROUNDS == 1:
             await self._report_links(now)
         if self.reporter.awaited() or self.notifier.in_the_air or self.dispatcher.busy:
             self.gatherer.wake()
+
+    async def _keep_rows(self, now: int) -> None:
+        store = self._world.store
+        if self._due("overdue", OVERDUE_ROUNDS):
+            wait = (self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS
+            self._repeat("overdue", await self.reporter.give_up(store, now - int(wait), BATCH))
+        if self._due("forget", OVERDUE_ROUNDS):
+            self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
+        if self._lease is not None and self._round % OVERDUE_ROUNDS == 0:
+            await self.reporter.reconsider(store, await store.orphans(BATCH))
+
+    async def _look_after_nodes(self) -> None:
+        """Where nodes share the store: takes over from those that are gone, and takes what binds are free."""
+        if self._lease is None or not self._lease.holds:
+            return
+        self.reporter.drop_early(self._world.clock.now() - EARLY_KEPT_MS)
+        if self._duties.upkeep and await self._lease.release_dead():
+            self.gatherer.stir()
+        await self._share_binds()
 
     def _due(self, chore: str, rounds: int) -> bool:
         """Whether a chore of every so many rounds is due in this one."""
@@ -358,9 +448,52 @@ class Engine:
         connectors.update((connector.id, connector) for connector in self._world.directory.connectors())
         return connectors
 
-    def _sync_carriers(self) -> None:
-        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
+    async def _share_binds(self) -> None:
+        """Takes the binds that this node may have, and brings carriers and lanes in line. Raises Unavailable."""
+        if self._slots is not None and self._duties.dispatch:
+            own = {connector.id for connector in self._fallbacks}
+            live = [connector for number, connector in self._live().items() if number not in own]
+            await self._slots.share_out(live, self._is_down)
+            for number in self._live():
+                lane = self.dispatcher.lane(number)
+                lane.closed = number not in own and self._slots.of(number) == 0
+                if lane.closed and not lane.idle:
+                    self.dispatcher.hand_back(lane)
+        self._sync_carriers()
+
+    def _is_down(self, connector: int, binds: int) -> bool:
+        """Whether no more than so many binds of the connector are up or may be."""
+        up = self._carriers.get(connector)
+        return not self._is_ending(connector) and (up is None or up[0].binds <= binds)
+
+    def _is_ending(self, connector: int) -> bool:
+        return any(task.get_name() == _ending_name(connector) for task in self._ending)
+
+    def _carried(self) -> dict[int, Connector]:
+        """The connectors that this node has carriers for, as it has them."""
         live = self._live()
+        if self._slots is None:
+            return live
+        own = {connector.id for connector in self._fallbacks}
+        if not self._duties.dispatch:
+            return {}
+        return {
+            number: connector if number in own else self._slots.part(connector)
+            for number, connector in live.items()
+            if number in own or self._slots.of(number)
+        }
+
+    def _lapsed(self) -> None:
+        """The lease was not renewed in time: nothing is sent any more, and the links go down before others bind. What
+        is with the operator has its answers or is in doubt."""
+        if self._slots is not None:
+            self._slots.lose()
+            if self._carriers:
+                self._sync_carriers(MARGIN_S)
+
+    def _sync_carriers(self, drain: float = DRAIN_S) -> None:
+        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
+        live = self._carried()
         for number, (connector, carrier) in list(self._carriers.items()):
             wanted = live.get(number)
             if wanted is None or not wanted.enabled or wanted != connector:
@@ -371,19 +504,19 @@ class Engine:
                 lane = self.dispatcher.lane(number)
                 lane.carrier = None
                 lane.unready()
-                self._end_carrier(carrier)
+                self._end_carrier(number, carrier, drain)
         for number, connector in live.items():
             lane = self.dispatcher.lane(number)
             lane.pace.limit(self._world.clock.monotonic(), connector.rate)
             lane.unknown_wait_ms = unknown_wait_ms(connector.options)
-            if connector.enabled and number not in self._carriers:
+            if connector.enabled and number not in self._carriers and not (self._lease and self._is_ending(number)):
                 carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._carriers[number] = (connector, carrier)
                 lane.carrier = carrier
 
-    def _end_carrier(self, carrier: Carrier) -> None:
-        deadline = self._world.clock.monotonic() + 10.0
-        task = asyncio.create_task(carrier.drain(deadline))
+    def _end_carrier(self, connector: int, carrier: Carrier, seconds: float) -> None:
+        deadline = self._world.clock.monotonic() + seconds
+        task = asyncio.create_task(carrier.drain(deadline), name=_ending_name(connector))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
@@ -417,6 +550,10 @@ class Engine:
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work, max(0.1, deadline - self._world.clock.monotonic()))
+
+
+def _ending_name(connector: int) -> str:
+    return f"ending {connector}"
 
 
 def _differs_in_pace_only(one: Connector, other: Connector) -> bool:

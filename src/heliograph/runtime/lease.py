@@ -1,0 +1,105 @@
+"""A node's lease on a store that several nodes share: while it holds the node may act in the world outside."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+
+from heliograph.app.ports import Clock, Fenced, Journal, Leases, Unavailable
+from heliograph.domain.ids import WORKERS
+
+LEASE_S = 6.0
+"""Seconds from a renewal to when others may give up the node."""
+
+MARGIN_S = 1.0
+"""Seconds before that at which the node itself stops: what the clocks of two nodes may differ by."""
+
+RENEW_S = 1.5
+"""Seconds between two renewals, and what one may take."""
+
+LONG_AGO_MS = 3_600_000
+"""A lease that is given back ended so many milliseconds ago, so that giving it up gives up no other's."""
+
+
+class Lease:
+    """Renewed by `keep`. It is judged by the monotonic clock, whatever happens to the renewals meanwhile."""
+
+    def __init__(self, leases: Leases, node: int, clock: Clock, journal: Journal, lapsed: Callable[[], None]) -> None:
+        """`lapsed` is called when the lease was not renewed in time; it may be renewed later all the same."""
+        self._leases = leases
+        self._node = node
+        self._clock = clock
+        self._journal = journal
+        self._lapsed = lapsed
+        self._until = -inf
+        self._since = inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the node may act."""
+        return self._clock.monotonic() < self._until
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has held for so long that all others could have renewed theirs, had they been able to: the store
+        may have been away for everybody."""
+        return self.holds and self._clock.monotonic() - self._since >= LEASE_S
+
+    async def begin(self) -> int:
+        """Takes the lease, and with it a worker number, which is returned. Raises Unavailable."""
+        await self._renew()
+        worker = await self._leases.lease_worker(self._node)
+        if worker is None:
+            raise Unavailable(f"{WORKERS} nodes are on this database, and there is no number for one more")
+        return worker
+
+    async def keep(self) -> None:
+        """Renews it until cancelled. Raises Fenced when it was given up."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            try:
+                await self._renew()
+            except Fenced:
+                self._until = -inf
+                self._lapse()
+                raise
+            except (Unavailable, TimeoutError) as problem:
+                self._journal.say("warning", "lease.not_renewed", problem=str(problem))
+
+    async def release_dead(self) -> list[int]:
+        """Gives up the leases of nodes that are gone, as far as this one can tell; returns the nodes."""
+        if not self.settled:
+            return []
+        dead = await self._leases.release_dead(self._clock.now())
+        for node in dead:
+            self._journal.say("warning", "node.released", node=node)
+        return dead
+
+    async def give_back(self) -> None:
+        """At a planned end: what the node still owes is others' at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        long_ago = self._clock.now() - LONG_AGO_MS
+        with suppress(Unavailable):
+            if await self._leases.heartbeat(self._node, long_ago):
+                await self._leases.release_dead(long_ago)
+
+    async def _renew(self) -> None:
+        start = self._clock.monotonic()
+        until = self._clock.now() + int(LEASE_S * 1000)
+        async with asyncio.timeout(RENEW_S):
+            renewed = await self._leases.heartbeat(self._node, until)
+        if not renewed:
+            raise Fenced("the work of this node was given to others")
+        if start >= self._until:
+            self._since = start
+        self._until = start + LEASE_S - MARGIN_S
+        if self._timer is not None:
+            self._timer.cancel()
+        left = max(0.0, self._until - self._clock.monotonic())
+        self._timer = asyncio.get_running_loop().call_later(left, self._lapse)
+
+    def _lapse(self) -> None:
+        self._journal.say("error", "lease.lapsed")
+        self._lapsed()

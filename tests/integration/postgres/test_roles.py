@@ -1,0 +1,106 @@
+"""Several nodes on one database, with roles of their own, one of which dies."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.support.background import BackgroundSink
+from tests.support.load import Load
+from tests.support.postgres import Server
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+WINDOW = 10
+CREDIT = 1_000_000
+GAP_S = 10.0
+SENDER = "dispatch,notify,upkeep"
+
+
+@pytest.fixture
+def sink() -> Iterator[BackgroundSink]:
+    with BackgroundSink() as background:
+        yield background
+
+
+def node(folder: Path, url: str, name: str, roles: str, most_binds: int = 0) -> GatewayProcess:
+    settings = {
+        "HELIOGRAPH_DATABASE_URL": url,
+        "HELIOGRAPH_ROLES": roles,
+        "HELIOGRAPH_NODE_MOST_BINDS": str(most_binds),
+    }
+    return GatewayProcess(folder / name, settings=settings, name=name)
+
+
+@pytest.mark.parametrize(("binds", "most"), [(2, 1), (1, 0)], ids=["both send", "one stands by"])
+def test_a_node_that_sends_dies_under_load(
+    own_server: Server, tmp_path: Path, sink: BackgroundSink, binds: int, most: int
+) -> None:
+    url = own_server.url()
+    admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
+    account = admin.account("acme", str(CREDIT))
+    with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=30, latency_ms=2, max_binds=binds) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(binds))
+        with (
+            node(tmp_path, url, "one", SENDER, most) as one,
+            node(tmp_path, url, "api", "api") as api,
+        ):
+            eventually(lambda: one.bound("operator"), "the first node is bound")
+            with (
+                node(tmp_path, url, "two", SENDER, most) as two,
+                Load(api.url, "acme", account["api_key"], connections=4, dlr_url=sink.url()) as load,
+            ):
+                if binds > 1:
+                    eventually(lambda: two.bound("operator"), "the second node is bound")
+                load.wait_for(300)
+                one.kill()
+                submits = len(simulator.submits())
+                eventually(lambda: len(simulator.submits()) > submits + 100, "others send", GAP_S)
+                load.wait_for(len(load.accepted) + 100)
+                load.stop()
+                ids = set(load.accepted.values())
+                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+                assert two.bound("operator")
+                assert [two.stop(), api.stop()] == [0, 0]
+        sent = Counter(simulator.destinations())
+    assert set(load.accepted) <= set(sent) <= set(load.accepted) | set(load.unanswered)
+    assert sum(count - 1 for count in sent.values()) <= WINDOW
+    assert Decimal(admin.balance()) == CREDIT - len(sent)
+    admin.assert_books_right()
+
+
+def test_a_node_that_was_given_up_sends_nothing_and_ends(
+    own_server: Server, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    """It is stopped for longer than its lease lasts, and then goes on."""
+    url = own_server.url()
+    admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
+    account = admin.account("acme", str(CREDIT))
+    with SimulatorProcess(tmp_path, magic=False, latency_ms=2) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
+        with (
+            node(tmp_path, url, "one", SENDER) as one,
+            node(tmp_path, url, "api", "api,notify,upkeep") as api,
+            Load(api.url, "acme", account["api_key"], connections=4, dlr_url=sink.url()) as load,
+        ):
+            load.wait_for(100)
+            eventually(lambda: len(simulator.submits()) > 50, "it sends")
+            os.kill(one.pid, signal.SIGSTOP)
+            eventually(lambda: "node.released" in api.err, "it is given up", GAP_S)
+            submits = len(simulator.submits())
+            os.kill(one.pid, signal.SIGCONT)
+            assert one.wait() == 1
+            assert len(simulator.submits()) == submits
+            load.stop()
+            with node(tmp_path, url, "two", SENDER) as two:
+                ids = set(load.accepted.values())
+                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+                assert [two.stop(), api.stop()] == [0, 0]
+        sent = Counter(simulator.destinations())
+    assert sum(count - 1 for count in sent.values()) <= WINDOW
+    admin.assert_books_right()
