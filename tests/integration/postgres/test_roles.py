@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
@@ -44,7 +46,14 @@ def test_a_node_that_sends_dies_under_load(
     url = own_server.url()
     admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
     account = admin.account("acme", str(CREDIT))
-    with SimulatorProcess(tmp_path, magic=False, receipt_delay_ms=30, latency_ms=2, max_binds=binds) as simulator:
+    # receipts come by the other node's bind, some of them before the answer's own commit
+    knobs: dict[str, Any] = {
+        "receipt_delay_ms": 5,
+        "latency_ms": 2,
+        "max_binds": binds,
+        "receipt_other_bind_share": 1.0,
+    }
+    with SimulatorProcess(tmp_path, magic=False, **knobs) as simulator:
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(binds))
         with (
             node(tmp_path, url, "one", SENDER, most) as one,
@@ -68,6 +77,8 @@ def test_a_node_that_sends_dies_under_load(
                 assert two.bound("operator")
                 assert [two.stop(), api.stop()] == [0, 0]
         sent = Counter(simulator.destinations())
+        answers = [line["pdu"] for line in simulator.seen() if line["event"] == "answer"]
+        assert {pdu["status"] for pdu in answers if pdu["command"].startswith("bind_")} == {"ESME_ROK"}
     assert set(load.accepted) <= set(sent) <= set(load.accepted) | set(load.unanswered)
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     assert Decimal(admin.balance()) == CREDIT - len(sent)
@@ -88,6 +99,11 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
             node(tmp_path, url, "api", "api,notify,upkeep") as api,
             Load(api.url, "acme", account["api_key"], connections=4, dlr_url=sink.url()) as load,
         ):
+            with Customer(one.url, "acme", account["api_key"]) as customer:
+                assert customer.get("/health/ready").status == 200
+                form = {"to": "447700900123", "from": "Heliograph", "content": "Hi"}
+                assert {customer.form("/api/v1/messages", form).status for _ in range(2)} == {404}
+                assert customer.get("/console").status == 404
             load.wait_for(100)
             eventually(lambda: len(simulator.submits()) > 50, "it sends")
             os.kill(one.pid, signal.SIGSTOP)
@@ -101,6 +117,33 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
                 ids = set(load.accepted.values())
                 eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
                 assert [two.stop(), api.stop()] == [0, 0]
+        sent = Counter(simulator.destinations())
+    assert sum(count - 1 for count in sent.values()) <= WINDOW
+    admin.assert_books_right()
+
+
+def test_when_the_database_is_away_for_long_a_node_waits_and_goes_on(
+    own_server: Server, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
+    account = admin.account("acme", str(CREDIT))
+    with SimulatorProcess(tmp_path, magic=False, latency_ms=2) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
+        with (
+            node(tmp_path, own_server.url(), "one", "api,dispatch,notify,upkeep") as one,
+            Load(one.url, "acme", account["api_key"], connections=4, dlr_url=sink.url()) as load,
+        ):
+            load.wait_for(100)
+            own_server.kill()
+            one.until(lambda: "lease.lapsed" in one.err, "its lease lapses", GAP_S)
+            submits = len(simulator.submits())
+            own_server.start()
+            load.wait_for(len(load.accepted) + 100)
+            one.until(lambda: len(simulator.submits()) > submits + 100, "it sends again")
+            load.stop()
+            ids = set(load.accepted.values())
+            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+            assert one.stop() == 0
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     admin.assert_books_right()

@@ -492,3 +492,26 @@ def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(de
     assert late.key in again
     assert desk.carrier.parts == []
     assert desk.is_clean()
+
+
+# --- several nodes on one store
+
+
+def test_without_the_connectors_binds_new_messages_go_to_the_queue_and_so_does_what_waits(desk: Desk) -> None:
+    dispatcher = Dispatcher(desk.gathering, desk.clock, desk.reporter, desk._finish, desk._route, shared=True)
+    assert dispatcher.lane(1).closed
+    desk.carrier.capacity = 1
+    away, waiting = desk.message(), desk.message()
+    desk.commit(away)
+    desk.commit(waiting)
+    assert not waiting.queued
+    desk.lane.closed = True
+    desk.dispatcher.hand_back(desk.lane)
+    one = desk.message()
+    facts = desk.commit(one)
+    assert one.queued
+    assert [(each.key, each.attempted, each.held) for each in facts.queueings] == [(waiting.key, False, False)]
+    (part,) = desk.carrier.take()
+    desk.answer(part, Accepted("a"))
+    desk.commit()
+    assert desk.is_clean()

@@ -300,3 +300,15 @@ def test_a_new_callback_of_an_unknown_account_goes_to_the_rows(desk: Desk) -> No
     desk.commit()
     assert len(desk.commit().callback_retries) == 1
     assert desk.sender.jobs == []
+
+
+def test_a_callback_that_another_node_would_recover_has_its_row_from_the_start(desk: Desk) -> None:
+    mine, theirs = desk.message(), desk.message()
+    desk.notifier = Notifier(
+        desk.gathering, desk.clock, desk.sender, desk.book, lambda: 0.5,
+        encode_json=lambda fields: repr(fields).encode(), keeps=lambda key: key == mine.key,
+    )  # fmt: skip
+    desk.owe(mine, theirs)
+    facts = desk.commit()
+    assert [(each.key, each.held) for each in facts.callback_retries] == [(theirs.key, False)]
+    assert [job.key for job in desk.sender.jobs] == [mine.key]

@@ -498,3 +498,63 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
     desk.reporter.forget(long.key)
     desk.commit()
     assert (desk.reporter._tracks, desk.reporter._ended, desk.reporter.awaited()) == ({}, {}, 0)
+
+
+# --- several nodes on one store
+
+
+@pytest.fixture
+def shared(desk: Desk) -> Desk:
+    desk.reporter = Reporter(desk.gathering, desk.clock, desk._finish, shared=True)
+    return desk
+
+
+def test_where_nodes_share_a_store_a_part_has_its_row_in_the_commit_that_says_it_was_taken(shared: Desk) -> None:
+    one = shared.message(LONG)
+    shared.taken(one, "a", "b", "c")
+    assert [each.operator_id for each in shared.commit().awaiting] == ["a", "b", "c"]
+    shared.report("a")
+    assert [each.operator_id for each in shared.commit().awaiting_matched] == ["a"]
+
+
+async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(shared: Desk) -> None:
+    one = shared.message(LONG)
+    shared.taken(one, "a", "b", "c")
+    shared.report("a")
+    shared.report("b", Delivery.UNDELIV)
+    # before the commit the rows cannot show it all
+    await shared.reporter.look_again(shared.store)
+    assert shared.commit().finals == []
+    theirs = {n: (state, "000") for n, state in enumerate([Delivery.DELIVRD, Delivery.UNDELIV, Delivery.DELIVRD])}
+    shared.store.found = [known(one, states=theirs)]
+    await shared.reporter.look_again(shared.store)
+    assert [(each.key, each.state) for each in shared.commit().finals] == [(one.key, Delivery.UNDELIV)]
+    await shared.reporter.look_again(shared.store)
+    assert shared.commit().finals == []
+
+
+async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_row(shared: Desk) -> None:
+    one = shared.message()
+    shared.report("a")
+    await shared.reporter.look_up(shared.store)
+    assert len(shared.commit().early) == 1
+    shared.store.found = [known(one, "a")]
+    shared.clock.pass_ms(300)
+    await shared.reporter.look_again(shared.store)
+    facts = shared.commit()
+    assert [each.key for each in facts.finals] == [one.key]
+    assert facts.early_matched == [(1, "a")]
+    assert shared.reporter.unmatched() == []
+
+
+async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_leave_memory(shared: Desk) -> None:
+    one = shared.message()
+    early = EarlyReceipt(1, "a", "", Delivery.DELIVRD, "000", shared.clock.now())
+    await shared.reporter.reconsider(shared.store, [early])
+    assert not shared.commit()
+    shared.store.found = [known(one, "a")]
+    await shared.reporter.reconsider(shared.store, [early])
+    assert [each.key for each in shared.commit().finals] == [one.key]
+    shared.reporter.restore_early(early)
+    shared.reporter.drop_early(shared.clock.now() + 1)
+    assert shared.reporter.unmatched() == []

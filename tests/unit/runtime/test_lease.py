@@ -1,0 +1,204 @@
+"""A node's lease, and its bind slots, on a virtual clock."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from heliograph.app.accounts import Connector
+from heliograph.app.ports import Fenced, Unavailable
+from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
+from heliograph.runtime.slots import Slots
+from tests.support.virtual_time import VirtualClock, run
+
+
+class Register:
+    """`app.ports.Leases`, for one node that is looked at and others that only have slots."""
+
+    def __init__(self) -> None:
+        self.until: list[int] = []
+        self.away = False
+        self.hangs = False
+        self.gone = False
+        self.released: list[int] = []
+        self.worker: int | None = 3
+        self.others = 0
+        self.slots: dict[int, list[int]] = {}
+        self.asked: list[tuple[int, int]] = []
+
+    async def heartbeat(self, node: int, until: int) -> bool:
+        if self.hangs:
+            await asyncio.sleep(1_000)
+        if self.away:
+            raise Unavailable("away")
+        self.until.append(until)
+        return not self.gone
+
+    async def release_dead(self, now: int) -> list[int]:
+        self.released.append(now)
+        return [7]
+
+    async def lease_worker(self, node: int) -> int | None:
+        return self.worker
+
+    async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
+        self.asked.append((connector, want))
+        return list(range(min(want, binds - self.others)))
+
+
+class Quiet:
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: object) -> None: ...
+
+
+def scenario(story: Callable[[Register, Lease, VirtualClock, list[float]], Awaitable[None]]) -> None:
+    async def play() -> None:
+        register, clock = Register(), VirtualClock()
+        lapses: list[float] = []
+        lease = Lease(register, 1, clock, Quiet(), lambda: lapses.append(clock.monotonic()))
+        assert not lease.holds
+        assert await lease.begin() == 3
+        await story(register, lease, clock, lapses)
+
+    run(play())
+
+
+def _held(lease: Lease) -> bool:
+    return lease.holds
+
+
+def test_a_lease_that_is_renewed_holds_for_ever() -> None:
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        keeping = asyncio.create_task(lease.keep())
+        for _ in range(400):
+            await asyncio.sleep(0.25)
+            assert lease.holds
+            assert register.until[-1] - clock.now() > MARGIN_S * 1000
+        assert not lapses
+        keeping.cancel()
+
+    scenario(story)
+
+
+@pytest.mark.parametrize("how", ["away", "hangs"])
+def test_one_that_is_not_renewed_ends_before_others_may_take_over_and_can_come_back(how: str) -> None:
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        keeping = asyncio.create_task(lease.keep())
+        await asyncio.sleep(20.1)
+        setattr(register, how, True)
+        until = register.until[-1]
+        await asyncio.sleep((until - clock.now()) / 1000 - MARGIN_S + 0.05)
+        assert not lease.holds
+        assert len(lapses) == 1
+        assert clock.now() < until
+        await asyncio.sleep(60.0)
+        assert len(lapses) == 1
+        setattr(register, how, False)
+        await asyncio.sleep(2 * RENEW_S + 0.1)
+        assert _held(lease)
+        # the others may not have had the time to come back
+        assert await lease.release_dead() == []
+        await asyncio.sleep(LEASE_S)
+        assert await lease.release_dead() == [7]
+        keeping.cancel()
+
+    scenario(story)
+
+
+def test_time_that_passes_unnoticed_ends_it_too() -> None:
+    """Such as that of a process that was stopped, and whose timers have not run yet."""
+
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        del register, lapses
+        asyncio.get_running_loop()._virtual.now += LEASE_S  # type: ignore[attr-defined]
+        assert clock.monotonic() >= LEASE_S
+        assert not lease.holds
+
+    scenario(story)
+
+
+def test_a_node_that_was_given_up_is_told_and_holds_nothing() -> None:
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        del clock
+        register.gone = True
+        with pytest.raises(Fenced):
+            await lease.keep()
+        assert not lease.holds
+        assert len(lapses) == 1
+
+    scenario(story)
+
+
+def test_what_is_given_back_was_over_long_ago_so_that_no_other_node_is_given_up_with_it() -> None:
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        del lapses
+        await lease.give_back()
+        assert register.released == [register.until[-1]]
+        assert clock.now() - register.until[-1] >= 3_600_000
+
+    scenario(story)
+
+
+def test_there_is_no_number_for_one_node_too_many() -> None:
+    async def play() -> None:
+        register = Register()
+        register.worker = None
+        with pytest.raises(Unavailable):
+            await Lease(register, 1, VirtualClock(), Quiet(), lambda: None).begin()
+
+    run(play())
+
+
+# --- bind slots
+
+
+def connector(number: int = 1, binds: int = 4, *, enabled: bool = True) -> Connector:
+    return Connector(number, "op", "", 0, "", "", binds=binds, rate=100.0, enabled=enabled)
+
+
+async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() -> None:
+    register = Register()
+    register.others = 3
+    slots = Slots(register, 1, 0)
+    await slots.share_out([connector()], lambda _, __: True)
+    assert slots.of(1) == 1
+    assert (slots.part(connector()).binds, slots.part(connector()).rate) == (1, 25.0)
+    register.others = 0
+    await slots.share_out([connector()], lambda _, __: True)
+    assert slots.of(1) == 4
+    asked = len(register.asked)
+    await slots.share_out([connector()], lambda _, __: True)
+    assert len(register.asked) == asked
+
+
+async def test_no_more_binds_than_the_node_is_to_take() -> None:
+    slots = Slots(Register(), 1, 2)
+    await slots.share_out([connector()], lambda _, __: True)
+    assert slots.of(1) == 2
+
+
+@pytest.mark.parametrize("now", [[connector(enabled=False)], [connector(binds=1)], []], ids=["off", "fewer", "gone"])
+async def test_slots_are_given_back_only_when_their_links_are_down(now: list[Connector]) -> None:
+    register = Register()
+    slots = Slots(register, 1, 0)
+    await slots.share_out([connector()], lambda _, __: True)
+    left = sum(each.binds for each in now if each.enabled)
+    register.asked.clear()
+    await slots.share_out(now, lambda _, __: False)
+    assert slots.of(1) == left
+    assert register.asked == []
+    await slots.share_out(now, lambda _, binds: binds == left)
+    assert register.asked == [(1, left)]
+
+
+async def test_after_a_lapse_nothing_is_this_nodes_until_it_has_asked_again() -> None:
+    register = Register()
+    slots = Slots(register, 1, 0)
+    await slots.share_out([connector()], lambda _, __: True)
+    slots.lose()
+    assert slots.of(1) == 0
+    await slots.share_out([connector()], lambda _, __: True)
+    assert slots.of(1) == 4
