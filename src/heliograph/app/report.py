@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING
@@ -29,6 +29,12 @@ OTHER_NAMES = 10_000
 
 RETRY_EARLY_MS = 250
 """Milliseconds between two looks for the messages of early receipts among the rows, where nodes share a store."""
+
+OTHER_PARTS_MS = 1_000
+"""How long the other parts of a message are waited for here before the rows are asked whether other nodes had them."""
+
+OTHER_PARTS = 100
+"""Messages that are looked for so at once."""
 
 FRESH_EARLY_MS = 10_000
 """How long a receipt is looked for that often; the message of one that came to another node has its row by then."""
@@ -89,7 +95,8 @@ class Reporter:
         self._clock = clock
         self._finish = finish
         self._shared = shared
-        self._partial: dict[int, int] = {}
+        self._partial: dict[int, tuple[int, int]] = {}
+        """Messages of several parts some of which are over: in which generation of facts, and when, one last was."""
         self._retried_at = 0
         self.mark = mark
         self._entries: dict[int, dict[str, tuple[Track, int]]] = {}
@@ -260,19 +267,28 @@ class Reporter:
     async def look_again(self, store: Store) -> None:
         """What other nodes wrote meanwhile may be what was missing: the other parts of a message, or the message of a
         receipt that came too early. Raises Unavailable."""
-        for key, generation in list(self._partial.items()):
-            if generation > self._durable:
+        now = self._clock.now()
+        ripe = (
+            key
+            for key, (generation, at) in self._partial.items()
+            if generation <= self._durable and not 0 <= now - at < OTHER_PARTS_MS
+        )
+        for key in list(islice(ripe, OTHER_PARTS)):
+            waiting = self._partial.pop(key, None)
+            if waiting is None:
                 continue
-            with self._reading():
-                outstanding = await store.outstanding(key)
-            self._partial.pop(key, None)
+            try:
+                with self._reading():
+                    outstanding = await store.outstanding(key)
+            except Unavailable:
+                self._partial.setdefault(key, waiting)
+                raise
             if outstanding is None or key in self._ended:
                 continue
             track = self._found(outstanding)
             if len(track.states) == track.message.segments:
                 self._complete(track)
                 self._gathering.wake()
-        now = self._clock.now()
         if self._shared and self._early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
             self._retried_at = now
             await self.reconsider(store, [each for each in self._early.values() if now - each.at < FRESH_EARLY_MS])
@@ -379,8 +395,6 @@ class Reporter:
                         self._tracks.pop(track.message.key, None)
         for key in list(takewhile(lambda key: self._ended[key] <= seen, self._ended)):
             del self._ended[key]
-        if self._partial:
-            self._gathering.stir()
 
     def awaited(self) -> int:
         """How many parts' receipts are awaited in memory."""
@@ -569,7 +583,7 @@ class Reporter:
             self._complete(track)
             return
         if self._shared:
-            self._partial[message.key] = self._generation
+            self._partial[message.key] = self._generation, now
         if not track.held:
             self._let_go(track)
 
@@ -583,6 +597,7 @@ class Reporter:
             state = worst(state for state, _ in states.values())
             err = next(err for part_state, err in states.values() if part_state is state)
         self._tracks.pop(message.key, None)
+        self._partial.pop(message.key, None)
         self._drop_entries(track)
         self._ended[message.key] = self._generation
         owed = message.wants_receipt and bool(message.callback_url)

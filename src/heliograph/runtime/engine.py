@@ -343,7 +343,9 @@ class Engine:
             if connector not in live:
                 await dispatcher.reclaim(lane, store, self._node)
                 more = True
-            elif self._may_fill(lane) and await dispatcher.refill(lane, store, self._node):
+            elif not self._may_fill(lane):
+                lane.more = False
+            elif await dispatcher.refill(lane, store, self._node):
                 more = True
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:

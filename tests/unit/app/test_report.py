@@ -525,6 +525,7 @@ async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(share
     # before the commit the rows cannot show it all
     await shared.reporter.look_again(shared.store)
     assert shared.commit().finals == []
+    shared.clock.pass_ms(1_000)
     theirs = {n: (state, "000") for n, state in enumerate([Delivery.DELIVRD, Delivery.UNDELIV, Delivery.DELIVRD])}
     shared.store.found = [known(one, states=theirs)]
     await shared.reporter.look_again(shared.store)
