@@ -129,6 +129,8 @@ class Operator:
         self.carrier: ScriptedCarrier | None = None
         self.submits: Counter[PartName] = Counter()
         self.first_submit: dict[PartName, int] = {}
+        self.written: list[list[float]] = []
+        """When parts were written, in seconds of the loop, for each carrier there was."""
         self.repeatable: Counter[PartName] = Counter()
         """How often a part was answered in a way after which it may be sent again."""
         self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
@@ -213,6 +215,7 @@ class ScriptedCarrier:
         self.places: Counter[PartName] = Counter()
         """Parts submitted whose outcome is not committed."""
         operator.carrier = self
+        operator.written.append([])
         self._draining = False
         asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
 
@@ -242,6 +245,7 @@ class ScriptedCarrier:
         assert not self._draining
         operator, odds, chance = self.operator, self.operator.odds, self.operator.chance
         loop = asyncio.get_running_loop()
+        operator.written[-1] += [loop.time()] * len(parts)
         for part in parts:
             name = (part.message.key, part.segment)
             operator.submits[name] += 1
