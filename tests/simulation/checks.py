@@ -5,6 +5,7 @@ from urllib.parse import parse_qs
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.report import NO_CODE
+from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
 from heliograph.domain.throttle import SHARE_OF_BURST
@@ -37,6 +38,16 @@ def marks(rows: Rows) -> list[str]:
             if retry is None or retry.due is None:
                 wrong.append(f"nothing will make the callback of {key}")
     return wrong
+
+
+def credit(rows: Rows) -> list[str]:
+    """Nobody spends more than there is: true after every commit."""
+    least = {account.id: -account.credit_limit for account in rows.accounts.values()}
+    return [
+        f"the account {account} went down to {balance}"
+        for account, balance in rows.balances.items()
+        if balance < least[account]
+    ]
 
 
 def messages(
@@ -134,6 +145,28 @@ def rates(operators: list[Operator]) -> list[str]:
                 if level > burst + 1e-6:
                     wrong.append(f"{level:.2f} parts at once were written at a rate of {rate} a second")
                     break
+    return wrong
+
+
+def order(operators: list[Operator]) -> list[str]:
+    """To each recipient an account's messages go in the order in which they were accepted; all but those that were
+    scheduled, and those that the operator put off itself.
+
+    It holds where the lanes' memory has room for all, through crashes, not through planned stops: what is parked then
+    goes beside what is new.
+    """
+    wrong = []
+    for operator in operators:
+        latest: dict[tuple[int, str], int] = {}
+        seen: set[int] = set()
+        for message in operator.sequence:
+            key, recipient = message.key, (message.account, message.destination)
+            if key in seen or key in operator.put_off or message.time > time_of(key):
+                continue
+            seen.add(key)
+            if latest.get(recipient, 0) > key:
+                wrong.append(f"{key} was overtaken by {latest[recipient]}")
+            latest[recipient] = max(key, latest.get(recipient, 0))
     return wrong
 
 

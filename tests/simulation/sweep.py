@@ -12,13 +12,16 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice
 from multiprocessing import get_context
 
 from tests.simulation.plans import PLANS, live
 
 TELL_S = 10.0
 """Seconds between two lines about how far it has come."""
+
+AHEAD = 60
+"""Worlds for each process that are given out at once."""
 
 SHOWN = 5
 """Findings of one world that are printed."""
@@ -46,12 +49,13 @@ def _polite() -> None:
     os.nice(19)
 
 
-def _sweep(worlds: list[tuple[str, int]], workers: int) -> Iterator[World]:
-    if workers == 1 or len(worlds) == 1:
+def _sweep(worlds: Iterator[tuple[str, int]], workers: int) -> Iterator[World]:
+    if workers == 1:
         yield from map(try_one, worlds)
         return
     with get_context("spawn").Pool(workers, _polite) as pool:
-        yield from pool.imap_unordered(try_one, worlds, chunksize=4)
+        while some := list(islice(worlds, AHEAD * workers)):  # a pool takes all that it can get at once
+            yield from pool.imap_unordered(try_one, some)
 
 
 def main() -> None:
@@ -64,11 +68,12 @@ def main() -> None:
     given = options.parse_args()
     plans = [given.plan] if given.plan else list(PLANS)
     seeds = range(given.first, given.first + given.seeds)
-    worlds = [(plan, seed) for seed, plan in product(seeds, plans)]
+    most = len(seeds) * len(plans)
+    worlds = ((plan, seed) for seed in seeds for plan in plans)
     start = told = time.monotonic()
     done: Counter[str] = Counter()
     failed: list[World] = []
-    for world in _sweep(worlds, given.workers):
+    for world in _sweep(worlds, min(given.workers, most)):
         done.update(worlds=1, messages=world.messages, submits=world.submits)
         now = time.monotonic()
         if world.wrong:
@@ -79,7 +84,7 @@ def main() -> None:
             print(f"  again: make sim PLAN={world.plan} FIRST={world.seed} SEEDS=1", flush=True)
         if now - told >= TELL_S:
             told = now
-            print(f"{done['worlds']} of {len(worlds)} worlds, {len(failed)} failed", flush=True)
+            print(f"{done['worlds']} of {most} worlds, {len(failed)} failed", flush=True)
         if now - start > 60 * given.minutes:
             break
     minutes = (time.monotonic() - start) / 60

@@ -27,6 +27,7 @@ from tests.simulation.plans import live
 from tests.simulation.world import Plan
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT
 
 SEEDS = 6
 """Within so many seeds each bug is found; most are in the first one."""
@@ -157,6 +158,18 @@ def a_restart_forgets_what_is_owed(patch: pytest.MonkeyPatch) -> None:
     _recovery(patch, "owed")
 
 
+@bug("the account .* went down to -")
+def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    accept = MemoryStore._accept
+
+    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+        rows.balances[accepted.account] += 1_000 * CREDIT
+        accept(self, rows, accepted)
+        rows.balances[accepted.account] -= 1_000 * CREDIT
+
+    patch.setattr(MemoryStore, "_accept", broken)
+
+
 # --- the commit
 
 
@@ -241,6 +254,19 @@ def a_place_in_the_window_is_free_before_its_outcome_is_durable(patch: pytest.Mo
 @bug("parts at once were written at a rate of", plan=replace(BRIEF, rate=4.0))
 def the_rate_is_not_kept(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Pace, "take", lambda self, now, n: n)
+
+
+@bug("was overtaken by", plan=replace(BRIEF, recipients=2))
+def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
+    take = Lane._next
+
+    def broken(self: Lane) -> Item | None:
+        self.fast.reverse()
+        item = take(self)
+        self.fast.reverse()
+        return item
+
+    patch.setattr(Lane, "_next", broken)
 
 
 @bug(r"was sent \d+ times with \d+ reasons")

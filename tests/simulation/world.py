@@ -46,6 +46,8 @@ class Plan:
     longest_outage_s: float = 3.0
     unknown_wait_s: float = 0.0
     """How long connectors wait for word of parts that nobody answered for; 0: they send them again at once."""
+    recipients: int = 0
+    """So many numbers for each operator are sent to again and again; 0: each message goes to another one."""
     short_memory: bool = False
     """What the gateway keeps in memory is little, so that the rows carry nearly all."""
 
@@ -120,6 +122,7 @@ class Simulation:
         self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
         self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
+        self.wrong += checks.order(operators)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += await self.store.audit()
@@ -191,7 +194,7 @@ class Simulation:
         for carrier in self.carriers:
             carrier.committed(facts)
         if not self.wrong:
-            self.wrong += checks.marks(self.rows)
+            self.wrong += checks.marks(self.rows) + checks.credit(self.rows)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""
@@ -261,7 +264,7 @@ class Simulation:
         messages = [
             Message(
                 account=account,
-                destination=f"{chance.choice('12')}{chance.getrandbits(36):011d}",
+                destination=f"{chance.choice('12')}{self._recipient():011d}",
                 sender="Heliograph",
                 kind=0,
                 content=content,
@@ -284,6 +287,9 @@ class Simulation:
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
         self.intake.accept(accept, self._answered)
+
+    def _recipient(self) -> int:
+        return self.chance.randrange(self.plan.recipients) if self.plan.recipients else self.chance.getrandbits(36)
 
     def _answered(self, accept: Accept) -> None:
         if accept.verdict is Verdict.ACCEPTED:
