@@ -158,7 +158,7 @@ def a_restart_forgets_what_is_owed(patch: pytest.MonkeyPatch) -> None:
     _recovery(patch, "owed")
 
 
-@bug("the account .* went down to -")
+@bug("the account .* went down to")
 def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
     accept = MemoryStore._accept
 
