@@ -93,3 +93,20 @@ bench: install $(BENCH)/operator $(BENCH)/customer ## measure the gateway, besid
 $(BENCH)/%: bench/loop/programs/%.c
 	@mkdir -p $(BENCH)
 	$(CC) -O2 -Wall -Wextra -o $@ $<
+
+# --- simulation: `make sim` for 100 seeds; `make sim SEEDS=5000 FIRST=100000`; `make sim MINUTES=10 SEEDS=1000000`;
+#   `make sim PLAN=crashes FIRST=17 SEEDS=1` is one world again. It is explained in docs/reliability.md.
+SEEDS := 100
+FIRST := 0
+
+.PHONY: sim
+sim: install ## live through many seeded worlds of faults, on every core at the lowest priority
+	@$(BIN)/python -m tests.simulation.sweep --seeds $(SEEDS) --first $(FIRST) $(if $(PLAN),--plan $(PLAN)) \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
+
+# --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`
+KILLS := 50
+
+.PHONY: crash
+crash: install ## kill the installed program under load, many times, and compare what everybody was told
+	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE))

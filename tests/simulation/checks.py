@@ -5,11 +5,16 @@ from urllib.parse import parse_qs
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.report import NO_CODE
+from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
+from heliograph.domain.throttle import SHARE_OF_BURST
 from heliograph.runtime.engine import Engine
 from tests.simulation.faults import Operator
 from tests.support.memory_rows import Rows
+
+SOON_MS = 120_000
+"""Once nothing goes wrong any more every message goes out within this time, also one that was put off. Milliseconds."""
 
 
 def marks(rows: Rows) -> list[str]:
@@ -33,6 +38,16 @@ def marks(rows: Rows) -> list[str]:
             if retry is None or retry.due is None:
                 wrong.append(f"nothing will make the callback of {key}")
     return wrong
+
+
+def credit(rows: Rows) -> list[str]:
+    """Nobody spends more than there is: true after every commit."""
+    least = {account.id: -account.credit_limit for account in rows.accounts.values()}
+    return [
+        f"the account {account} went down to {balance}"
+        for account, balance in rows.balances.items()
+        if balance < least[account]
+    ]
 
 
 def messages(
@@ -101,6 +116,57 @@ def submits(rows: Rows, operators: list[Operator], doubts: dict[tuple[int, int],
             wrong.append(f"the part {name} was sent, although it is {message.state!r}")
         elif in_time and first < message.time:
             wrong.append(f"the part {name} was sent {message.time - first} ms early")
+    return wrong
+
+
+def liveness(rows: Rows, calm: int) -> list[str]:
+    """Where nothing has gone wrong since `calm`, what had `SOON_MS` of its validity left then was sent."""
+    wrong = []
+    for key, message in rows.messages.items():
+        final = rows.finals.get(key)
+        expired = message.state == State.FAILED and final is not None and final.state is Delivery.EXPIRED
+        if expired and message.expires > calm + SOON_MS:
+            wrong.append(f"{key} was left to expire, though nothing was in its way")
+    return wrong
+
+
+def rates(operators: list[Operator]) -> list[str]:
+    """No run of the gateway writes more parts to an operator than its rate allows, over any span of time: what may go
+    at once after a pause, and then so many a second."""
+    wrong = []
+    for operator in operators:
+        rate = operator.connector.rate
+        burst = max(1.0, rate * SHARE_OF_BURST)
+        for times in operator.written if rate else ():
+            level, last = 0.0, 0.0
+            for at in times:
+                level = max(0.0, level - (at - last) * rate) + 1
+                last = at
+                if level > burst + 1e-6:
+                    wrong.append(f"{level:.2f} parts at once were written at a rate of {rate} a second")
+                    break
+    return wrong
+
+
+def order(operators: list[Operator]) -> list[str]:
+    """To each recipient an account's messages go in the order in which they were accepted; all but those that were
+    scheduled, and those that the operator put off itself.
+
+    It holds where the lanes' memory has room for all, through crashes, not through planned stops: what is parked then
+    goes beside what is new.
+    """
+    wrong = []
+    for operator in operators:
+        latest: dict[tuple[int, str], int] = {}
+        seen: set[int] = set()
+        for message in operator.sequence:
+            key, recipient = message.key, (message.account, message.destination)
+            if key in seen or key in operator.put_off or message.time > time_of(key):
+                continue
+            seen.add(key)
+            if latest.get(recipient, 0) > key:
+                wrong.append(f"{key} was overtaken by {latest[recipient]}")
+            latest[recipient] = max(key, latest.get(recipient, 0))
     return wrong
 
 

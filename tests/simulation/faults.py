@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heliograph.app.accounts import Connector
-from heliograph.app.facts import Facts, Verdict
+from heliograph.app.facts import Facts, Message, Verdict
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
@@ -128,7 +128,13 @@ class Operator:
         self._counter = 0
         self.carrier: ScriptedCarrier | None = None
         self.submits: Counter[PartName] = Counter()
+        self.sequence: list[Message] = []
+        """Whose parts were written, one after the other."""
         self.first_submit: dict[PartName, int] = {}
+        self.written: list[list[float]] = []
+        """When parts were written, in seconds of the loop, for each carrier there was."""
+        self.put_off: set[int] = set()
+        """Messages of which it did not want a part for now, for reasons of their own."""
         self.repeatable: Counter[PartName] = Counter()
         """How often a part was answered in a way after which it may be sent again."""
         self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
@@ -213,6 +219,7 @@ class ScriptedCarrier:
         self.places: Counter[PartName] = Counter()
         """Parts submitted whose outcome is not committed."""
         operator.carrier = self
+        operator.written.append([])
         self._draining = False
         asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
 
@@ -242,9 +249,11 @@ class ScriptedCarrier:
         assert not self._draining
         operator, odds, chance = self.operator, self.operator.odds, self.operator.chance
         loop = asyncio.get_running_loop()
+        operator.written[-1] += [loop.time()] * len(parts)
         for part in parts:
             name = (part.message.key, part.segment)
             operator.submits[name] += 1
+            operator.sequence.append(part.message)
             operator.first_submit.setdefault(name, operator._wall())
             self.places[name] += 1
             self._unanswered[part] = False
@@ -264,6 +273,8 @@ class ScriptedCarrier:
         outcome: Outcome
         if chance.random() < odds.throttled:
             outcome = Deferred(0x58, chance.random() * 2, throttled=chance.random() < 0.5)
+            if not outcome.throttled:
+                self.operator.put_off.add(part.message.key)
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
         elif chance.random() < odds.unanswered:

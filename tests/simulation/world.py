@@ -4,6 +4,7 @@ import asyncio
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.directory import Directory
@@ -45,6 +46,10 @@ class Plan:
     longest_outage_s: float = 3.0
     unknown_wait_s: float = 0.0
     """How long connectors wait for word of parts that nobody answered for; 0: they send them again at once."""
+    recipients: int = 0
+    """So many numbers for each operator are sent to again and again; 0: each message goes to another one."""
+    short_memory: bool = False
+    """What the gateway keeps in memory is little, so that the rows carry nearly all."""
 
 
 class NoJournal:
@@ -95,6 +100,7 @@ class Simulation:
     async def run(self) -> list[str]:
         """Everything that was found wrong."""
         assert self.odds is not None
+        asyncio.get_running_loop().set_exception_handler(self._on_raised)
         self.store = FaultyStore(self.rows, self.chance, self.odds)
         self.store.watchers.append(self._on_commit)
         await self._furnish()
@@ -106,6 +112,7 @@ class Simulation:
         await self._customers()
         self.odds.stop()
         self.clock.ahead = max(0, self.clock.ahead)
+        calm = self.clock.now()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
         if engine.failed.is_set() or self.journal.deaths:
             self.wrong.append(f"a task died: {self.journal.deaths}")
@@ -113,6 +120,10 @@ class Simulation:
         lifetime = self.plan.validity_ms + GRACE_MS
         self.wrong += checks.messages(self.rows, self.told, operators, lifetime, ids_again=self.plan.ids_again)
         self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
+        if not self.plan.clock_jumps:  # a clock that was ahead has ended validities too early
+            self.wrong += checks.liveness(self.rows, calm)
+        self.wrong += checks.rates(operators)
+        self.wrong += checks.order(operators)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += await self.store.audit()
@@ -144,7 +155,7 @@ class Simulation:
         deadlines = Deadlines(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=0.3)
         while True:
             self.node += 1
-            sender = ScriptedSender(self.chance, self._odds, self._arrived)
+            sender = self._make_sender()
             engine = Engine(self._world(sender), deadlines, node=self.node)
             try:
                 await engine.start()
@@ -169,6 +180,9 @@ class Simulation:
             encode_state=repr,
         )
 
+    def _make_sender(self) -> ScriptedSender:
+        return ScriptedSender(self.chance, self._odds, self._arrived)
+
     def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
         carrier = ScriptedCarrier(self.operators[connector.id], connector, events)
         self.carriers.append(carrier)
@@ -181,7 +195,11 @@ class Simulation:
         for carrier in self.carriers:
             carrier.committed(facts)
         if not self.wrong:
-            self.wrong += checks.marks(self.rows)
+            self.wrong += checks.marks(self.rows) + checks.credit(self.rows)
+
+    def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What a timer or a callback raised would only be logged: nobody awaits them."""
+        self.wrong.append(f"the loop was told: {context.get('exception')!r} {context['message']}")
 
     # --- ends
 
@@ -247,7 +265,7 @@ class Simulation:
         messages = [
             Message(
                 account=account,
-                destination=f"{chance.choice('12')}{chance.getrandbits(36):011d}",
+                destination=f"{chance.choice('12')}{self._recipient():011d}",
                 sender="Heliograph",
                 kind=0,
                 content=content,
@@ -270,6 +288,9 @@ class Simulation:
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
         self.intake.accept(accept, self._answered)
+
+    def _recipient(self) -> int:
+        return self.chance.randrange(self.plan.recipients) if self.plan.recipients else self.chance.getrandbits(36)
 
     def _answered(self, accept: Accept) -> None:
         if accept.verdict is Verdict.ACCEPTED:

@@ -89,11 +89,14 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
             yield f"The message {_name(message)} has ended, and nothing says when."
     listed = {(key, segment) for _, _, key, segment in rows.awaiting}
     for (key, segment), answer in rows.sent.items():
-        message = rows.messages[key]
+        sent = rows.messages.get(key)
+        if sent is None:
+            yield f"A part of a message (key {key}) was sent that is not there."
+            continue
         open_part = (key, segment) not in rows.parts and key not in rows.finals and answer.status == 0
-        below = message.wants_receipt and key <= rows.marks.get(AWAITING, 0)
+        below = sent.wants_receipt and key <= rows.marks.get(AWAITING, 0)
         if open_part and below and (key, segment) not in listed:
-            yield f"The receipt of a part of {_name(message)} would not be recognised."
+            yield f"The receipt of a part of {_name(sent)} would not be recognised."
     for key, end in rows.finals.items():
         retry = rows.retries.get(key)
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)

@@ -1,0 +1,50 @@
+"""What the simulated gateway is put through: each plan, with a seed, is one world that happens again the same way."""
+
+import traceback
+from contextlib import ExitStack
+from types import ModuleType
+from unittest.mock import patch
+
+from heliograph.app import dispatch, lane, notify, report
+from heliograph.runtime import engine
+from tests.simulation.world import Plan, Simulation
+from tests.support.virtual_time import run
+
+PLANS: dict[str, Plan] = {
+    "crashes": Plan(lives=4),
+    "stops": Plan(graceful=True),
+    "clock": Plan(clock_jumps=True),
+    "rerouting": Plan(remove_connector=True),
+    "ids": Plan(ids_again=True),
+    "rate": Plan(rate=8.0, requests_s=4.0),
+    "waiting": Plan(unknown_wait_s=30.0),
+    "late": Plan(validity_ms=5_000, longest_outage_s=15.0),
+    "order": Plan(recipients=4),
+    "memory": Plan(requests_s=15.0, short_memory=True),
+    "memory-stops": Plan(requests_s=15.0, short_memory=True, graceful=True),
+}
+
+_SHORT: list[tuple[ModuleType, str, int]] = [
+    (lane, "FAST_MESSAGES", 12),
+    (lane, "FAST_MESSAGES_PER_ACCOUNT", 8),
+    (lane, "SLOW_MESSAGES", 6),
+    (dispatch, "SLOW_MESSAGES", 6),
+    (report, "KEEP_PARTS", 6),
+    (notify, "IN_THE_AIR", 4),
+    (notify, "CLAIM", 3),
+    (engine, "BATCH", 5),
+]
+"""Limits of memory, so low that they are met all the time."""
+
+
+def live(plan: Plan, seed: int) -> Simulation:
+    """One world from its beginning to its end; its `wrong` says what was found."""
+    simulation = Simulation(seed, plan)
+    with ExitStack() as limits:
+        for where, name, most in _SHORT if plan.short_memory else []:
+            limits.enter_context(patch.object(where, name, most))
+        try:
+            run(simulation.run())
+        except Exception:  # noqa: BLE001 - whatever it is, it is found, beside what was found before
+            simulation.wrong.append(traceback.format_exc())
+    return simulation

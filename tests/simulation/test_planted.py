@@ -1,0 +1,501 @@
+"""Each checker of the simulation finds what it is for: a part of the gateway, or of its world, is broken on purpose."""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heliograph.app.accounts import Entry
+from heliograph.app.dispatch import Dispatcher
+from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Owed, Recovery, Verdict
+from heliograph.app.lane import Item, Lane
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.notify import Notifier
+from heliograph.app.ports import Job, Part, Report, Sent, Store
+from heliograph.app.report import Acknowledge, Reporter
+from heliograph.domain.message import State
+from heliograph.domain.pace import Pace
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.gather import Gatherer
+from tests.simulation import checks
+from tests.simulation.faults import ScriptedCarrier, ScriptedSender
+from tests.simulation.plans import live
+from tests.simulation.world import Plan
+from tests.support.memory_rows import Rows
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT
+
+SEEDS = 6
+"""Within so many seeds each bug is found; most are in the first one."""
+
+BRIEF = Plan(busy_s=12.0, lives=2)
+LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
+"""By name: what breaks it, the findings that are expected (regular expressions), and the plan that brings it out."""
+
+
+def bug(*findings: str, plan: Plan = BRIEF) -> Callable[[Plant], Plant]:
+    def add(plant: Plant) -> Plant:
+        BUGS[plant.__name__] = (plant, findings, plan)
+        return plant
+
+    return add
+
+
+# --- the store
+
+
+def _entries(patch: pytest.MonkeyPatch, change: Callable[[Entry, int], int]) -> None:
+    enter = MemoryStore._enter
+
+    def broken(self: MemoryStore, rows: Rows, account: int, kind: Entry, amount: int, *rest: Any, **more: Any) -> None:
+        enter(self, rows, account, kind, change(kind, amount), *rest, **more)
+
+    patch.setattr(MemoryStore, "_enter", broken)
+
+
+@bug(r"was refunded \[\]")
+def a_refund_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    _entries(patch, lambda kind, amount: 0 if kind is Entry.REFUND else amount)
+
+
+@bug(r"was refunded \[\d+\]")
+def a_refund_is_too_much(patch: pytest.MonkeyPatch) -> None:
+    _entries(patch, lambda kind, amount: amount + 1 if kind is Entry.REFUND else amount)
+
+
+@bug("The message .* was not charged its price")
+def a_charge_is_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    _entries(patch, lambda kind, amount: amount + 1 if kind is Entry.CHARGE else amount)
+
+
+@bug("The batch .* was not charged what its messages cost")
+def a_charge_is_a_part_short(patch: pytest.MonkeyPatch) -> None:
+    _entries(patch, lambda kind, amount: amount * 3 // 4 if kind is Entry.CHARGE else amount)
+
+
+@bug("is not the sum of its ledger")
+def a_balance_is_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    accept = MemoryStore._accept
+
+    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+        accept(self, rows, accepted)
+        if accepted.verdict is Verdict.ACCEPTED and accepted.batch:
+            rows.balances[accepted.account] -= 1
+
+    patch.setattr(MemoryStore, "_accept", broken)
+
+
+@bug("was accepted and is not there")
+def an_accepted_message_is_not_stored(patch: pytest.MonkeyPatch) -> None:
+    accept = MemoryStore._accept
+
+    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+        accept(self, rows, accepted)
+        if accepted.verdict is Verdict.ACCEPTED and accepted.scheduled and not accepted.batch:
+            del rows.messages[accepted.key], rows.queue[accepted.key]
+
+    patch.setattr(MemoryStore, "_accept", broken)
+
+
+@bug("was sent, although it is")
+def a_cancelled_message_stays_in_the_queue(patch: pytest.MonkeyPatch) -> None:
+    cancel = MemoryStore.cancel
+
+    async def broken(self: MemoryStore, account: int, key: int, tail: int, now: int) -> list[Message]:
+        row = self._rows.queue.get(key)
+        cancelled = await cancel(self, account, key, tail, now)
+        if row is not None:
+            self._rows.queue[key] = row
+        return cancelled
+
+    patch.setattr(MemoryStore, "cancel", broken)
+
+
+@bug(r"was sent \d+ ms early")
+def a_scheduled_message_is_claimed_early(patch: pytest.MonkeyPatch) -> None:
+    claim, due = MemoryStore.claim_queued, MemoryStore.next_due
+
+    async def hasty(self: MemoryStore, connector: int, limit: int, now: int, node: int) -> Any:
+        return await claim(self, connector, limit, now + 2_000, node)
+
+    async def soon(self: MemoryStore) -> dict[int, int]:
+        return {connector: at - 2_000 for connector, at in (await due(self)).items()}
+
+    patch.setattr(MemoryStore, "claim_queued", hasty)
+    patch.setattr(MemoryStore, "next_due", soon)
+
+
+def _recovery(patch: pytest.MonkeyPatch, forgotten: str) -> None:
+    recover = MemoryStore.recover
+
+    async def broken(self: MemoryStore, worker: int, node: int) -> Recovery:
+        recovery = await recover(self, worker, node)
+        getattr(recovery, forgotten).clear()
+        return recovery
+
+    patch.setattr(MemoryStore, "recover", broken)
+
+
+@bug("nothing will send the parts", "was never sent")
+def a_restart_forgets_what_was_not_sent(patch: pytest.MonkeyPatch) -> None:
+    _recovery(patch, "unsent")
+
+
+@bug("the receipt of part .* would not be recognised", "has no final state")
+def a_restart_forgets_what_awaits_receipts(patch: pytest.MonkeyPatch) -> None:
+    _recovery(patch, "outstanding")
+
+
+@bug("nothing will make the callback of", "was never made")
+def a_restart_forgets_what_is_owed(patch: pytest.MonkeyPatch) -> None:
+    _recovery(patch, "owed")
+
+
+@bug("the account .* went down to")
+def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    accept = MemoryStore._accept
+
+    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+        rows.balances[accepted.account] += 1_000 * CREDIT
+        accept(self, rows, accepted)
+        rows.balances[accepted.account] -= 1_000 * CREDIT
+
+    patch.setattr(MemoryStore, "_accept", broken)
+
+
+# --- the commit
+
+
+@bug("was accepted and is not there")
+def customers_are_told_yes_when_the_commit_failed(patch: pytest.MonkeyPatch) -> None:
+    answer = Gatherer._answer
+
+    def broken(self: Gatherer, thens: list[Any]) -> None:
+        for accept, _ in thens:
+            if accept.verdict is Verdict.UNAVAILABLE:
+                accept.verdict = Verdict.ACCEPTED
+        answer(self, thens)
+
+    patch.setattr(Gatherer, "_answer", broken)
+
+
+@bug("a task died: .*commit")
+def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Gatherer, facts: Facts) -> None:
+        if facts.callbacks:
+            raise ArithmeticError
+
+    patch.setattr(Gatherer, "_note_rate", broken)
+
+
+# --- marks
+
+
+def _mark_runs_ahead(patch: pytest.MonkeyPatch, who: type[Any], name: str) -> None:
+    spill = who.spill
+
+    def broken(self: Any, facts: Facts, now: int, last_key: int) -> None:
+        spill(self, facts, now, last_key)
+        self.mark = facts.marks[name] = max(last_key, self.mark)
+
+    patch.setattr(who, "spill", broken)
+
+
+@bug("nothing will send the parts")
+def the_mark_of_dispatch_runs_ahead(patch: pytest.MonkeyPatch) -> None:
+    _mark_runs_ahead(patch, Dispatcher, DISPATCH)
+
+
+@bug("the receipt of part .* would not be recognised")
+def the_mark_of_receipts_runs_ahead(patch: pytest.MonkeyPatch) -> None:
+    _mark_runs_ahead(patch, Reporter, AWAITING)
+
+
+@bug("nothing will make the callback of")
+def the_mark_of_callbacks_runs_ahead(patch: pytest.MonkeyPatch) -> None:
+    _mark_runs_ahead(patch, Notifier, CALLBACK)
+
+
+@bug("was refunded for not being sent, and the operator has it", plan=replace(LATE, lives=6))
+def the_mark_of_attempts_stands_still(patch: pytest.MonkeyPatch) -> None:
+    prepare = Lane.prepare
+
+    def broken(self: Lane, facts: Facts, now: float, now_ms: int) -> list[Item]:
+        late = prepare(self, facts, now, now_ms)
+        for name in [name for name in facts.marks if name.startswith("attempted")]:
+            del facts.marks[name]
+        return late
+
+    patch.setattr(Lane, "prepare", broken)
+
+
+# --- dispatch
+
+
+@bug("the window is never exceeded")
+def a_place_in_the_window_is_free_before_its_outcome_is_durable(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Lane, part: Part) -> bool:
+        if part not in self.flying:
+            return False
+        self.flying.remove(part)
+        self.in_flight -= 1
+        return True
+
+    patch.setattr(Lane, "answered", broken)
+
+
+@bug("parts at once were written at a rate of", plan=replace(BRIEF, rate=4.0))
+def the_rate_is_not_kept(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pace, "take", lambda self, now, n: n)
+
+
+@bug("was overtaken by", plan=replace(BRIEF, recipients=2))
+def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
+    take = Lane._next
+
+    def broken(self: Lane) -> Item | None:
+        self.fast.reverse()
+        item = take(self)
+        self.fast.reverse()
+        return item
+
+    patch.setattr(Lane, "_next", broken)
+
+
+@bug(r"was sent \d+ times with \d+ reasons")
+def a_part_goes_again_though_it_was_taken(patch: pytest.MonkeyPatch) -> None:
+    close = Dispatcher.close_part
+
+    def broken(self: Dispatcher, lane: Lane, item: Item, segment: int) -> None:
+        if item.open == 1 and item.message.key % 5 == 0 and item.tries == 0:
+            item.tries = 1
+            lane.take_back(item, segment)
+        else:
+            close(self, lane, item, segment)
+
+    patch.setattr(Dispatcher, "close_part", broken)
+
+
+@bug(r"was sent \d+ times with \d+ reasons")
+def the_carrier_writes_a_part_twice(patch: pytest.MonkeyPatch) -> None:
+    arrived = ScriptedCarrier._arrived
+
+    def broken(self: ScriptedCarrier, part: Part, delay: float) -> None:
+        if part.message.key % 9 == 0:
+            self.operator.submits[part.message.key, part.segment] += 1
+        arrived(self, part, delay)
+
+    patch.setattr(ScriptedCarrier, "_arrived", broken)
+
+
+@bug("nothing is sent while no bind is up")
+def a_carrier_takes_parts_while_it_is_down(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ScriptedCarrier, "capacity", property(lambda self: self._window))
+
+
+@bug("was refunded although the operator took it", plan=LATE)
+def what_left_in_part_is_refunded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Item, "unsent", property(lambda self: True))
+
+
+@bug("was refunded for not being sent, and the operator has it", plan=LATE)
+def what_is_in_doubt_counts_as_not_sent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Item, "attempted", property(lambda self: False))
+
+
+@bug("was left to expire, though nothing was in its way")
+def the_feeder_never_claims(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Engine, due: dict[int, int], now: int) -> bool:
+        return False
+
+    patch.setattr(Engine, "_feed_lanes", broken)
+
+
+@bug("is still scheduled", "the queue holds")
+def nothing_is_claimed_and_nothing_expires(patch: pytest.MonkeyPatch) -> None:
+    async def never(self: Dispatcher, store: Store, node: int, limit: int) -> int:
+        return 0
+
+    the_feeder_never_claims(patch)
+    patch.setattr(Dispatcher, "drop_expired", never)
+
+
+@bug("was sent and is not in the store")
+def a_message_is_sent_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lane, "_is_accepted", lambda self, item: True)
+
+
+@bug("of the lane .*: ")
+def a_lane_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lane, "forget", lambda self, item: None)
+
+
+# --- receipts
+
+
+@bug("its parts are", plan=replace(BRIEF, lives=5))
+def receipts_are_acknowledged_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
+    on_report = Reporter.on_report
+
+    def broken(self: Reporter, connector: int, report: Report, acknowledge: Acknowledge) -> None:
+        acknowledge(True)
+        if int(report.operator_id, 16) % 3:
+            on_report(self, connector, report, lambda kept: None)
+
+    patch.setattr(Reporter, "on_report", broken)
+
+
+@bug("a receipt is acknowledged once")
+def receipts_are_acknowledged_twice(patch: pytest.MonkeyPatch) -> None:
+    on_report = Reporter.on_report
+
+    def broken(self: Reporter, connector: int, report: Report, acknowledge: Acknowledge) -> None:
+        def twice(kept: bool) -> None:
+            acknowledge(kept)
+            acknowledge(kept)
+
+        on_report(self, connector, report, twice)
+
+    patch.setattr(Reporter, "on_report", broken)
+
+
+@bug("has no final state", "receipts are awaited")
+def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: MemoryStore, before: int, limit: int) -> list[Outstanding]:
+        return []
+
+    patch.setattr(MemoryStore, "overdue", broken)
+
+
+@bug("the reporter's .* holds")
+def the_reporter_keeps_what_is_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reporter, "_drop_entries", lambda self, track: None)
+
+
+# --- callbacks
+
+
+@bug("the callback of .* was never made")
+def the_notifier_drops_a_callback(patch: pytest.MonkeyPatch) -> None:
+    owe = Notifier.owe
+
+    def broken(self: Notifier, message: Message, final: Final) -> None:
+        if message.key % 5:
+            owe(self, message, final)
+
+    patch.setattr(Notifier, "owe", broken)
+
+
+@bug("one try of a callback at a time")
+def the_notifier_tries_twice_at_once(patch: pytest.MonkeyPatch) -> None:
+    committed = Notifier.committed
+
+    def broken(self: Notifier) -> None:
+        self._committing += self._committing
+        committed(self)
+
+    patch.setattr(Notifier, "committed", broken)
+
+
+@bug("the customer was told")
+def the_notifier_tells_another_state(patch: pytest.MonkeyPatch) -> None:
+    job = Notifier._job
+
+    def broken(self: Notifier, *of: Any) -> Job | None:
+        made = job(self, *of)
+        return None if made is None else replace(made, body=re.sub(rb"status=\w+", b"status=ACCEPTD", made.body))
+
+    patch.setattr(Notifier, "_job", broken)
+
+
+@bug("a callback came for .*, which owes none")
+def the_notifier_tells_those_who_did_not_ask(patch: pytest.MonkeyPatch) -> None:
+    finish = Engine._finish
+
+    def broken(self: Engine, message: Message, final: Final) -> None:
+        finish(self, message, final)
+        if not final.owed and message.state == State.SENT:
+            self.notifier.owe(message, final)
+
+    patch.setattr(Engine, "_finish", broken)
+
+
+@bug("is done and never arrived")
+def the_sender_says_it_posted(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: ScriptedSender, jobs: Sequence[Job]) -> None:
+        self._on_sent([Sent(job.key, 200) for job in jobs])
+
+    patch.setattr(ScriptedSender, "post", broken)
+
+
+@bug("callbacks are due")
+def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: MemoryStore, limit: int, now: int, node: int) -> list[Owed]:
+        return []
+
+    patch.setattr(MemoryStore, "claim_callbacks", broken)
+
+
+# --- what is left when all is over
+
+
+@bug("the notifier still holds something")
+def a_flight_never_lands(patch: pytest.MonkeyPatch) -> None:
+    on_sent = Notifier._on_sent
+
+    def broken(self: Notifier, results: list[Sent]) -> None:
+        flights = {sent.key: self._flights[sent.key] for sent in results if sent.key in self._flights}
+        on_sent(self, results)
+        self._flights.update(flights)
+
+    patch.setattr(Notifier, "_on_sent", broken)
+
+
+@bug("the gatherer still holds something")
+def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Gatherer, thens: list[Any]) -> None:
+        for accept, then in thens:
+            then(accept)
+
+    patch.setattr(Gatherer, "_answer", broken)
+
+
+# --- the tests
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant, findings, plan = BUGS[name]
+    plant(monkeypatch)
+    missing, said = set(findings), [""]
+    for seed in range(SEEDS):
+        said = live(plan, seed).wrong
+        missing -= {finding for finding in missing if any(re.search(finding, sentence) for sentence in said)}
+        if not missing:
+            return
+    pytest.fail(f"not found: {missing}; the last seed says {said[:5]}")
+
+
+def test_without_a_bug_nothing_is_found() -> None:
+    for plan in (BRIEF, LATE):
+        assert live(plan, 0).wrong == []
+
+
+def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
+    """So that a new check comes with the bug that it finds."""
+    sentences = []
+    for node in ast.walk(ast.parse(Path(checks.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            pieces = [piece.value if isinstance(piece, ast.Constant) else "1" for piece in node.values]
+            sentences.append("".join(str(piece) for piece in pieces))
+    sentences = [sentence for sentence in sentences if " " in sentence]  # the others are formats of numbers
+    assert len(sentences) > 20
+    findings = [finding for _, findings, _ in BUGS.values() for finding in findings]
+    assert [sentence for sentence in sentences if not any(re.search(each, sentence) for each in findings)] == []
