@@ -10,6 +10,7 @@ from typing import Any
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.standings import LATEST, STANDINGS
 from heliograph.app.accounts import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.app.operators import CallbackView, Found, Hit, Search, Standing, Trace
@@ -46,18 +47,6 @@ ORDER BY {{order}} LIMIT $9
 """  # noqa: S608 - made of constants
 _REACHED = "SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET $5::bigint - 1"
 
-_LATEST = (1 << 62, 1 << 62)
-
-#: What a standing asks of the message's state, and of its final: none, DELIVRD, another.
-_STANDINGS: dict[Standing, tuple[State, int | None]] = {
-    Standing.SCHEDULED: (State.SCHEDULED, None),
-    Standing.CANCELLED: (State.CANCELLED, None),
-    Standing.FAILED: (State.FAILED, None),
-    Standing.UNDER_WAY: (State.SENT, 0),
-    Standing.DELIVERED: (State.SENT, 1),
-    Standing.UNDELIVERED: (State.SENT, 2),
-}
-
 _IDENTIFIED = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1 AND m.tail = $2"
 _BATCH = "SELECT last_key FROM batch WHERE key = $1 AND tail = $2"
 _OF_BATCH = f"""
@@ -76,7 +65,7 @@ _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1"
 
 async def search(db: Db, search: Search) -> Found:
     rows, order, values = _rows(search)
-    state, final = (None, None) if search.standing is None else _STANDINGS[search.standing]
+    state, final = (None, None) if search.standing is None else STANDINGS[search.standing]
     values.append(search.effort)
     page = await db.fetch(_PAGE.format(rows=rows, order=order), *values, search.number, state, final, search.limit + 1)
     hits = [_hit(row) for row in page[: search.limit]]
@@ -93,17 +82,17 @@ async def search(db: Db, search: Search) -> Found:
 
 def _rows(search: Search) -> tuple[str, str, list[Any]]:
     """The statement that reads times and keys newest first, its order, and its parameters."""
-    time, key = _LATEST if search.before is None else search.before
+    time, key = LATEST if search.before is None else search.before
     start = 0 if search.start is None else search.start
     if search.account is None:
         if search.end is not None:
             key = min(key, first_key_at(search.end + 1))
-        state = State.SENT if search.standing is None else _STANDINGS[search.standing][0]
+        state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
         # the states other than Sent have an index, which ends with the key
         only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
         return _BY_KEY.format(only), "looked.key DESC", [first_key_at(start), key, 0, None]
     if search.end is not None and search.end < time:
-        time, key = search.end, _LATEST[1]
+        time, key = search.end, LATEST[1]
     halves = " UNION ALL ".join(_OF_ACCOUNT.format(half) for half in _halves(search.standing))
     rows = f"SELECT time, key FROM ({halves}) AS merged ORDER BY time DESC, key DESC"  # noqa: S608 - made of constants
     return rows, "looked.time DESC, looked.key DESC", [start, time, key, search.account]
@@ -112,7 +101,7 @@ def _rows(search: Search) -> tuple[str, str, list[Any]]:
 def _halves(standing: Standing | None) -> list[str]:
     if standing is None:
         return [_LISTED, *_HALVES.values()]
-    return [_HALVES.get(_STANDINGS[standing][0], _LISTED)]
+    return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
 
 
 async def identified(db: Db, key: int, tail: int, limit: int) -> list[Hit]:

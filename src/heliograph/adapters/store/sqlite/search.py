@@ -9,6 +9,7 @@ from typing import Any
 
 from heliograph.adapters.store.sqlite.money import KINDS
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
+from heliograph.adapters.store.standings import LATEST, STANDINGS
 from heliograph.app.accounts import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.app.operators import CallbackView, Found, Hit, Search, Standing, Trace
@@ -41,18 +42,6 @@ LIMIT :limit
 """  # noqa: S608 - made of constants
 _REACHED = "SELECT time, key FROM ({rows}) LIMIT 1 OFFSET :effort - 1"
 
-_LATEST = (1 << 62, 1 << 62)
-
-#: What a standing asks of the message's state, and of its final: none, DELIVRD, another.
-_STANDINGS: dict[Standing, tuple[State, int | None]] = {
-    Standing.SCHEDULED: (State.SCHEDULED, None),
-    Standing.CANCELLED: (State.CANCELLED, None),
-    Standing.FAILED: (State.FAILED, None),
-    Standing.UNDER_WAY: (State.SENT, 0),
-    Standing.DELIVERED: (State.SENT, 1),
-    Standing.UNDELIVERED: (State.SENT, 2),
-}
-
 _IDENTIFIED = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ? AND m.tail = ?"
 _BATCH = "SELECT last_key FROM batch WHERE key = ? AND tail = ?"
 _OF_BATCH = f"""
@@ -71,7 +60,7 @@ _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ?"
 
 def search(db: sqlite3.Connection, search: Search) -> Found:
     rows, values = _rows(search)
-    state, final = (None, None) if search.standing is None else _STANDINGS[search.standing]
+    state, final = (None, None) if search.standing is None else STANDINGS[search.standing]
     values |= {
         "effort": search.effort,
         "number": search.number,
@@ -94,17 +83,17 @@ def search(db: sqlite3.Connection, search: Search) -> Found:
 
 def _rows(search: Search) -> tuple[str, dict[str, Any]]:
     """The statement that reads times and keys newest first, and its parameters."""
-    time, key = _LATEST if search.before is None else search.before
+    time, key = LATEST if search.before is None else search.before
     start = 0 if search.start is None else search.start
     if search.account is None:
         if search.end is not None:
             key = min(key, first_key_at(search.end + 1))
-        state = State.SENT if search.standing is None else _STANDINGS[search.standing][0]
+        state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
         # the states other than Sent have an index, which ends with the key
         only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
         return _BY_KEY.format(only), {"start": first_key_at(start), "key": key}
     if search.end is not None and search.end < time:
-        time, key = search.end, _LATEST[1]
+        time, key = search.end, LATEST[1]
     rows = " UNION ALL ".join(_OF_ACCOUNT.format(half) for half in _halves(search.standing))
     values = {"start": start, "key": key, "account": search.account, "end": time}
     return f"{rows} ORDER BY time DESC, key DESC", values
@@ -113,7 +102,7 @@ def _rows(search: Search) -> tuple[str, dict[str, Any]]:
 def _halves(standing: Standing | None) -> list[str]:
     if standing is None:
         return [_LISTED, *_HALVES.values()]
-    return [_HALVES.get(_STANDINGS[standing][0], _LISTED)]
+    return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
 
 
 def identified(db: sqlite3.Connection, key: int, tail: int, limit: int) -> list[Hit]:
