@@ -172,7 +172,7 @@ async def _callbacks(admin: "Administration", settings: "Settings") -> AsyncIter
 
 
 async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
-    import ipaddress
+    from heliograph.bootstrap import refused_address
 
     check = f"callbacks of {account}"
     parts = urlsplit(url)
@@ -184,12 +184,7 @@ async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
             check, "fail", f"{host} has no address: {error}", f"heliograph account set {account} callback_url=URL"
         )
     addresses = sorted({str(each[4][0]) for each in found})
-    allowed = [ipaddress.ip_network(network) for network in settings.callbacks.allowed_networks]
-    usable = []
-    for text in addresses:
-        address = ipaddress.ip_address(text.partition("%")[0])
-        if (address.is_global and not address.is_multicast) or any(address in network for network in allowed):
-            usable.append(text)
+    usable = [text for text in addresses if refused_address(settings, text.partition("%")[0]) is None]
     if not usable:
         advice = f'If that is meant: callbacks.allowed_networks = ["{addresses[0]}"] in the settings'
         return Finding(check, "fail", f"{host} is {', '.join(addresses)}, which is refused", advice)

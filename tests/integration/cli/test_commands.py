@@ -221,6 +221,16 @@ def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypat
     assert checks["connectors"] == "note"
 
 
+def test_the_doctor_judges_receivers_as_the_sender_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
+    # an address of the whole internet, for those who do not see the loopback inside it
+    run("account", "create", "acme", "--credit", "1", "--callback-url", "http://[64:ff9b::7f00:1]:9/dlr")
+    result = run("doctor", "--no-binds", "--json")
+    checks = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
+    assert checks["callbacks of acme"]["result"] == "fail"
+    assert "refused" in checks["callbacks of acme"]["detail"]
+
+
 def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     run("account", "create", "acme", "--credit", "1", "--callback-url", "http://127.0.0.1:9/dlr")
