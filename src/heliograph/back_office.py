@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from heliograph.admin import app as admin
 from heliograph.admin.call import Desk, Probed
-from heliograph.app.access import Access, Verify
+from heliograph.app.access import Access, Hash, Verify
 from heliograph.app.accounts import Connector
 from heliograph.app.administer import Administration
 from heliograph.app.directory import Directory
@@ -35,6 +35,7 @@ class Means:
     clock: Clock
     journal: Journal
     verify: Verify
+    hash_password: Hash
     administration: Administration
     directory: Directory
     submit: Submit
@@ -67,7 +68,7 @@ class BackOffice:
         self._console: Console = Console(
             Services(
                 desk=desk,
-                staff=Staff(store, means.secrets, clock),
+                staff=Staff(store, means.secrets, clock, hash_password=means.hash_password),
                 directory=means.directory,
                 submit=means.submit,
                 intake=means.intake,

@@ -7,7 +7,8 @@ import pytest
 from heliograph.app.accounts import Exists, Missing
 from heliograph.app.operators import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
 from heliograph.app.ports import Store
-from tests.support.store import HOUR, START, Opener
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, HOUR, START, Given, Opener
 
 ADA = AdminUser("ada", "hash", Role.ADMIN, START)
 SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR)
@@ -119,4 +120,35 @@ async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
     assert await store.session(SESSION.digest, START) == (SESSION, ADA)
     assert await store.token(TOKEN.digest) == TOKEN
     assert len(await store.deeds(DeedQuery())) == 1
+    await store.close()
+
+
+async def test_a_change_and_its_line_in_the_log_are_one(store: Store, given: Given) -> None:
+    account = await given.account()
+    noting = store.noting(lambda balance: deed("account.top-up", str(balance)))
+    assert await noting.add_credit(account.id, 5, "", START) == 100 * CREDIT + 5
+    (line,) = await store.deeds(DeedQuery())
+    assert (line.action, line.target) == ("account.top-up", str(100 * CREDIT + 5))
+
+
+async def test_what_is_refused_or_not_described_leaves_no_line(store: Store, given: Given) -> None:
+    account = await given.account()
+    with pytest.raises(Missing):
+        await store.noting(lambda _: deed("account.top-up")).add_credit(account.id + 1, 5, "", START)
+    await store.noting(lambda _: None).add_credit(account.id, 5, "", START)
+    assert await store.deeds(DeedQuery()) == []
+    assert await store.balance(account.id) == 100 * CREDIT + 5
+
+
+async def test_where_the_line_cannot_be_written_nothing_is_changed(opener: Opener) -> None:
+    """In memory there is no transaction to take back; nothing there refuses a line."""
+    store = await opener()
+    if isinstance(store, MemoryStore):
+        await store.close()
+        return
+    account = await Given(store).account()
+    unwritable = replace(deed("account.top-up"), details={"amount": object()})  # type: ignore[dict-item]
+    with pytest.raises(TypeError):
+        await store.noting(lambda _: unwritable).add_credit(account.id, 5, "", START)
+    assert await store.balance(account.id) == 100 * CREDIT
     await store.close()

@@ -1,5 +1,9 @@
 """What those who run the gateway look for: messages, traces, callbacks, backlogs, usage."""
 
+from typing import Any
+
+import pytest
+
 from heliograph.app.accounts import Account, Entry
 from heliograph.app.facts import (
     Attempt,
@@ -12,8 +16,9 @@ from heliograph.app.facts import (
     PartReceipt,
     Submission,
 )
-from heliograph.app.operators import Backlog, Found, Hit, Search, Standing, Usage
+from heliograph.app.operators import TELLING_DIGITS, Backlog, Found, Hit, Search, Standing, Usage
 from heliograph.app.ports import Store
+from heliograph.domain.ids import time_of
 from heliograph.domain.receipt import Delivery
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
@@ -98,6 +103,65 @@ async def test_messages_are_found_by_the_beginning_of_their_number(
         for number in ("4917012345678", "49"):
             assert keys((await store.search(Search(account=owner, number=number))).hits) == [near.key]
         assert (await store.search(Search(account=owner, number="17012345678"))).hits == []
+
+
+NEAR, FAR = "4917012345678", "4317012345678"
+
+
+async def every_page(store: Store, **wanted: Any) -> list[int]:
+    """Two hits a page, each of its pages full but the last."""
+    found, page = list[int](), await store.search(Search(**wanted, limit=2))
+    while page.more is not None:
+        assert len(page.hits) == 2
+        found += keys(page.hits)
+        page = await store.search(Search(**wanted, limit=2, before=page.more))
+    return found + keys(page.hits)
+
+
+@pytest.mark.parametrize("rounds", [0, 2, 9])
+async def test_a_number_is_found_among_messages_old_and_new(
+    store: Store, given: Given, account: Account, rounds: int
+) -> None:
+    """However many of them have been indexed: none, the older ones, or all."""
+    other = await given.account("other")
+    messages = []
+    for number in range(18):
+        given.now += SECOND
+        sender = (account, other)[number % 3 == 0]
+        destination = (NEAR, FAR)[number % 4 == 1]
+        later = number % 5 == 4
+        send = given.scheduled if later else given.sent
+        messages.append(await send(sender.id, destination=destination))
+    await end(given, messages[2], Delivery.UNDELIV)
+    for _ in range(rounds):
+        await store.index_numbers(given.now + HOUR, 4)
+    messages.reverse()
+    for wanted in (NEAR, NEAR[:8], FAR, FAR[:3], NEAR[:-1] + "9", "9"):
+        for owner in (None, account.id):
+            found = [each for each in messages if each.destination.startswith(wanted) and owner in (None, each.account)]
+            if owner is not None and len(wanted) < TELLING_DIGITS:
+                found.sort(key=lambda each: (each.time, each.key), reverse=True)
+            assert await every_page(store, number=wanted, account=owner) == [each.key for each in found], wanted
+    between = {"start": START + 5 * SECOND, "end": START + 15 * SECOND}
+    near = [each for each in messages if each.destination == NEAR]
+    assert await every_page(store, number=NEAR, **between) == [
+        each.key for each in near if START + 5 * SECOND <= time_of(each.key) <= START + 15 * SECOND
+    ]
+    assert await every_page(store, number=NEAR, account=account.id, **between) == [
+        each.key for each in near if each.account == account.id and between["start"] <= each.time <= between["end"]
+    ]
+    assert await every_page(store, number=NEAR, standing=Standing.UNDELIVERED) == [messages[-3].key]
+    assert await every_page(store, number=FAR, standing=Standing.UNDELIVERED) == []
+
+
+async def test_what_is_indexed_is_told_and_done_once(store: Store, given: Given, account: Account) -> None:
+    for _ in range(5):
+        await given.sent(account.id)
+    took = [await store.index_numbers(given.now + HOUR, 2) for _ in range(4)]
+    assert took in ([2, 2, 0, 0], [0, 0, 0, 0])
+    assert await store.index_numbers(given.now + HOUR, 1) in (1, 0)
+    assert len(await every_page(store, number=NEAR)) == 5
+    assert await store.audit() == []
 
 
 async def test_messages_are_found_by_their_time(store: Store, given: Given, account: Account) -> None:

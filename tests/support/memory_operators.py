@@ -1,7 +1,8 @@
 """Those who run the gateway, and what they look at, in the in-memory store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from heliograph.app.accounts import Entry, Exists, Missing
 from heliograph.app.facts import CallbackDone, CallbackEnd, Message
@@ -20,6 +21,7 @@ from heliograph.app.operators import (
     Trace,
     Usage,
 )
+from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from tests.support.memory_rows import MemoryAdministration, Rows
@@ -31,6 +33,27 @@ class People:
     sessions: dict[bytes, AdminSession] = field(default_factory=dict)
     tokens: dict[str, AdminToken] = field(default_factory=dict)
     deeds: list[Deed] = field(default_factory=list)
+
+
+class Noting:
+    """The store for one change and its line in the audit log; nothing else happens between the two."""
+
+    def __init__(self, store: "MemoryOperators", describe: Callable[[Any], Deed | None]) -> None:
+        self._store = store
+        self._describe: Callable[[Any], Deed | None] | None = describe
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        change = getattr(self._store, name)
+
+        async def noted(*arguments: object) -> object:
+            result = await change(*arguments)
+            describe, self._describe = self._describe, None
+            deed = None if describe is None else describe(result)
+            if deed is not None:
+                await self._store.note(deed)
+            return result
+
+        return noted
 
 
 class MemoryOperators(MemoryAdministration):
@@ -114,6 +137,9 @@ class MemoryOperators(MemoryAdministration):
         deeds = self._staff().deeds
         deeds.append(replace(deed, key=len(deeds) + 1))
 
+    def noting(self, describe: Callable[[Any], Deed | None]) -> Store:
+        return cast("Store", Noting(self, describe))
+
     async def deeds(self, query: DeedQuery) -> list[Deed]:
         found = [
             deed
@@ -129,7 +155,7 @@ class MemoryOperators(MemoryAdministration):
 
     async def search(self, search: Search) -> Found:
         rows = self._open()
-        own = search.account is not None
+        own = not search.by_acceptance
         places = sorted(
             ((message.time, key) if own else (time_of(key), key) for key, message in rows.messages.items()),
             key=lambda place: place if own else place[1],
@@ -143,7 +169,8 @@ class MemoryOperators(MemoryAdministration):
                 continue
             if search.account not in (None, message.account):
                 continue
-            if not (search.start or 0) <= time <= (1 << 62 if search.end is None else search.end):
+            asked = time if search.account is None else message.time
+            if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
             looked += 1
             hit = self._hit(rows, message)

@@ -428,6 +428,12 @@ class MemoryStore(MemoryOperators):
 
     # --- keeping house
 
+    async def index_numbers(self, now: int, size: int) -> int:
+        """Everything is quick to find here."""
+        self._open()
+        del now, size
+        return 0
+
     async def probe(self) -> None:
         self._open()
 

@@ -31,9 +31,9 @@ that has more tells a `cursor`: give it back as the parameter `cursor` for what 
 and the body of the customers' API: `Status`, `Message`, and `Field` where one field is at fault. Wrong tokens are
 slowed down by address. Every change is in the audit log under the token's id.
 
-A running gateway heeds changes of accounts, connectors, routes and prices within five seconds. A search by number
-looks at messages in the order of time, at most a million at once: with an account or a time it is quick, without them
-`reached` says how far it came and `cursor` goes on.
+A running gateway heeds changes of accounts, connectors, routes and prices within five seconds. A search for
+messages looks at 100,000 at once where it has no index (messages under way, the first few digits of a number within an
+account): `reached` says how far it came then, and `cursor` goes on.
 
 Scopes: {scopes}. No token can make admin users or tokens.
 """

@@ -36,6 +36,9 @@ TOKEN_OCTETS = 32
 Verify = Callable[[str, str], Awaitable[bool]]
 """`Secrets.verify_password`, run where it holds up nobody: (hash, password)."""
 
+Hash = Callable[[str], Awaitable[str]]
+"""`Secrets.hash_password`, likewise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Actor:
@@ -92,7 +95,8 @@ class Access:
             for what, _ in watched:
                 self._recent(what).append(now)
             # the name is not noted where there is no such user: people type passwords there
-            await self._note(f"user:{name}" if user else "unknown", "session.refuse", name if user else "", address)
+            who, target = (f"user:{name}", name) if user else ("unknown", "")
+            await self._store.note(Deed(self._clock.now(), who, "session.refuse", target, {}, address))
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         return await self._open(user, address)
 
@@ -118,8 +122,8 @@ class Access:
         token = self._secrets.token(TOKEN_OCTETS)
         now = self._clock.now()
         session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS)
-        await self._store.open_session(session)
-        await self._note(f"user:{user.name}", "session.open", user.name, address)
+        deed = Deed(now, f"user:{user.name}", "session.open", user.name, {}, address)
+        await self._store.noting(lambda _: deed).open_session(session)
         return token
 
     async def session(self, token: str, address: str) -> Actor | None:
@@ -133,8 +137,8 @@ class Access:
         return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf)
 
     async def sign_out(self, token: str, actor: Actor) -> None:
-        await self._store.close_session(digest(token))
-        await self._note(actor.name, "session.close", actor.plain_name, actor.address)
+        deed = Deed(self._clock.now(), actor.name, "session.close", actor.plain_name, {}, actor.address)
+        await self._store.noting(lambda _: deed).close_session(digest(token))
 
     async def bearer(self, authorization: bytes | None, address: str) -> Actor:
         """Who an admin token belongs to (RFC 6750, 2.1). Raises Fault (401, 429)."""
@@ -167,8 +171,14 @@ class Access:
             del self._failures[next(iter(self._failures))]
         return failures
 
-    async def _note(self, actor: str, action: str, target: str, address: str) -> None:
-        await self._store.note(Deed(self._clock.now(), actor, action, target, {}, address))
+
+def hash_at_once(secrets: Secrets) -> Hash:
+    """For those who hold up nobody: a command, a test."""
+
+    async def hashed(password: str) -> str:
+        return secrets.hash_password(password)
+
+    return hashed
 
 
 def digest(token: str) -> bytes:

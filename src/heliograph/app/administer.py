@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heliograph.app import fields
+from heliograph.app.access import Hash, hash_at_once
 from heliograph.app.accounts import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.directory import DEFAULT_PLAN
 from heliograph.app.fields import Invalid
@@ -104,10 +105,10 @@ def digest_key(api_key: str) -> bytes:
 class Administration:
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable.
 
-    Each change is noted in the audit log once it is made.
+    Each change has its line in the audit log by the same transaction.
     """
 
-    __slots__ = ("_actor", "_address", "_clock", "_option_problems", "_secrets", "_store")
+    __slots__ = ("_actor", "_address", "_clock", "_hash", "_option_problems", "_secrets", "_store")
 
     def __init__(
         self,
@@ -117,9 +118,11 @@ class Administration:
         option_problems: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _options: (),
         actor: str = "system",
         address: str = "",
+        hash_password: Hash | None = None,
     ) -> None:
         """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows.
-        `actor` and `address` are whom the audit log names."""
+        `actor` and `address` are whom the audit log names. Without `hash_password` everything else waits for it."""
+        self._hash = hash_password or hash_at_once(secrets)
         self._actor = actor
         self._address = address
         self._option_problems = option_problems
@@ -138,12 +141,21 @@ class Administration:
 
     def acting_as(self, actor: str, address: str = "") -> "Administration":
         """The same, at the hands of another."""
-        return Administration(self._store, self._secrets, self._clock, self._option_problems, actor, address)
+        return Administration(
+            self._store, self._secrets, self._clock, self._option_problems, actor, address, self._hash
+        )
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
-        """A line of the audit log; no secrets and no message texts."""
-        deed = Deed(self._clock.now(), self._actor, action, target, dict(details or {}), self._address)
-        await self._store.note(deed)
+        """A line of the audit log about what changes no rows; no secrets and no message texts."""
+        await self._store.note(self._deed(action, target, details or {}))
+
+    def noting(self, action: str, target: str, details: Mapping[str, str] | None = None) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = self._deed(action, target, details or {})
+        return self._store.noting(lambda _: deed)
+
+    def _deed(self, action: str, target: str, details: Mapping[str, str]) -> Deed:
+        return Deed(self._clock.now(), self._actor, action, target, dict(details), self._address)
 
     # --- accounts
 
@@ -173,17 +185,17 @@ class Administration:
         account = Account(
             id=0,
             name=name,
-            password_hash=self._secrets.hash_password(given.password),
+            password_hash=await self._hash(given.password),
             signing_secret=given.signing_secret,
             created=now,
             **changes,
         )
         key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
+        noting = self.noting("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
         try:
-            created = await self._store.create_account(account, key, credit, prices)
+            created = await noting.create_account(account, key, credit, prices)
         except Exists:
             raise AlreadyThere("account", name) from None
-        await self.note("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
         secret = signature.format_secret(given.signing_secret)
         return NewAccount(created, credit, given.password, given.api_key, key.id, secret)
 
@@ -210,39 +222,37 @@ class Administration:
                     f"the balance is {money.format_credits(left)} and may not fall below "
                     f"{money.format_credits(-account.credit_limit)}",
                 )
-        balance = await self._store.add_credit(account.id, micro, note, self._clock.now())
-        texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
-        await self.note("account.top-up", name, texts)
-        return balance
+
+        def noted(balance: int) -> Deed:
+            texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
+            return self._deed("account.top-up", name, texts)
+
+        return await self._store.noting(noted).add_credit(account.id, micro, note, self._clock.now())
 
     async def suspend(self, name: str, suspended: bool) -> Account:
         account, _ = await self._find(name)
-        changed = await self._store.update_account(account.id, {"suspended": suspended})
-        await self.note("account.suspend" if suspended else "account.resume", name)
-        return changed
+        noting = self.noting("account.suspend" if suspended else "account.resume", name)
+        return await noting.update_account(account.id, {"suspended": suspended})
 
     async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
         """Changes fields of `fields.ACCOUNT`, all or none."""
         changes = fields.parse_changes(fields.ACCOUNT, texts)
         account, _ = await self._find(name)
-        changed = await self._store.update_account(account.id, changes)
-        await self.note("account.set", name, texts)
-        return changed
+        return await self.noting("account.set", name, texts).update_account(account.id, changes)
 
     async def new_password(self, name: str) -> str:
         """Replaces the password; the old one stops working."""
         account, _ = await self._find(name)
         password = self._secrets.octets(_PASSWORD_OCTETS).hex()
-        await self._store.update_account(account.id, {"password_hash": self._secrets.hash_password(password)})
-        await self.note("account.new-password", name)
+        changes = {"password_hash": await self._hash(password)}
+        await self.noting("account.new-password", name).update_account(account.id, changes)
         return password
 
     async def new_signing_secret(self, name: str) -> str:
         """Replaces the secret that signs receipts; returns it as `whsec_...`."""
         account, _ = await self._find(name)
         secret = self._secrets.octets(signature.SECRET_OCTETS)
-        await self._store.update_account(account.id, {"signing_secret": secret})
-        await self.note("account.new-signing-secret", name)
+        await self.noting("account.new-signing-secret", name).update_account(account.id, {"signing_secret": secret})
         return signature.format_secret(secret)
 
     async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
@@ -256,8 +266,7 @@ class Administration:
         account, _ = await self._find(name)
         api_key = self._fresh_key()
         key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
-        await self._store.add_key(key)
-        await self.note("key.create", name, {"key": key.id})
+        await self.noting("key.create", name, {"key": key.id}).add_key(key)
         return NewKey(name, key.id, api_key)
 
     async def keys(self, name: str) -> list[ApiKey]:
@@ -266,10 +275,9 @@ class Administration:
     async def revoke_key(self, name: str, key_id: str) -> None:
         account, _ = await self._find(name)
         try:
-            await self._store.revoke_key(account.id, key_id, self._clock.now())
+            await self.noting("key.revoke", name, {"key": key_id}).revoke_key(account.id, key_id, self._clock.now())
         except Missing:
             raise NoSuch(f"key in use of the account {name} with the id", key_id) from None
-        await self.note("key.revoke", name, {"key": key_id})
 
     # --- connectors
 
@@ -284,11 +292,11 @@ class Administration:
         values = fields.parse_changes(fields.CONNECTOR, texts)
         connector = Connector(id=0, name=name, created=self._clock.now(), **values)
         connector.options = self._options({}, options or {})
+        noting = self.noting("connector.add", name, _shown({**texts, **(options or {})}))
         try:
-            added = await self._store.add_connector(connector)
+            added = await noting.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
-        await self.note("connector.add", name, _shown({**texts, **(options or {})}))
         return ConnectorChange(added, _doubts(added))
 
     async def connectors(self) -> list[Connector]:
@@ -308,20 +316,19 @@ class Administration:
         values = fields.parse_changes(fields.CONNECTOR, texts)
         connector = await self.connector(name)
         changed = replace(connector, **values, options=self._options(connector.options, options or {}))
+        noting = self.noting("connector.set", name, _shown({**texts, **(options or {})}))
         try:
-            await self._store.update_connector(changed)
+            await noting.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
-        await self.note("connector.set", name, _shown({**texts, **(options or {})}))
         return ConnectorChange(changed, _doubts(changed))
 
     async def remove_connector(self, name: str) -> None:
         """Its routes go with it."""
         try:
-            await self._store.remove_connector(name)
+            await self.noting("connector.remove", name).remove_connector(name)
         except Missing:
             raise NoSuch("connector", name) from None
-        await self.note("connector.remove", name)
 
     # --- routes
 
@@ -330,11 +337,11 @@ class Administration:
         if not -MAX_PRIORITY <= priority <= MAX_PRIORITY:
             raise Invalid("priority", f"it must lie between -{MAX_PRIORITY} and {MAX_PRIORITY}")
         target = await self.connector(connector)
+        noting = self.noting("route.add", prefix, {"connector": connector, "priority": str(priority)})
         try:
-            route = await self._store.add_route(Route(0, prefix, target.id, priority))
+            route = await noting.add_route(Route(0, prefix, target.id, priority))
         except Exists:
             raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
-        await self.note("route.add", prefix, {"connector": connector, "priority": str(priority)})
         return RouteView(route.id, prefix, connector, priority)
 
     async def routes(self) -> list[RouteView]:
@@ -346,10 +353,9 @@ class Administration:
 
     async def remove_route(self, route: int) -> None:
         try:
-            await self._store.remove_route(route)
+            await self.noting("route.remove", str(route)).remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
-        await self.note("route.remove", str(route))
 
     # --- prices
 
@@ -358,8 +364,8 @@ class Administration:
         fields.check_prefix(prefix)
         fields.check_name("plan", plan)
         entry = Price(plan, prefix, _not_negative(price))
-        await self._store.set_price(entry)
-        await self.note("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
+        noting = self.noting("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
+        await noting.set_price(entry)
         return entry
 
     async def prices(self, plan: str | None = None) -> list[Price]:
@@ -370,10 +376,9 @@ class Administration:
 
     async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
         try:
-            await self._store.remove_price(plan, prefix)
+            await self.noting("price.remove", prefix, {"plan": plan}).remove_price(plan, prefix)
         except Missing:
             raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
-        await self.note("price.remove", prefix, {"plan": plan})
 
     # --- inside
 

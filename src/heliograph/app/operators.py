@@ -171,8 +171,8 @@ _STANDINGS = {
 class Search:
     """Messages by what is known of them, newest first; None and '' match all.
 
-    Without an account the order, and what `start` and `end` mean, is when messages were accepted; within an account
-    it is when they were, or are to be, sent. Both times are inclusive, in ms.
+    `start` and `end` mean when messages were accepted, within an account when they were, or are to be, sent. Both are
+    inclusive, in ms. The order is when they were accepted, too, unless `by_acceptance` says otherwise.
     """
 
     account: int | None = None
@@ -184,8 +184,21 @@ class Search:
     before: tuple[int, int] | None = None
     """Goes on where an earlier page ended: its `Found.more`."""
     limit: int = 50
-    effort: int = 1_000_000
+    effort: int = 100_000
     """Rows that are looked at, at most: a search that finds little stops there, and can be gone on with."""
+
+    @property
+    def by_acceptance(self) -> bool:
+        """Whether messages come in the order in which they were accepted, rather than sent.
+
+        Within an account the order is when they are sent, unless there is something rarer to find them by.
+        """
+        rare = len(self.number) >= TELLING_DIGITS or self.standing in (Standing.UNDELIVERED, Standing.FAILED)
+        return self.account is None or rare
+
+
+TELLING_DIGITS = 7
+"""Digits of a number, or of its beginning, from which on few messages of an account are expected to have it."""
 
 
 @dataclass(slots=True)

@@ -122,18 +122,17 @@ class Oversight:
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
-        await self._plan.cancel(view, key, tail, self.now)
-        await self.note(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
+        noting = self._noting(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
+        await self._plan.through(noting).cancel(view, key, tail, self.now)
 
     async def reschedule(self, actor: Actor, key: int, tail: int, text: str) -> int:
         """Moves a scheduled message to a time in the account's zone; returns it in ms."""
         view = await self._owner(key, tail)
         now = self.now
         at = self._plan.new_time(view, text, True, now)
-        await self._plan.reschedule(view, key, tail, at, now)
-        await self.note(
-            actor, "message.reschedule", ids.to_hex(key, tail), {"account": view.account.name, "time": text}
-        )
+        details = {"account": view.account.name, "time": text}
+        noting = self._noting(actor, "message.reschedule", ids.to_hex(key, tail), details)
+        await self._plan.through(noting).reschedule(view, key, tail, at, now)
         return at
 
     async def _owner(self, key: int, tail: int) -> AccountView:
@@ -152,9 +151,9 @@ class Oversight:
     async def replay_callback(self, actor: Actor, key: int, tail: int) -> None:
         """Owes one that has ended again."""
         view = await self._owner(key, tail)
-        if await self.store.replay(None, key, self.now) == 0:
+        deed = self._deed(actor, "callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
+        if await self.store.noting(lambda count: deed if count else None).replay(None, key, self.now) == 0:
             raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
-        await self.note(actor, "callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
 
     async def replay_account(self, actor: Actor, account: str | None) -> int:
         """Owes all that have ended again, of one account or of all; returns how many."""
@@ -164,16 +163,12 @@ class Oversight:
             if found is None:
                 raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
             number = found[0].id
-        count = await self.store.replay(number, None, self.now)
-        await self.note(actor, "callback.replay", account or "all", {"callbacks": str(count)})
-        return count
+        noting = self._counting(actor, "callback.replay", account or "all")
+        return await noting.replay(number, None, self.now)
 
     async def drop_callbacks(self, actor: Actor, keys: Sequence[int], target: str) -> int:
         """Ends owed ones; returns how many. One that is in the air at this moment stays."""
-        count = await self.store.drop_callbacks(keys, self.now)
-        if count:
-            await self.note(actor, "callback.drop", target, {"callbacks": str(count)})
-        return count
+        return await self._counting(actor, "callback.drop", target).drop_callbacks(keys, self.now)
 
     async def failing_hosts(self) -> list[FailingHost]:
         """Receivers whose callbacks were tried in vain, the most owed first."""
@@ -218,8 +213,20 @@ class Oversight:
         return await self.store.deeds(query)
 
     async def note(self, actor: Actor, action: str, target: str, details: dict[str, str] | None = None) -> None:
-        """A line of the audit log; no secrets and no message texts."""
-        await self.store.note(Deed(self.now, actor.name, action, target, details or {}, actor.address))
+        """A line of the audit log about what changes no rows; no secrets and no message texts."""
+        await self.store.note(self._deed(actor, action, target, details or {}))
+
+    def _noting(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = self._deed(actor, action, target, details)
+        return self.store.noting(lambda _: deed)
+
+    def _counting(self, actor: Actor, action: str, target: str) -> Store:
+        """The store for one change of some callbacks: the line says of how many."""
+        return self.store.noting(lambda count: self._deed(actor, action, target, {"callbacks": str(count)}))
+
+    def _deed(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Deed:
+        return Deed(self.now, actor.name, action, target, details, actor.address)
 
 
 def _digits(text: str) -> str:

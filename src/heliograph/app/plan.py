@@ -32,6 +32,10 @@ class Plan:
         self._store = store
         self._submit = submit
 
+    def through(self, store: Store) -> "Plan":
+        """The same, its changes made through this store."""
+        return Plan(store, self._submit)
+
     def new_time(self, view: AccountView, time: Any, form: bool, now: int) -> int:
         """The `time` of a request to reschedule, in ms. Raises Fault."""
         text = time_text(time, form)

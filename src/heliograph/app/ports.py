@@ -290,6 +290,13 @@ class Store(Protocol):
     async def note(self, deed: Deed) -> None:
         """Appends to the audit log; nothing ever changes or deletes a line of it."""
 
+    def noting(self, describe: Callable[[Any], Deed | None]) -> "Store":
+        """The same store for one change, which has its line in the audit log by its own transaction.
+
+        `describe` is given what the change returns, and makes the line, or None for none; it may be called again
+        where the transaction has to be. A change that raises leaves no line.
+        """
+
     async def deeds(self, query: DeedQuery) -> list[Deed]: ...
 
     async def search(self, search: Search) -> Found:
@@ -319,6 +326,12 @@ class Store(Protocol):
         left out. It may be cut to the latest millions of entries."""
 
     # --- keeping house
+
+    async def index_numbers(self, now: int, size: int) -> int:
+        """Makes the next `size` messages quick to find by their number, all or none; returns how many it took.
+
+        Those of the last seconds may be left out, and so may fewer than `size`: a search finds them all the same.
+        """
 
     async def probe(self) -> None:
         """Writes something small and durable; raises Unavailable if that cannot be done."""

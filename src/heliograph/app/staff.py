@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from heliograph.app import fields
-from heliograph.app.access import digest
+from heliograph.app.access import Hash, digest, hash_at_once
 from heliograph.app.accounts import Exists, Missing
 from heliograph.app.administer import AlreadyThere, NoSuch
 from heliograph.app.fields import Invalid
@@ -29,10 +29,20 @@ class NewToken:
 
 
 class Staff:
-    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change is noted in
-    the audit log once it is made."""
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change has its line
+    in the audit log by the same transaction."""
 
-    def __init__(self, store: Store, secrets: Secrets, clock: Clock, actor: str = "system", address: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        actor: str = "system",
+        address: str = "",
+        hash_password: Hash | None = None,
+    ) -> None:
+        """Without `hash_password` everything else waits while a password is hashed."""
+        self._hash = hash_password or hash_at_once(secrets)
         self._store = store
         self._secrets = secrets
         self._clock = clock
@@ -41,7 +51,7 @@ class Staff:
 
     def acting_as(self, actor: str, address: str = "") -> "Staff":
         """The same, at the hands of another."""
-        return Staff(self._store, self._secrets, self._clock, actor, address)
+        return Staff(self._store, self._secrets, self._clock, actor, address, self._hash)
 
     # --- users
 
@@ -49,12 +59,11 @@ class Staff:
         """Adds a user; returns the password, which is made up where none is given."""
         fields.check_name("name", name)
         chosen = self._password(password)
-        user = AdminUser(name, self._secrets.hash_password(chosen), _role(role), self._clock.now())
+        user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
         try:
-            await self._store.create_admin(user)
+            await self._noting("admin.create", name, {"role": user.role.value}).create_admin(user)
         except Exists:
             raise AlreadyThere("admin user", name) from None
-        await self._note("admin.create", name, {"role": user.role.value})
         return chosen
 
     async def users(self) -> list[AdminUser]:
@@ -65,22 +74,20 @@ class Staff:
         """Replaces the password and ends the user's sessions; returns the new one."""
         user = await self._find(name)
         chosen = self._password(password)
-        await self._update(replace(user, password_hash=self._secrets.hash_password(chosen)))
-        await self._note("admin.set-password", name, {})
+        changed = replace(user, password_hash=await self._hash(chosen))
+        await self._update(self._noting("admin.set-password", name), changed)
         return chosen
 
     async def set_role(self, name: str, role: str) -> None:
         """Changes what the user may do, and ends their sessions."""
         user = await self._find(name)
-        await self._update(replace(user, role=_role(role)))
-        await self._note("admin.set-role", name, {"role": role})
+        await self._update(self._noting("admin.set-role", name, {"role": role}), replace(user, role=_role(role)))
 
     async def remove(self, name: str) -> None:
         try:
-            await self._store.remove_admin(name)
+            await self._noting("admin.remove", name).remove_admin(name)
         except Missing:
             raise NoSuch("admin user", name) from None
-        await self._note("admin.remove", name, {})
 
     # --- tokens
 
@@ -95,8 +102,7 @@ class Staff:
         token = AdminToken(
             self._secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, self._clock.now()
         )
-        await self._store.add_token(token)
-        await self._note("token.create", token.id, {"name": name, "scopes": " ".join(granted)})
+        await self._noting("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).add_token(token)
         return NewToken(token, secret)
 
     async def tokens(self) -> list[AdminToken]:
@@ -105,10 +111,9 @@ class Staff:
 
     async def revoke_token(self, token: str) -> None:
         try:
-            await self._store.revoke_token(token, self._clock.now())
+            await self._noting("token.revoke", token).revoke_token(token, self._clock.now())
         except Missing:
             raise NoSuch("token in use with the id", token) from None
-        await self._note("token.revoke", token, {})
 
     # --- inside
 
@@ -118,9 +123,9 @@ class Staff:
             raise NoSuch("admin user", name)
         return found
 
-    async def _update(self, user: AdminUser) -> None:
+    async def _update(self, noting: Store, user: AdminUser) -> None:
         try:
-            await self._store.update_admin(user)
+            await noting.update_admin(user)
         except Missing:
             raise NoSuch("admin user", user.name) from None
 
@@ -131,8 +136,10 @@ class Staff:
             raise Invalid("password", f"it must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters")
         return given
 
-    async def _note(self, action: str, target: str, details: dict[str, str]) -> None:
-        await self._store.note(Deed(self._clock.now(), self._actor, action, target, details, self._address))
+    def _noting(self, action: str, target: str, details: dict[str, str] | None = None) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = Deed(self._clock.now(), self._actor, action, target, details or {}, self._address)
+        return self._store.noting(lambda _: deed)
 
 
 def _role(text: str) -> Role:

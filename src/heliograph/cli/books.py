@@ -40,25 +40,25 @@ def status(invocation: Invocation) -> None:
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
     """Pushes receipts again that were given up, or whose receiver said 410."""
-    from heliograph.app.administer import Administration
+    from heliograph.app.access import Actor
+    from heliograph.app.oversee import Oversight
     from heliograph.domain import ids
 
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Say what to replay: --account NAME, --message ID or --all.")
-    key = None
+    parsed = None
     if message is not None:
         parsed = ids.parse(message)
         if parsed is None:
             raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
-        key = parsed[0]
 
-    async def work(admin: Administration) -> int:
-        account = None if name is None else (await admin.account(name)).account.id
-        count = await admin.store.replay(account, key, admin.now)
-        await admin.note("callback.replay", name or message or "all", {"callbacks": str(count)})
-        return count
+    async def work(oversight: Oversight, actor: Actor) -> int:
+        if parsed is None:
+            return await oversight.replay_account(actor, name)
+        await oversight.replay_callback(actor, *parsed)
+        return 1
 
-    count = invocation.administer(work)
+    count = invocation.oversee(work)
     invocation.show({"replayed": count}, lambda: click.echo(f"{count} receipts are to be pushed again."))
 
 

@@ -35,7 +35,8 @@ def message() -> None:
 def find(invocation: Invocation, text: str, name: str | None, state: str | None, limit: int) -> None:
     """Messages by id, number or reference, the newest first.
 
-    A search by number looks at a million messages at most; name an account to look at that one's.
+    A search for messages under way looks at 100,000 at most, and so does one for the first few digits of a number
+    within an account.
     """
 
     async def work(oversight: "Oversight", _: "Actor") -> "tuple[Found, dict[int, str], dict[int, str]]":

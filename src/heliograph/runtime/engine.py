@@ -49,6 +49,16 @@ OVERDUE_ROUNDS = 30
 STATE_ROUNDS = 3
 """Rounds between two reports of the links' states for people."""
 
+NUMBERS_ROUNDS = 5
+"""Rounds between two looks whether there are enough new messages to be indexed by number."""
+
+NUMBERS_BLOCK = 8_192
+"""Messages that are indexed by number in one transaction: of fewer there are more places to look at, more of them hold
+up other transactions for longer."""
+
+NUMBERS_BLOCKS = 4
+"""Such transactions that a round of housekeeping may have: twice the messages that may come in a second."""
+
 BATCH = 2_000
 """Rows that housekeeping takes at once."""
 
@@ -397,6 +407,11 @@ class Engine:
             self._repeat("overdue", await self.reporter.give_up(store, now - int(wait), BATCH))
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
+        if self._due("numbers", NUMBERS_ROUNDS):
+            for _ in range(NUMBERS_BLOCKS):
+                if await store.index_numbers(now, NUMBERS_BLOCK) == 0:
+                    self._unfinished.discard("numbers")
+                    break
         if self._lease is not None and self._round % OVERDUE_ROUNDS == 0:
             await self.reporter.reconsider(store, await store.orphans(BATCH))
 

@@ -4,7 +4,16 @@ import re
 
 import pytest
 
-from heliograph.adapters.store.postgres import PostgresStore, browse, callbacks, dispatch, links, receipts, recovery
+from heliograph.adapters.store.postgres import (
+    PostgresStore,
+    browse,
+    callbacks,
+    dispatch,
+    links,
+    receipts,
+    recovery,
+    search,
+)
 from heliograph.adapters.store.postgres.links import connect
 from heliograph.app.accounts import Account
 from heliograph.app.facts import (
@@ -17,6 +26,7 @@ from heliograph.app.facts import (
     Queueing,
     Submission,
 )
+from heliograph.app.operators import Search, Standing
 from heliograph.app.ports import ListQuery
 from heliograph.domain.receipt import Delivery
 from tests.support.postgres import LIMITS, server
@@ -57,6 +67,22 @@ async def test_rows_are_found_by_an_index(url: str, query: str, index: str) -> N
     text = await plan(url, query)
     assert index in text
     assert "Seq Scan" not in text
+
+
+@pytest.mark.parametrize("account", [None, 1])
+@pytest.mark.parametrize("standing", [None, *Standing])
+async def test_searches_are_read_in_the_order_of_an_index(
+    url: str, standing: Standing | None, account: int | None
+) -> None:
+    for number in ("", "4917012345678"):
+        for rows, order, _ in search._rows(Search(account=account, standing=standing, number=number), 7):
+            text = await plan(url, search._PAGE.format(rows=rows, order=order))
+            assert "Seq Scan" not in text
+            assert " Sort  (" not in text.replace("Incremental Sort", "")
+            # sorted block by block: a page of the newest ones needs no others
+            blocks = rows is search._BY_NUMBER
+            assert ("Presorted Key: b.block\n" in text) == blocks
+            assert ("Index Cond: ((block = b.block) AND (number >= " in text) == blocks
 
 
 async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """That what is asked often is read in the order of an index: no sorting, no reading of whole tables."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,13 +94,28 @@ def test_any_number_of_rows_is_inserted_in_order(db: sqlite3.Connection, count: 
 @pytest.mark.parametrize("standing", [None, *Standing])
 def test_searches_are_read_in_the_order_of_an_index(db: sqlite3.Connection, standing: Standing | None) -> None:
     for account in (None, 1):
-        rows, values = search._rows(Search(account=account, standing=standing))
-        text = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {rows}", values))
+        ((rows, values),) = search._rows(Search(account=account, standing=standing), 0)
+        text = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {rows}", values | {"account": account}))
         assert "TEMP B-TREE" not in text
         assert "SCAN" not in text
-        if account is not None:
+        if standing is Standing.UNDELIVERED:
+            assert "INDEX final_undelivered (key>? AND key<?)" in text
+        elif standing is Standing.FAILED:
+            assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
+        elif account is not None:
             assert "(account=? AND time>? AND time<?)" in text
-        elif standing in (Standing.SCHEDULED, Standing.CANCELLED, Standing.FAILED):
+        elif standing in (Standing.SCHEDULED, Standing.CANCELLED):
             assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
         else:
             assert "INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in text
+
+
+def test_a_search_by_number_looks_into_each_block_once(db: sqlite3.Connection) -> None:
+    (tail, _), (blocks, values) = search._rows(Search(number="4917012345678"), 7)
+    assert tail == search._BY_KEY.format("")
+    values |= {"number": "4917012345678"}
+    text = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {blocks}", values))
+    assert "SEARCH n USING PRIMARY KEY (block=? AND number>? AND number<?)" in text
+    # sorted block by block: a page of the newest ones needs no others
+    assert re.search("TEMP B-TREE FOR (LAST TERM|RIGHT PART) OF ORDER BY", text)
+    assert "SCAN b" in text  # every block, of which there are few; newest first, by its key

@@ -25,12 +25,13 @@ from tests.support.virtual_time import VirtualClock, run
 
 
 class CountingStore(MemoryStore):
-    """Counts what it is asked; `broken_reads` of the queue fail."""
+    """Counts what it is asked; `broken_reads` of the queue fail; so many blocks are `unindexed`."""
 
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
         self.asked: Counter[str] = Counter()
         self.broken_reads = 0
+        self.unindexed = 0
         self.carriers: dict[int, ScriptedCarrier] = {}
 
     async def record(self, facts: Facts) -> None:
@@ -39,6 +40,12 @@ class CountingStore(MemoryStore):
         await super().record(facts)
         for carrier in self.carriers.values():
             carrier.committed(facts)
+
+    async def index_numbers(self, now: int, size: int) -> int:
+        self.asked["index_numbers"] += 1
+        taken = min(self.unindexed, 1)
+        self.unindexed -= taken
+        return taken * size
 
     async def next_due(self) -> dict[int, int]:
         self.asked["next_due"] += 1
@@ -202,6 +209,18 @@ def test_an_idle_gateway_asks_little_and_writes_nothing() -> None:
         await asyncio.sleep(100.0)
         assert rig.store.asked["next_due"] <= 500
         assert rig.store.asked["record"] <= 5
+
+    scenario(story)
+
+
+def test_numbers_are_indexed_as_long_as_there_are_any_and_seldom_looked_for() -> None:
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(20.0)
+        idle = rig.store.asked["index_numbers"]
+        assert 3 <= idle <= 4
+        rig.store.unindexed = 100
+        await asyncio.sleep(35.0)
+        assert rig.store.unindexed == 0
 
     scenario(story)
 

@@ -1,4 +1,4 @@
-"""Checking passwords without stopping the event loop."""
+"""Checking and hashing passwords without stopping the event loop."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ from heliograph.app.ports import Secrets
 
 
 class Verifier:
-    """One check at a time: each takes 19 MiB for a while, and a thread keeps what it once had.
+    """One at a time: each takes 19 MiB for a while, and a thread keeps what it once had.
 
     A client that opens many connections at once sends the same password on each: it is checked once.
     """
@@ -27,6 +27,10 @@ class Verifier:
             self._under_way[asked] = check
             check.add_done_callback(lambda _: self._under_way.pop(asked))
         return await asyncio.shield(check)
+
+    async def hash(self, password: str) -> str:
+        """`Secrets.hash_password` in the same thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._secrets.hash_password, password)
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import asyncpg
 
@@ -320,3 +320,22 @@ class Pool:
         idle, self._idle = self._idle, []
         for link in idle:
             link.db.terminate()
+
+
+class Noting:
+    """A pool whose transactions write one thing more: `also` is given the connection and what the work returned."""
+
+    def __init__(self, pool: Pool, also: Callable[[Db, Any], Awaitable[None]]) -> None:
+        self._pool = pool
+        self._also = also
+        self.read = pool.read
+        self.look = pool.look
+        self.close = pool.close
+
+    async def write(self, work: Work[R]) -> R:
+        async def both(db: Db) -> R:
+            result = await work(db)
+            await self._also(db, result)
+            return result
+
+        return await self._pool.write(both)

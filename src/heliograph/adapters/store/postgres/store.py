@@ -1,7 +1,8 @@
 """The store as one object: what is recorded on one connection, everything else on a pool."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import asyncpg
@@ -12,6 +13,7 @@ from heliograph.adapters.store.postgres import (
     callbacks,
     dispatch,
     nodes,
+    numbers,
     oversight,
     people,
     plan,
@@ -25,7 +27,7 @@ from heliograph.adapters.store.postgres import search as searching
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.limits import Limits
-from heliograph.adapters.store.postgres.links import Pool, connect
+from heliograph.adapters.store.postgres.links import Noting, Pool, connect
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.schema import Migration
@@ -60,7 +62,7 @@ class PostgresStore:
         self._url = url
         self._limits = limits
         self._slots = slots
-        self._pool = Pool(url, limits)
+        self._pool: Pool | Noting = Pool(url, limits)
         self._recorder = Recorder(url, limits)
         self._closed = False
 
@@ -301,6 +303,17 @@ class PostgresStore:
     async def note(self, deed: Deed) -> None:
         await self._pool.write(lambda db: people.note(db, deed))
 
+    def noting(self, describe: Callable[[Any], Deed | None]) -> Self:
+        async def also(db: Db, result: Any) -> None:
+            deed = describe(result)
+            if deed is not None:
+                await people.note(db, deed)
+
+        assert isinstance(self._pool, Pool)
+        noting = copy(self)
+        noting._pool = Noting(self._pool, also)  # noqa: SLF001 - another of its kind
+        return noting
+
     async def deeds(self, query: DeedQuery) -> list[Deed]:
         return await self._pool.read(lambda db: people.deeds(db, query))
 
@@ -332,6 +345,11 @@ class PostgresStore:
         return await self._pool.read(lambda db: oversight.usage(db, account, start, end, step))
 
     # --- keeping house
+
+    async def index_numbers(self, now: int, size: int) -> int:
+        if await self._pool.look(lambda db: numbers.next_block(db, now, size)) is None:
+            return 0  # and nothing was written
+        return await self._pool.write(lambda db: numbers.index_numbers(db, now, size))
 
     async def backlog(self) -> dict[str, int]:
         return await self._pool.look(upkeep.backlog)

@@ -1,12 +1,14 @@
 """Messages for those who run the gateway: found by what is known of them, and traced through all rows.
 
-There is no index on the destination: in random order over millions of rows it would make accepting a message several
-times as dear. A search looks at rows in the order of time instead, a bounded number of them, and can be gone on with.
+A search looks at rows newest first, a bounded number of them, and can be gone on with. By number it looks at the
+newest rows themselves, and at the blocks of `numbers` for the older ones.
 """
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
+from heliograph.adapters.store.sqlite import numbers
 from heliograph.adapters.store.sqlite.money import KINDS
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.standings import LATEST, STANDINGS
@@ -22,6 +24,13 @@ _HITS = f"SELECT {MESSAGE_COLUMNS}, {_FINAL_COLUMNS}"
 _JOIN_FINAL = "LEFT JOIN final AS f ON f.key = m.key"
 
 _BY_KEY = "SELECT time, key FROM message WHERE key >= :start AND key < :key {} ORDER BY key DESC"
+_UNDELIVERED = "SELECT 0 AS time, key FROM final WHERE key >= :start AND key < :key AND state <> 2 ORDER BY key DESC"
+_BY_NUMBER = """
+SELECT 0 AS time, n.key FROM number_block AS b
+CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
+WHERE b.last_key >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
+ORDER BY b.block DESC, n.key DESC
+"""
 _OF_ACCOUNT = """
 SELECT time, key FROM message
 WHERE account = :account AND {} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
@@ -36,6 +45,7 @@ FROM (SELECT time, key FROM ({{rows}}) LIMIT :effort) AS looked
 CROSS JOIN message AS m ON m.key = looked.key
 {_JOIN_FINAL}
 WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
+  AND (:account IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
   AND (:state IS NULL OR m.state = :state)
   AND (:final IS NULL OR CASE :final WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = 2 ELSE f.state <> 2 END)
 LIMIT :limit
@@ -59,18 +69,31 @@ _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ?"
 
 
 def search(db: sqlite3.Connection, search: Search) -> Found:
-    rows, values = _rows(search)
+    found = Found([])
+    for rows, values in _rows(search, numbers.reached(db) if search.number else 0):
+        found = _page(db, search, rows, values, found.hits)
+        if found.more is not None:
+            break
+    return found
+
+
+def _page(db: sqlite3.Connection, search: Search, rows: str, values: dict[str, Any], hits: list[Hit]) -> Found:
+    """What of these rows belongs to the page that begins with `hits`."""
     state, final = (None, None) if search.standing is None else STANDINGS[search.standing]
+    limit = search.limit - len(hits)
     values |= {
         "effort": search.effort,
         "number": search.number,
+        "account": search.account,
+        "from": 0 if search.start is None else search.start,
+        "to": LATEST[0] if search.end is None else search.end,
         "state": state,
         "final": final,
-        "limit": search.limit + 1,
+        "limit": limit + 1,
     }
     page = db.execute(_PAGE.format(rows=rows), values).fetchall()
-    hits = [_hit(row) for row in page[: search.limit]]
-    if len(page) > search.limit:
+    hits = hits + [_hit(row) for row in page[:limit]]
+    if len(page) > limit:
         last = hits[-1].message
         return Found(hits, (last.time, last.key))
     # nothing is left, unless the search came to its effort
@@ -78,25 +101,36 @@ def search(db: sqlite3.Connection, search: Search) -> Found:
     if end is None:
         return Found(hits)
     time, key = end
-    return Found(hits, (time, key), time_of(key) if search.account is None else time)
+    return Found(hits, (time, key), time_of(key) if search.by_acceptance else time)
 
 
-def _rows(search: Search) -> tuple[str, dict[str, Any]]:
-    """The statement that reads times and keys newest first, and its parameters."""
+def _rows(search: Search, indexed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The statements that read times and keys newest first, one after the other, and their parameters.
+
+    `indexed` is the key up to which messages are in blocks.
+    """
     time, key = LATEST if search.before is None else search.before
     start = 0 if search.start is None else search.start
-    if search.account is None:
-        if search.end is not None:
-            key = min(key, first_key_at(search.end + 1))
+    if not search.by_acceptance:
+        if search.end is not None and search.end < time:
+            time, key = search.end, LATEST[1]
+        rows = " UNION ALL ".join(_OF_ACCOUNT.format(half) for half in _halves(search.standing))
+        yield f"{rows} ORDER BY time DESC, key DESC", {"start": start, "key": key, "end": time}
+        return
+    if search.end is not None:
+        key = min(key, first_key_at(search.end + 1))
+    # messages of an account are asked for by when they are sent, for which they may have been accepted long before
+    first = first_key_at(start) if search.account is None else 0
+    if search.number:
+        yield _BY_KEY.format(""), {"start": max(first, indexed + 1), "key": key}
+        yield _BY_NUMBER, {"start": first, "key": key}
+    elif search.standing is Standing.UNDELIVERED:
+        yield _UNDELIVERED, {"start": first, "key": key}
+    else:
         state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
         # the states other than Sent have an index, which ends with the key
         only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
-        return _BY_KEY.format(only), {"start": first_key_at(start), "key": key}
-    if search.end is not None and search.end < time:
-        time, key = search.end, LATEST[1]
-    rows = " UNION ALL ".join(_OF_ACCOUNT.format(half) for half in _halves(search.standing))
-    values = {"start": start, "key": key, "account": search.account, "end": time}
-    return f"{rows} ORDER BY time DESC, key DESC", values
+        yield _BY_KEY.format(only), {"start": first, "key": key}
 
 
 def _halves(standing: Standing | None) -> list[str]:

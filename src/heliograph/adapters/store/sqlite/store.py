@@ -1,7 +1,9 @@
 """The store as one object: calls of the event loop, run by the writer's or the reader's thread."""
 
 import asyncio
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,6 +12,7 @@ from heliograph.adapters.store.sqlite import (
     browse,
     callbacks,
     dispatch,
+    numbers,
     oversight,
     people,
     plan,
@@ -27,7 +30,7 @@ from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
-from heliograph.adapters.store.sqlite.worker import Session, Worker
+from heliograph.adapters.store.sqlite.worker import Noting, Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.operators import (
@@ -68,7 +71,7 @@ class SqliteStore:
         self._path = path
         self._busy_ms = busy_ms
         self._node = 0
-        self._writer = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
+        self._writer: Worker | Noting = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
         self._reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
         # what people look for takes its time: the gateway's own reading does not wait for it
         self._searcher = Worker("store-searcher", Session(path, busy_ms, read_only=True), calls)
@@ -291,6 +294,17 @@ class SqliteStore:
     async def note(self, deed: Deed) -> None:
         await self._writer.transact(people.note, deed)
 
+    def noting(self, describe: Callable[[Any], Deed | None]) -> Self:
+        def also(db: sqlite3.Connection, result: Any) -> None:
+            deed = describe(result)
+            if deed is not None:
+                people.note(db, deed)
+
+        assert isinstance(self._writer, Worker)
+        noting = copy(self)
+        noting._writer = Noting(self._writer, also)  # noqa: SLF001 - another of its kind
+        return noting
+
     async def deeds(self, query: DeedQuery) -> list[Deed]:
         return await self._searcher.transact(people.deeds, query)
 
@@ -336,6 +350,11 @@ class SqliteStore:
         return list(range(min(binds, want)))
 
     # --- keeping house
+
+    async def index_numbers(self, now: int, size: int) -> int:  # noqa: ARG002 - ids come in the order of commits
+        if await self._searcher.transact(numbers.next_block, size) is None:
+            return 0  # and nobody waited
+        return await self._writer.transact(numbers.index_numbers, size)
 
     async def probe(self) -> None:
         await self._writer.transact(upkeep.probe)
