@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,37 @@ def test_connectors_routes_and_prices(tmp_path: Path, data: Path, admin: Admin, 
         assert Decimal(customer.balance()) == Decimal(before) + Decimal("0.07")
         assert gateway.stop() == 0
     admin.assert_books_right()
+
+
+def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin) -> None:
+    with GatewayProcess(data) as gateway, SimulatorProcess(data.parent) as operator:
+        admin.operator(operator.port, "op1")
+        admin("price", "set", "--prefix", "49", "--price", "0.5")
+        account = admin.account("acme", "10")
+        secret = admin("admin", "token", "create", "mirror", "--all-scopes")["secret"]
+        with Customer(gateway.url, "acme", account["api_key"]) as customer:
+            takes_effect(lambda: status(customer) == 200, "the new account can be used")
+            message = customer.send(1, to="491701234567", content="Hello", dlr="yes")["Id"]
+            eventually(lambda: "Final" in customer.events(message), "a delivery")
+            bearer = {"Authorization": f"Bearer {secret}"}
+
+            def told(path: str) -> Any:
+                return customer.request("GET", f"/admin/v1/{path}", headers=bearer).json
+
+            username = {"username": "acme"}
+            assert admin("account", "show", "acme") == username | told("accounts/acme")
+            assert admin("account", "list") == {"accounts": [username | each for each in told("accounts")["accounts"]]}
+            assert admin("account", "ledger", "acme")["entries"] == told("accounts/acme/ledger")["entries"]
+            assert admin("key", "list", "acme")["keys"] == told("accounts/acme/keys")["keys"]
+            assert admin("connector", "list") == told("connectors")
+            assert admin("route", "list") == told("routes")
+            assert admin("price", "list") == told("prices")
+            assert admin("message", "show", message) == told(f"messages/{message}")
+            found = told("messages?number=4917")
+            assert admin("message", "find", "4917") == {key: found[key] for key in ("messages", "reached")}
+            assert admin("admin", "log")["entries"] == told("audit")["entries"]
+            # what the links say changes by the second
+            shown, also = admin("connector", "show", "op1"), told("connectors/op1")
+            assert shown.keys() == also.keys()
+            assert [link.keys() for link in shown["links"]] == [link.keys() for link in also["links"]]
+            assert shown["state"] == also["state"] == "bound"

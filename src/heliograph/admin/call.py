@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -140,15 +140,6 @@ def parse_moment(name: str, text: str) -> int:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError):
         raise invalid(name, problem) from None
-
-
-def moment(at: int) -> str:
-    """Milliseconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def maybe_moment(at: int | None) -> str | None:
-    return None if at is None else moment(at)
 
 
 def cursor(place: tuple[int, int] | None) -> str | None:

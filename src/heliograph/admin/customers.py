@@ -2,9 +2,9 @@
 
 from msgspec import UNSET, Struct
 
-from heliograph.admin import shapes
-from heliograph.admin.call import Call, credits_of, maybe_moment, moment, texts_of
-from heliograph.app import accounts
+from heliograph.admin import shapes, views
+from heliograph.admin.call import Call, credits_of, texts_of
+from heliograph.admin.views import moment
 from heliograph.app.operators import DeedQuery
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.money import format_credits
@@ -16,31 +16,8 @@ SHORT_DAYS = 2
 """Usage of so many days is told by the hour, of more by the day."""
 
 
-def _shape(account: accounts.Account, balance: int) -> shapes.Account:
-    return shapes.Account(
-        name=account.name,
-        balance=format_credits(balance),
-        suspended=account.suspended,
-        timezone=account.timezone,
-        plan=account.plan,
-        credit_limit=format_credits(account.credit_limit),
-        list_interval=account.list_interval,
-        rate=account.rate,
-        callback_url=account.callback_url,
-        callback_format=account.callback_format,
-        content_decoding=account.content_decoding,
-        networks=list(account.networks),
-        senders=list(account.senders),
-        created=moment(account.created),
-    )
-
-
-def _key(key: accounts.ApiKey) -> shapes.Key:
-    return shapes.Key(key.id, moment(key.created), maybe_moment(key.revoked))
-
-
 async def list_accounts(call: Call) -> Struct:
-    return shapes.Accounts([_shape(*each) for each in await call.administration.accounts()])
+    return shapes.Accounts([views.account(*each) for each in await call.administration.accounts()])
 
 
 async def open_account(call: Call) -> Struct:
@@ -57,10 +34,7 @@ async def open_account(call: Call) -> Struct:
 
 
 async def get_account(call: Call) -> Struct:
-    view = await call.administration.account(call.path["name"])
-    plain = _shape(view.account, view.balance)
-    values = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return shapes.AccountWithKeys(**values, keys=[_key(key) for key in view.keys])
+    return views.account_with_keys(await call.administration.account(call.path["name"]))
 
 
 async def set_account(call: Call) -> Struct:
@@ -79,10 +53,7 @@ async def ledger(call: Call) -> Struct:
     entries = await call.administration.ledger(call.path["name"], limit, call.key("cursor"))
     more = str(entries[-1].key) if len(entries) == limit else None
     return shapes.Ledger(
-        [
-            shapes.LedgerEntry(entry.key, moment(entry.at), entry.kind.value, format_credits(entry.amount), entry.note)
-            for entry in entries
-        ],
+        [views.entry(entry) for entry in entries],
         more,
     )
 
@@ -110,7 +81,7 @@ async def new_signing_secret(call: Call) -> Struct:
 
 
 async def list_keys(call: Call) -> Struct:
-    return shapes.Keys([_key(key) for key in await call.administration.keys(call.path["name"])])
+    return shapes.Keys([views.key(key) for key in await call.administration.keys(call.path["name"])])
 
 
 async def create_key(call: Call) -> Struct:
@@ -135,11 +106,6 @@ async def audit(call: Call) -> Struct:
     deeds = await call.oversight.deeds(query)
     more = str(deeds[-1].key) if len(deeds) == limit else None
     return shapes.Audit(
-        [
-            shapes.AuditEntry(
-                each.key, moment(each.at), each.actor, each.action, each.target, each.details, each.address
-            )
-            for each in deeds
-        ],
+        [views.deed(each) for each in deeds],
         more,
     )

@@ -222,6 +222,13 @@ class Connector(Struct):
     enabled: bool
     options: dict[str, Any]
     created: Moment
+    state: Annotated[
+        str,
+        Meta(
+            description="`bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`, or `no gateway` where "
+            "none has said anything of late."
+        ),
+    ]
     warnings: Annotated[list[str], Meta(description="What may not work, in sentences.")] = []
 
 
@@ -229,6 +236,7 @@ class Link(Struct):
     """What a node last said of a connector's binds."""
 
     time: Moment
+    node: Annotated[int, Meta(description="Which run of which process said it.")]
     state: Annotated[dict[str, Any], Meta(description="`summary` says it in a sentence.")]
 
 
@@ -296,7 +304,15 @@ class Price(Struct):
 
 
 class Prices(Struct):
+    """What plans name. What an account's plan does not name costs what the plan `default` names."""
+
     prices: list[Price]
+    built_in: Annotated[
+        Credits | None,
+        Meta(
+            description="What a segment costs where the plan `default` names nothing; null where it names all numbers."
+        ),
+    ]
 
 
 class Message(Struct):

@@ -2,36 +2,17 @@
 
 from msgspec import UNSET, Struct
 
-from heliograph.admin import shapes
-from heliograph.admin.call import Call, cursor, maybe_moment, moment
-from heliograph.admin.network import decision_of
-from heliograph.app.operators import CallbackView, Hit, Search, Standing
+from heliograph.admin import shapes, views
+from heliograph.admin.call import Call, cursor
+from heliograph.admin.views import maybe_moment, moment
+from heliograph.app.operators import CallbackView, Search, Standing
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
-from heliograph.domain.money import format_credits
 
 PAGE = 100
 CALLBACKS = 1_000
 
 OWED, ENDED = "owed", "ended"
-
-
-def _message(hit: Hit, accounts: dict[int, str], connectors: dict[int, str]) -> shapes.Message:
-    message = hit.message
-    return shapes.Message(
-        id=ids.to_hex(message.key, message.tail),
-        account=accounts.get(message.account, str(message.account)),
-        to=message.destination,
-        sender=message.sender,
-        time=moment(message.time),
-        standing=hit.standing.value,
-        delivery=None if hit.delivery is None else hit.delivery.name,
-        err=hit.err,
-        segments=message.segments,
-        price=format_credits(message.price),
-        connector=connectors.get(message.connector, str(message.connector)),
-        reference=message.reference,
-    )
 
 
 async def _account_names(call: Call) -> dict[int, str]:
@@ -60,28 +41,13 @@ async def search(call: Call) -> Struct:
         found = await store.search(wanted)
         hits, more, reached = found.hits, found.more, found.reached
     accounts, connectors = await _account_names(call), await call.oversight.connector_names()
-    return shapes.Messages([_message(hit, accounts, connectors) for hit in hits], cursor(more), maybe_moment(reached))
+    return shapes.Messages(
+        [views.message(hit, accounts, connectors) for hit in hits], cursor(more), maybe_moment(reached)
+    )
 
 
 async def get_message(call: Call) -> Struct:
-    sight = await call.oversight.look(*call.message_id())
-    trace = sight.trace
-    final = trace.final
-    plain = _message(
-        Hit(trace.message, None if final is None else final[0], "" if final is None else final[1]),
-        {sight.account.id: sight.account.name},
-        sight.connectors,
-    )
-    values = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return shapes.MessageInFull(
-        **values,
-        content=trace.message.content,
-        callback_url=trace.message.callback_url,
-        history=[
-            shapes.HistoryEvent(moment(event.at), event.event, event.segment, event.detail) for event in sight.events
-        ],
-        now=decision_of(sight.decision),
-    )
+    return views.message_in_full(await call.oversight.look(*call.message_id()))
 
 
 async def cancel(call: Call) -> Struct:

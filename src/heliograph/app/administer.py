@@ -12,7 +12,7 @@ from typing import Any
 from heliograph.app import fields
 from heliograph.app.access import Hash, hash_at_once
 from heliograph.app.accounts import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
-from heliograph.app.directory import DEFAULT_PLAN
+from heliograph.app.directory import BUILT_IN_PRICE, DEFAULT_PLAN
 from heliograph.app.fields import Invalid
 from heliograph.app.operators import Deed
 from heliograph.app.ports import Clock, Secrets, Store
@@ -24,6 +24,10 @@ MAX_PRIORITY = 1_000_000
 _KEY_ID_OCTETS = 5
 _PASSWORD_OCTETS = 16
 _API_KEY_OCTETS = 24
+
+
+BuiltIn = int | None
+"""Micro-credits a segment that the plan `default` asks for what it does not name; None where it names all numbers."""
 
 
 class NoSuch(Exception):
@@ -373,6 +377,10 @@ class Administration:
         prices = (await self._store.tables()).prices
         chosen = [price for price in prices if plan is None or price.plan == plan]
         return sorted(chosen, key=lambda price: (price.plan, price.prefix))
+
+    async def built_in_price(self) -> BuiltIn:
+        named = any(price.plan == DEFAULT_PLAN and not price.prefix for price in (await self._store.tables()).prices)
+        return None if named else BUILT_IN_PRICE
 
     async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
         try:

@@ -8,6 +8,7 @@ from heliograph.cli.command import (
     Command,
     Group,
     Invocation,
+    as_json,
     examples,
     format_moment,
     parse_pairs,
@@ -16,7 +17,9 @@ from heliograph.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from heliograph.app.accounts import Account, ApiKey
+    from msgspec import Struct
+
+    from heliograph.app.administer import AccountView, Administration
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
 
@@ -89,12 +92,12 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
 @click.pass_obj
 def list_accounts(invocation: Invocation) -> None:
     """Every account with its balance."""
+    from heliograph.admin import views
     from heliograph.domain.money import format_credits
 
     found = invocation.administer(lambda admin: admin.accounts())
-    rows = [_to_json(each, balance) for each, balance in found]
     invocation.show(
-        {"accounts": rows},
+        {"accounts": [_told(views.account(*each)) for each in found]},
         lambda: print_table(
             ("NAME", "BALANCE", "PLAN", "TIME ZONE", "STATE"),
             [
@@ -118,16 +121,16 @@ def list_accounts(invocation: Invocation) -> None:
 @click.pass_obj
 def show(invocation: Invocation, name: str) -> None:
     """One account: its balance, settings and keys."""
-    view = invocation.administer(lambda admin: admin.account(name))
-    result = _to_json(view.account, view.balance)
-    keys = [_key_to_json(each) for each in view.keys]
+    from heliograph.admin import views
+
+    result = _told(views.account_with_keys(invocation.administer(lambda admin: admin.account(name))))
 
     def people() -> None:
-        in_use = [each["id"] for each in keys if each["revoked"] is None]
-        shown = [(field, _for_people(value)) for field, value in result.items()]
+        in_use = [each["id"] for each in result["keys"] if each["revoked"] is None]
+        shown = [(field, _for_people(value)) for field, value in result.items() if field not in ("username", "keys")]
         print_fields([*shown, ("keys in use", ", ".join(in_use) or "none")])
 
-    invocation.show({**result, "keys": keys}, people)
+    invocation.show(result, people)
 
 
 @account.command(
@@ -197,9 +200,15 @@ class _SetCommand(Command):
 @click.pass_obj
 def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> None:
     """Changes settings of an account, all or none."""
+    from heliograph.admin import views
+
     texts = parse_pairs(changes)
-    changed = invocation.administer(lambda admin: admin.set_account(name, texts))
-    result = _to_json(changed, None)
+
+    async def work(admin: "Administration") -> "AccountView":
+        await admin.set_account(name, texts)
+        return await admin.account(name)
+
+    result = _told(views.account_with_keys(invocation.administer(work)))
     invocation.show(
         result, lambda: print_fields((field, _for_people(result[field])) for field in texts if field in result)
     )
@@ -212,25 +221,18 @@ def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> N
 @click.pass_obj
 def ledger(invocation: Invocation, name: str, limit: int, before: int | None) -> None:
     """Every change of the balance, the newest first."""
-    from heliograph.domain.money import format_credits
+    from heliograph.admin import views
 
     entries = invocation.administer(lambda admin: admin.ledger(name, limit, before))
-    rows = [
-        {
-            "key": entry.key,
-            "time": format_moment(entry.at),
-            "kind": entry.kind.value,
-            "amount": format_credits(entry.amount),
-            "message": entry.message or None,
-            "note": entry.note,
-        }
-        for entry in entries
-    ]
+    rows = [as_json(views.entry(each)) for each in entries]
     invocation.show(
         {"username": name, "entries": rows},
         lambda: print_table(
             ("TIME", "KIND", "AMOUNT", "NOTE", "KEY"),
-            [(row["time"], row["kind"], row["amount"], row["note"], row["key"]) for row in rows],
+            [
+                (format_moment(each.at), row["kind"], row["amount"], row["note"], row["key"])
+                for each, row in zip(entries, rows, strict=True)
+            ],
             empty="The ledger is empty.",
             right=("AMOUNT",),
         ),
@@ -285,12 +287,14 @@ def create_key(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def list_keys(invocation: Invocation, name: str) -> None:
     """The keys of an account, by their ids."""
-    rows = [_key_to_json(each) for each in invocation.administer(lambda admin: admin.keys(name))]
+    from heliograph.admin import views
+
+    keys = invocation.administer(lambda admin: admin.keys(name))
     invocation.show(
-        {"username": name, "keys": rows},
+        {"username": name, "keys": [as_json(views.key(each)) for each in keys]},
         lambda: print_table(
             ("KEY ID", "CREATED", "REVOKED"),
-            [(row["id"], row["created"], row["revoked"] or "in use") for row in rows],
+            [(each.id, format_moment(each.created), format_moment(each.revoked) or "in use") for each in keys],
             empty=f"There is no key yet: heliograph key create {name}",
         ),
     )
@@ -309,31 +313,10 @@ def revoke_key(invocation: Invocation, name: str, key_id: str) -> None:
     )
 
 
-def _to_json(account: "Account", balance: int | None) -> dict[str, Any]:
-    from heliograph.domain.money import format_credits
-
-    result: dict[str, Any] = {"username": account.name}
-    if balance is not None:
-        result["balance"] = format_credits(balance)
-    return {
-        **result,
-        "suspended": account.suspended,
-        "timezone": account.timezone,
-        "plan": account.plan,
-        "credit_limit": format_credits(account.credit_limit),
-        "list_interval": account.list_interval,
-        "rate": account.rate,
-        "callback_url": account.callback_url,
-        "callback_format": account.callback_format,
-        "content_decoding": account.content_decoding,
-        "networks": list(account.networks),
-        "senders": list(account.senders),
-        "created": format_moment(account.created),
-    }
-
-
-def _key_to_json(key: "ApiKey") -> dict[str, Any]:
-    return {"id": key.id, "created": format_moment(key.created), "revoked": format_moment(key.revoked)}
+def _told(account: "Struct") -> dict[str, Any]:
+    """As the admin API tells it, and with the name that goes with the password."""
+    told = as_json(account)
+    return {"username": told["name"], **told}
 
 
 def _for_people(value: object) -> object:

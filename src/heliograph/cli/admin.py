@@ -1,14 +1,10 @@
 """`heliograph admin`: who may sign in to the console, and the tokens of the admin API."""
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_table
-
-if TYPE_CHECKING:
-    from heliograph.app.operators import AdminToken
+from heliograph.cli.command import Failure, Group, Invocation, as_json, examples, format_moment, print_table
 
 
 @click.group(cls=Group)
@@ -91,34 +87,24 @@ def remove(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""
+    from heliograph.admin import views
     from heliograph.app.operators import DeedQuery
 
     query = DeedQuery(limit, None, actor, action, target)
     deeds = invocation.administer(lambda administration: administration.store.deeds(query))
-    rows = [
-        {
-            "time": format_moment(deed.at),
-            "actor": deed.actor,
-            "action": deed.action,
-            "target": deed.target,
-            "details": deed.details,
-            "address": deed.address,
-        }
-        for deed in deeds
-    ]
     invocation.show(
-        {"entries": rows},
+        {"entries": [as_json(views.deed(deed)) for deed in deeds]},
         lambda: print_table(
             ("TIME", "WHO", "WHAT", "TARGET", "DETAILS"),
             [
                 (
-                    row["time"],
-                    row["actor"],
-                    row["action"],
-                    row["target"],
+                    format_moment(deed.at),
+                    deed.actor,
+                    deed.action,
+                    deed.target,
                     ", ".join(f"{name}={value}" for name, value in deed.details.items()),
                 )
-                for row, deed in zip(rows, deeds, strict=True)
+                for deed in deeds
             ],
             empty="Nothing was changed yet.",
         ),
@@ -143,6 +129,7 @@ def token() -> None:
 @click.pass_obj
 def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool) -> None:
     """Makes a token and shows it. NAME is for people."""
+    from heliograph.admin import views
     from heliograph.app.operators import TOKEN_SCOPES
 
     if all_scopes == bool(scopes):
@@ -152,7 +139,7 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
         )  # fmt: skip
     made = invocation.staff(lambda staff: staff.create_token(name, TOKEN_SCOPES if all_scopes else scopes))
     invocation.show(
-        {**_to_json(made.token), "secret": made.secret},
+        {**views.token(made.token), "secret": made.secret},
         lambda: click.echo(f"The token {made.token.id} ({name}): {made.secret}\nIt is shown only now."),
     )
 
@@ -161,13 +148,18 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
     """Every token, by its id."""
-    rows = [_to_json(each) for each in invocation.staff(lambda staff: staff.tokens())]
+    from heliograph.admin import views
+
+    found = invocation.staff(lambda staff: staff.tokens())
     invocation.show(
-        {"tokens": rows},
+        {"tokens": [views.token(each) for each in found]},
         lambda: print_table(
             ("ID", "NAME", "SCOPES", "CREATED", "REVOKED"),
-            [(row["id"], row["name"], " ".join(row["scopes"]), row["created"], row["revoked"] or "in use")
-             for row in rows],
+            [
+                (each.id, each.name, " ".join(each.scopes), format_moment(each.created),
+                 format_moment(each.revoked) or "in use")
+                for each in found
+            ],
             empty="There is no token yet: heliograph admin token create NAME --scope accounts:read",
         ),
     )  # fmt: skip
@@ -196,13 +188,3 @@ def _show_password(invocation: Invocation, done: str, name: str, password: str, 
         {"name": name, **told},
         lambda: click.echo(f"{done}\nPassword: {password}\nIt is shown only now." if made_up else done),
     )
-
-
-def _to_json(token: "AdminToken") -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scopes": list(token.scopes),
-        "created": format_moment(token.created),
-        "revoked": format_moment(token.revoked),
-    }

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from heliograph.app.access import Actor
     from heliograph.app.administer import Administration
     from heliograph.app.oversee import Oversight
@@ -278,6 +280,14 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         click.echo(f"{name:{width}}  {'' if value is None else value}".rstrip())
+
+
+def as_json(answer: "Struct") -> dict[str, Any]:
+    """What the admin API answers, as it would be there."""
+    import msgspec
+
+    result: dict[str, Any] = msgspec.to_builtins(answer)
+    return result
 
 
 def format_moment(at: int | None) -> str | None:

@@ -1,6 +1,5 @@
 """`heliograph connector`: operator accounts, and whether they can be bound."""
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,8 +11,8 @@ from heliograph.cli.command import (
     Failure,
     Group,
     Invocation,
+    as_json,
     examples,
-    format_moment,
     parse_pairs,
     print_fields,
     print_table,
@@ -102,15 +101,15 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
-    from heliograph.cli.links import Standing
+    from heliograph.admin import shapes, views
 
-    async def work(admin: "Administration") -> "tuple[list[Connector], list[LinkState], int]":
-        return await admin.connectors(), await admin.store.link_states(), admin.now
+    async def work(admin: "Administration") -> "list[shapes.Connector]":
+        states, now = await _links(admin)
+        return [views.connector(each, states, now) for each in await admin.connectors()]
 
-    found, states, now = invocation.administer(work)
-    standings = {each.id: Standing.of(each, states, now) for each in found}
+    found = invocation.administer(work)
     invocation.show(
-        {"connectors": [{**_to_json(each), "state": standings[each.id].word} for each in found]},
+        as_json(shapes.Connectors(found)),
         lambda: print_table(
             ("NAME", "HOST", "PORT", "SYSTEM ID", "BIND", "BINDS", "WINDOW", "RATE", "TLS", "STATE"),
             [
@@ -124,7 +123,7 @@ def list_connectors(invocation: Invocation) -> None:
                     each.window,
                     f"{each.rate:g}" if each.rate else "-",
                     "yes" if each.tls else "no",
-                    standings[each.id].word,
+                    each.state,
                 )
                 for each in found
             ],
@@ -142,7 +141,8 @@ def show(invocation: Invocation, name: str) -> None:
 
     With --json it has all that the gateway said, counters too.
     """
-    from heliograph.cli.links import Standing, view
+    from heliograph.admin import views
+    from heliograph.cli.links import view
 
     async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], int]":
         found = await admin.connector(name)
@@ -150,15 +150,14 @@ def show(invocation: Invocation, name: str) -> None:
         return found, states, admin.now
 
     found, states, now = invocation.administer(work)
-    result = _to_json(found)
-    links = [{"node": state.node, "at": format_moment(state.at), "state": _state(state.state)} for state in states]
+    result = as_json(views.connector_with_links(found, states, now))
 
     def people() -> None:
-        print_fields((field, _word(value)) for field, value in result.items())
+        print_fields((field, _word(value)) for field, value in result.items() if field not in ("links", "warnings"))
         for line in view(found, states, now):
             click.echo(line)
 
-    invocation.show({**result, "state": Standing.of(found, states, now).word, "links": links}, people)
+    invocation.show(result, people)
 
 
 @connector.command(
@@ -246,33 +245,17 @@ def _texts(given: dict[str, str | None], tls: bool | None) -> dict[str, str]:
 
 
 def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:
+    from heliograph.admin import views
+
     for warning in change.warnings:
         click.echo(f"note: {warning}", err=True)
-    invocation.show({**_to_json(change.connector), "warnings": change.warnings}, lambda: click.echo(done))
+    states, now = invocation.administer(_links)
+    result = views.connector(change.connector, states, now, change.warnings)
+    invocation.show(as_json(result), lambda: click.echo(done))
 
 
-def _to_json(connector: "Connector") -> dict[str, Any]:
-    return {
-        "name": connector.name,
-        "host": connector.host,
-        "port": connector.port,
-        "system_id": connector.system_id,
-        "bind": connector.bind,
-        "binds": connector.binds,
-        "window": connector.window,
-        "rate": connector.rate,
-        "tls": connector.tls,
-        "enabled": connector.enabled,
-        "options": connector.options,
-        "created": format_moment(connector.created),
-    }
-
-
-def _state(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+async def _links(admin: "Administration") -> "tuple[list[LinkState], int]":
+    return await admin.store.link_states(), admin.now
 
 
 def _word(value: object) -> object:

@@ -1,47 +1,13 @@
 """How a connector's links stand, for people."""
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from heliograph.admin.links import FRESH_MS, read
 from heliograph.cli.command import format_moment
 
 if TYPE_CHECKING:
     from heliograph.app.accounts import Connector, LinkState
-
-FRESH_MS = 20_000
-"""What a gateway said so long ago it would say again by now, if it ran."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """`word` is one of: bound, N of M bound, not bound, wrong credentials, disabled, no gateway."""
-
-    word: str
-
-    @classmethod
-    def of(cls, connector: "Connector", states: "Iterable[LinkState]", now: int) -> Self:
-        """Over all nodes that spoke of late."""
-        said = [read(each) for each in states if each.connector == connector.id and now - each.at < FRESH_MS]
-        if not connector.enabled:
-            return cls("disabled")
-        if not said:
-            return cls("no gateway")
-        bound = sum(state.get("bound", 0) for state in said)
-        binds = sum(len(state.get("binds", ())) for state in said)
-        if bound:
-            return cls("bound" if bound == binds else f"{bound} of {binds} bound")
-        return cls("wrong credentials" if any(state.get("credentials_refused") for state in said) else "not bound")
-
-
-def read(state: "LinkState") -> dict[str, Any]:
-    """What a gateway said."""
-    try:
-        found = json.loads(state.state)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Iterator[str]:

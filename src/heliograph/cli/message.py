@@ -1,17 +1,29 @@
 """`heliograph message`: messages of any account, found and looked at, moved and cancelled."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, format_moment, print_fields, print_table
+from heliograph.cli.command import (
+    Failure,
+    Group,
+    Invocation,
+    as_json,
+    examples,
+    format_moment,
+    print_fields,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from heliograph.app.access import Actor
-    from heliograph.app.operators import Found, Hit
+    from heliograph.app.operators import Found
     from heliograph.app.oversee import Oversight, Sight
 
 _STANDINGS = ("scheduled", "under-way", "delivered", "undelivered", "failed", "cancelled")
+
+
+_COLUMNS = ("to", "standing", "err", "account", "connector", "id")
 
 
 @click.group(cls=Group)
@@ -52,22 +64,24 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
         return await oversight.find(text, search), accounts, await oversight.connector_names()
 
     found, accounts, connectors = invocation.oversee(work)
-    rows = [_to_json(hit, accounts, connectors) for hit in found.hits]
+    from heliograph.admin import views
+
+    rows = [as_json(views.message(hit, accounts, connectors)) for hit in found.hits]
     reached = format_moment(found.reached)
 
     def people() -> None:
         print_table(
             ("TIME", "TO", "STATE", "ERR", "ACCOUNT", "CONNECTOR", "ID"),
             [
-                (row["time"], row["to"], row["standing"], row["err"], row["account"], row["connector"], row["id"])
-                for row in rows
+                (format_moment(hit.message.time), *(row[column] for column in _COLUMNS))
+                for hit, row in zip(found.hits, rows, strict=True)
             ],
             empty="Nothing was found.",
         )
         if reached is not None:
             click.echo(f"Looked back to {reached}; name an account to look further.", err=True)
 
-    invocation.show({"messages": rows, "reached": reached}, people)
+    invocation.show({"messages": rows, "reached": views.maybe_moment(found.reached)}, people)
 
 
 @message.command("show")
@@ -81,24 +95,18 @@ def show(invocation: Invocation, message_id: str) -> None:
         return await oversight.look(key, tail)
 
     sight = invocation.oversee(work)
-    from heliograph.app.operators import Hit
+    from heliograph.admin import views
 
-    final = sight.trace.final
-    hit = Hit(sight.trace.message, None if final is None else final[0], "" if final is None else final[1])
-    row = _to_json(hit, {sight.account.id: sight.account.name}, sight.connectors)
-    row |= {"content": sight.trace.message.content, "callback_url": sight.trace.message.callback_url}
-    events = [
-        {"time": format_moment(event.at), "event": event.event, "segment": event.segment, "detail": event.detail}
-        for event in sight.events
-    ]
+    result = as_json(views.message_in_full(sight))
 
     def people() -> None:
-        print_fields(row.items())
+        print_fields((name, value) for name, value in result.items() if name not in ("history", "now"))
         click.echo()
-        print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), [tuple(event.values()) for event in events], empty="")
+        rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in sight.events]
+        print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
         click.echo("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
 
-    invocation.show({**row, "history": events, "reasons": sight.decision.reasons}, people)
+    invocation.show(result, people)
 
 
 @message.command("cancel")
@@ -122,8 +130,9 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     """Moves a scheduled message to another TIME, in its account's time zone."""
     key, tail = _parse(message_id)
     at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
-    moment = format_moment(at)
-    invocation.show({"id": message_id, "time": moment}, lambda: click.echo(f"It is sent at {moment}."))
+    from heliograph.admin.views import moment
+
+    invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))
 
 
 def _parse(text: str) -> tuple[int, int]:
@@ -133,24 +142,3 @@ def _parse(text: str) -> tuple[int, int]:
     if found is None:
         raise Failure(f"{text!r} is no id of a message; it has 32 hexadecimal characters.")
     return found
-
-
-def _to_json(hit: "Hit", accounts: dict[int, str], connectors: dict[int, str]) -> dict[str, Any]:
-    from heliograph.domain import ids
-    from heliograph.domain.money import format_credits
-
-    each = hit.message
-    return {
-        "id": ids.to_hex(each.key, each.tail),
-        "account": accounts.get(each.account, str(each.account)),
-        "to": each.destination,
-        "sender": each.sender,
-        "time": format_moment(each.time),
-        "standing": hit.standing.value,
-        "delivery": None if hit.delivery is None else hit.delivery.name,
-        "err": hit.err,
-        "segments": each.segments,
-        "price": format_credits(each.price),
-        "connector": connectors.get(each.connector, str(each.connector)),
-        "reference": each.reference,
-    }

@@ -1,8 +1,14 @@
 """`heliograph route` and `heliograph price`: which operator takes a number, and what it costs."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from heliograph.cli.command import Failure, Group, Invocation, examples, print_table
+from heliograph.cli.command import Failure, Group, Invocation, as_json, examples, print_table
+
+if TYPE_CHECKING:
+    from heliograph.admin.shapes import Prices
+    from heliograph.app.administer import Administration
 
 
 @click.group(cls=Group)
@@ -28,8 +34,10 @@ def route() -> None:
 def add_route(invocation: Invocation, prefix: str, connector: str, priority: int) -> None:
     """Sends numbers to a connector."""
     added = invocation.administer(lambda admin: admin.add_route(prefix, connector, priority))
+    from heliograph.admin import views
+
     invocation.show(
-        {"id": added.id, "prefix": added.prefix, "connector": added.connector, "priority": added.priority},
+        as_json(views.route(added)),
         lambda: click.echo(f"{_numbers(prefix)} now go to {connector} (route {added.id})."),
     )
 
@@ -39,13 +47,10 @@ def add_route(invocation: Invocation, prefix: str, connector: str, priority: int
 def list_routes(invocation: Invocation) -> None:
     """Every route."""
     routes = invocation.administer(lambda admin: admin.routes())
+    from heliograph.admin import shapes, views
+
     invocation.show(
-        {
-            "routes": [
-                {"id": each.id, "prefix": each.prefix, "connector": each.connector, "priority": each.priority}
-                for each in routes
-            ]
-        },
+        as_json(shapes.Routes([views.route(each) for each in routes])),
         lambda: print_table(
             ("ID", "PREFIX", "CONNECTOR", "PRIORITY"),
             [(each.id, each.prefix or "(all)", each.connector, each.priority) for each in routes],
@@ -99,14 +104,14 @@ def price() -> None:
 @click.pass_obj
 def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> None:
     """Sets or replaces a price."""
+    from heliograph.admin import views
     from heliograph.app import fields
-    from heliograph.domain.money import format_credits
 
     entry = invocation.administer(lambda admin: admin.set_price(prefix, fields.amount("price", amount), plan))
-    text = format_credits(entry.price)
+    told = views.price(entry)
     invocation.show(
-        {"plan": plan, "prefix": prefix, "price": text},
-        lambda: click.echo(f"{_numbers(prefix)} cost {text} credits a segment in the plan {plan}."),
+        as_json(told),
+        lambda: click.echo(f"{_numbers(prefix)} cost {told.price} credits a segment in the plan {plan}."),
     )
 
 
@@ -114,20 +119,20 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 @click.option("--plan", metavar="PLAN", help="Only this plan's.")
 @click.pass_obj
 def list_prices(invocation: Invocation, plan: str | None) -> None:
-    """Every price."""
-    from heliograph.app.directory import BUILT_IN_PRICE
-    from heliograph.domain.money import format_credits
+    """Every price, and what a number costs that none names."""
+    from heliograph.admin import views
+    from heliograph.app.directory import DEFAULT_PLAN
 
-    prices = invocation.administer(lambda admin: admin.prices(plan))
-    rows = [{"plan": each.plan, "prefix": each.prefix, "price": format_credits(each.price)} for each in prices]
+    async def work(admin: "Administration") -> "Prices":
+        return views.prices(await admin.prices(plan), await admin.built_in_price())
+
+    told = invocation.administer(work)
+    rows = [(each.plan, each.prefix or "(all)", each.price) for each in told.prices]
+    if told.built_in is not None and plan in (None, DEFAULT_PLAN):
+        rows.append((DEFAULT_PLAN, "(others; built in)", told.built_in))
     invocation.show(
-        {"prices": rows},
-        lambda: print_table(
-            ("PLAN", "PREFIX", "PRICE"),
-            [(row["plan"], row["prefix"] or "(all)", row["price"]) for row in rows],
-            empty=f"None is set: a segment costs {format_credits(BUILT_IN_PRICE)} credit.",
-            right=("PRICE",),
-        ),
+        as_json(told),
+        lambda: print_table(("PLAN", "PREFIX", "PRICE"), rows, empty="The plan names no price.", right=("PRICE",)),
     )
 
 

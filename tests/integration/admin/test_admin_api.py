@@ -137,9 +137,10 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: House, token:
     decision = (await house.ask(token, "GET", "/decision", query=query)).json
     assert (decision["connector"], decision["price"]) == ("operator", "0.07")
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
-    assert (await house.ask(token, "GET", "/prices")).json["prices"] == [
-        {"plan": "default", "prefix": "49", "price": "0.07"}
-    ]
+    assert (await house.ask(token, "GET", "/prices")).json == {
+        "prices": [{"plan": "default", "prefix": "49", "price": "0.07"}],
+        "built_in": "1",
+    }
     assert (await house.ask(token, "DELETE", "/prices", query="prefix=49")).status == 200
     assert (await house.ask(token, "DELETE", f"/routes/{route.json['id']}")).status == 200
     decision = (await house.ask(token, "GET", "/decision", query=query)).json

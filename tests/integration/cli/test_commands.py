@@ -116,7 +116,12 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     assert answer(run("route", "list", "--json"))["routes"] == []
     answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))
     prices = [{"plan": "gold", "prefix": "49", "price": "0.065"}]
-    assert answer(run("price", "list", "--json"))["prices"] == prices
+    assert answer(run("price", "list", "--json")) == {"prices": prices, "built_in": "1"}
+    assert run("price", "list").stdout.splitlines()[-1].split() == ["default", "(others;", "built", "in)", "1"]
+    assert "built in" not in run("price", "list", "--plan", "gold").stdout
+    answer(run("price", "set", "--prefix", "", "--price", "2", "--json"))
+    assert answer(run("price", "list", "--json"))["built_in"] is None
+    answer(run("price", "remove", "--prefix", "", "--json"))
     answer(run("price", "remove", "--prefix", "49", "--plan", "gold", "--json"))
     shown = answer(run("connector", "show", "op1", "--json"))
     assert "password" not in shown

@@ -70,7 +70,7 @@ def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message
     assert "The time has passed" in past.stderr
     time = datetime.now(UTC) + timedelta(days=30)
     moved = answer(run("message", "reschedule", waits, time.strftime("%Y-%m-%d %H:%M:%S"), "--json"))
-    assert moved == {"id": waits, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    assert moved == {"id": waits, "time": time.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
     assert answer(run("message", "cancel", waits, "--json")) == {"id": waits, "cancelled": True}
     again = run("message", "cancel", waits)
     assert again.exit_code == 1

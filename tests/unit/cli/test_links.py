@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from heliograph.admin.links import FRESH_MS, standing
 from heliograph.app.accounts import Connector, LinkState
-from heliograph.cli.links import FRESH_MS, Standing, view
+from heliograph.cli.links import view
 
 NOW = 1_800_000_000_000
 CONNECTOR = Connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")
@@ -48,11 +49,11 @@ def text(*states: LinkState) -> str:
     ],
 )
 def test_a_connector_stands_so(states: list[LinkState], word: str) -> None:
-    assert Standing.of(CONNECTOR, states, NOW).word == word
+    assert standing(CONNECTOR, states, NOW) == word
 
 
 def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
-    assert Standing.of(Connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW).word == "disabled"
+    assert standing(Connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
 
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:

@@ -24,6 +24,7 @@ async def show(visit: Visit, problem: Problem | None = None) -> Reply:
         status=200 if problem is None else 400,
         routes=await visit.administration.routes(),
         prices=prices,
+        built_in=await visit.administration.built_in_price(),
         plans=sorted({price.plan for price in prices} | {DEFAULT_PLAN}),
         connectors=[connector.name for connector in await visit.administration.connectors()],
         accounts=accounts,
