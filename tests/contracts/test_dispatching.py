@@ -206,7 +206,7 @@ async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, acco
     await store.record(Facts(submissions=[Submission(message.key, 0, 1, "second", 8, START + 1)]))
     found = await store.outstanding(message.key)
     assert found is not None
-    assert found.operator_ids == {(1, "first"): 0}
+    assert found.operator_ids == {(1, "first"): (0,)}
 
 
 async def test_the_first_final_stays(store: Store, given: Given, account: Account) -> None:

@@ -31,7 +31,7 @@ async def test_a_message_is_found_by_the_operators_id(store: Store, given: Given
     await awaited(given, account, "b")
     (found,) = await store.find_outstanding(1, ["a", "unknown"])
     assert found.message == message
-    assert found.operator_ids == {(1, "a"): 0}
+    assert found.operator_ids == {(1, "a"): (0,)}
     assert found.states == {}
 
 
@@ -57,7 +57,7 @@ async def test_a_message_of_several_parts_is_found_once_with_all_that_is_known(
         )
     )
     (found,) = await store.find_outstanding(1, ["a", "c"])
-    assert found.operator_ids == {(1, "a"): 0, (1, "c"): 2}
+    assert found.operator_ids == {(1, "a"): (0,), (1, "c"): (2,)}
     assert found.states == {1: (Delivery.UNDELIV, "034")}
     assert await store.find_outstanding(1, ["b"]) == []
 
@@ -71,13 +71,28 @@ async def test_an_id_that_the_operator_gave_twice_is_awaited_by_the_other_messag
     assert found.message.key == other.key
 
 
+async def test_one_of_the_operators_ids_may_stand_for_several_parts(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await awaited(given, account, "a", "a", "b")
+    (found,) = await store.find_outstanding(1, ["a"])
+    assert found.operator_ids == {(1, "a"): (0, 1), (1, "b"): (2,)}
+    ended = [PartReceipt(message.key, segment, Delivery.DELIVRD, "000", START + 9) for segment in (0, 1)]
+    matched = [Awaiting(1, "a", message.key, segment) for segment in (0, 1)]
+    await store.record(Facts(parts=ended, awaiting_matched=matched))
+    assert await store.find_outstanding(1, ["a"]) == []
+    (found,) = await store.find_outstanding(1, ["b"])
+    assert found.operator_ids == {(1, "b"): (2,)}
+    assert found.states.keys() == {0, 1}
+
+
 async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=2, wants_receipt=True)
     answers = [Submission(message.key, 0, 1, "a", 0, START), Submission(message.key, 1, 1, "", 69, START)]
     await store.record(Facts(submissions=answers))
     found = await store.outstanding(message.key)
     assert found is not None
-    assert found.operator_ids == {(1, "a"): 0}
+    assert found.operator_ids == {(1, "a"): (0,)}
 
 
 async def test_the_first_receipt_of_a_part_stays(store: Store, given: Given, account: Account) -> None:

@@ -108,7 +108,7 @@ async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
     )
     (outstanding,) = (await store.recover(0, NODE)).outstanding
     assert outstanding.message == waits
-    assert outstanding.operator_ids == {(1, str(waits.key)): 0}
+    assert outstanding.operator_ids == {(1, str(waits.key)): (0,)}
     assert unanswered.key in {each.message.key for each in (await store.recover(0, NODE)).unsent}
 
 
@@ -121,7 +121,7 @@ async def test_outstanding_knows_the_parts_that_have_ended(store: Store, given: 
         )
     )
     (outstanding,) = (await store.recover(0, NODE)).outstanding
-    assert outstanding.operator_ids == {(1, "0"): 0, (1, "2"): 2}
+    assert outstanding.operator_ids == {(1, "0"): (0,), (1, "2"): (2,)}
     assert outstanding.states == {1: (Delivery.EXPIRED, "011")}
 
 

@@ -149,7 +149,9 @@ class Operator:
     def take(self, part: Part) -> str:
         """The operator has it now; its receipts follow."""
         self._counter += 1
-        self.has[part.message.key, part.segment] += 1
+        key, total = part.message.key, part.message.segments
+        parts = [(key, n) for n in range(total)] if part.total < total else [(key, part.segment)]
+        self.has.update(parts)
         number = 0xA00 + self._counter
         answered = f"{number:X}" if self.connector.id % 2 == 0 else str(number)
         if part.message.wants_receipt and self.chance.random() >= self.odds.receipt_lost:
@@ -158,7 +160,7 @@ class Operator:
             reported = answered if self.connector.id % 2 else str(number)
             final = self.chance.choice(FINAL_STATES)
             loop = asyncio.get_running_loop()
-            name = ((part.message.key, part.segment), answered)
+            name = [(each, answered) for each in parts]
             if self.chance.random() < 0.2:
                 loop.call_later(delay / 2, self._report, name, Report(
                     reported, part.message.destination, Delivery.ENROUTE, False, "000"))  # fmt: skip
@@ -166,8 +168,8 @@ class Operator:
             loop.call_later(delay, self._report, name, report)
         return answered
 
-    def _report(self, name: tuple[PartName, str], report: Report) -> None:
-        """Sends a receipt, again and again until it is acknowledged."""
+    def _report(self, name: list[tuple[PartName, str]], report: Report) -> None:
+        """Sends a receipt, of one part or of all of a message, again and again until it is acknowledged."""
         loop = asyncio.get_running_loop()
         carrier = self.carrier
         if carrier is None or not carrier.up:
@@ -186,8 +188,8 @@ class Operator:
                 again.cancel()
             if not kept:
                 loop.call_later(1.0, self._report, name, report)
-            elif report.final and name not in self.promised:
-                self.promised[name] = (report.state, self._wall())
+            elif report.final and name[0] not in self.promised:
+                self.promised |= dict.fromkeys(name, (report.state, self._wall()))
                 if self.chance.random() < self.odds.receipt_doubled:
                     other = report if self.chance.random() < 0.5 else Report(
                         report.operator_id, report.destination, Delivery.UNDELIV, True, "011")  # fmt: skip

@@ -18,6 +18,7 @@ PLANS: dict[str, Plan] = {
     "ids": Plan(ids_again=True),
     "rate": Plan(rate=8.0, requests_s=4.0),
     "waiting": Plan(unknown_wait_s=30.0),
+    "whole": Plan(whole=True),
     "late": Plan(validity_ms=5_000, longest_outage_s=15.0),
     "order": Plan(recipients=4),
     "memory": Plan(requests_s=15.0, short_memory=True),

@@ -46,6 +46,8 @@ class Plan:
     longest_outage_s: float = 3.0
     unknown_wait_s: float = 0.0
     """How long connectors wait for word of parts that nobody answered for; 0: they send them again at once."""
+    whole: bool = False
+    """Operators take long messages as one part."""
     recipients: int = 0
     """So many numbers for each operator are sent to again and again; 0: each message goes to another one."""
     short_memory: bool = False
@@ -140,7 +142,9 @@ class Simulation:
             window = self.chance.choice((1, 2, 5, 10))
             connector = Connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
             if self.plan.unknown_wait_s:
-                connector.options = {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
+                connector.options |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
+            if self.plan.whole:
+                connector.options |= {"concatenation": "whole"}
             connector = await self.store.add_connector(connector)
             self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             self.operators[connector.id].longest_outage_s = self.plan.longest_outage_s

@@ -244,11 +244,11 @@ class MemoryStore(MemoryOperators):
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:
         states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
-        operator_ids = {
-            (row.connector, row.operator_id): segment
-            for (of, segment), row in sorted(rows.sent.items())
-            if of == key and row.status == 0 and segment not in states
-        }
+        operator_ids: dict[tuple[int, str], tuple[int, ...]] = {}
+        for (of, segment), row in sorted(rows.sent.items()):
+            if of == key and row.status == 0 and segment not in states:
+                name = (row.connector, row.operator_id)
+                operator_ids[name] = (*operator_ids.get(name, ()), segment)
         return Outstanding(replace(rows.messages[key]), operator_ids, states)
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:

@@ -162,18 +162,13 @@ class Dispatcher:
         match outcome:
             case Accepted(operator_id):
                 took = self._took(part)
-                waited = now - took - message.time
-                facts.submissions.append(
-                    Submission(message.key, part.segment, lane.connector, operator_id, 0, now, waited, took)
-                )
-                item.taken += 1
                 lane.took += 1
-                if message.wants_receipt:
-                    self.reporter.taken(message, part.segment, lane.connector, operator_id)
-                self.close_part(lane, item, part.segment)
+                self.accept(lane, item, part.segment, operator_id, now - took - message.time, took)
             case Refused():
                 took = self._took(part)
                 self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
+            case Deferred() if outcome.status == NOT_SENT:
+                lane.take_back(item, part.segment)
             case Deferred(status, pause, throttled):
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
                 lane.hold(self._clock.monotonic(), pause, throttled=throttled)
@@ -195,7 +190,7 @@ class Dispatcher:
             item.doubtful.add(segment)
             item.withheld.add(segment)
             self._rest(lane, item)
-        elif not lane.unknown_wait_ms and item.tries < UNANSWERED_TRIES * item.message.segments:
+        elif not lane.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (1 if item.whole else item.message.segments):
             item.doubtful.add(segment)
             lane.take_back(item, segment)
         else:
@@ -214,6 +209,20 @@ class Dispatcher:
         )
         self._hand_over(lane, item)
         lane.forget(item)
+
+    def accept(self, lane: Lane, item: Item, segment: int, operator_id: str, waited: int = -1, took: int = -1) -> None:
+        """The operator has the part."""
+        message, now = item.message, self._clock.now()
+        segments = item.covers(segment)
+        for number in segments:
+            self.gathering.facts.submissions.append(
+                Submission(message.key, number, lane.connector, operator_id, 0, now, waited, took)
+            )
+            waited = took = -1
+        item.taken += 1
+        if message.wants_receipt:
+            self.reporter.taken(message, segments, lane.connector, operator_id)
+        self.close_part(lane, item, segment)
 
     def refuse(self, lane: Lane, item: Item, segment: int, refused: Refused, waited: int = -1, took: int = -1) -> None:
         """The operator will never take the part."""
@@ -257,11 +266,12 @@ class Dispatcher:
     def _end_part(self, lane: Lane, item: Item, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
         """A part that is sent no more, if it ever was, and that the operator never answered for."""
         message = item.message
-        self.gathering.facts.submissions.append(
-            Submission(message.key, segment, lane.connector, "", status, self._clock.now())
-        )
-        if message.wants_receipt:
-            self.reporter.part_over(message, segment, state, NO_CODE)
+        for number in item.covers(segment):
+            self.gathering.facts.submissions.append(
+                Submission(message.key, number, lane.connector, "", status, self._clock.now())
+            )
+            if message.wants_receipt:
+                self.reporter.part_over(message, number, state, NO_CODE)
         self.close_part(lane, item, segment)
 
     def close_part(self, lane: Lane, item: Item, segment: int) -> None:
@@ -271,7 +281,8 @@ class Dispatcher:
         item.open -= 1
         doubt = self._doubts.of(item.message.key, lane.connector) if self._doubts else None
         if doubt is not None:
-            doubt.answered.setdefault(segment, None)
+            for number in item.covers(segment):
+                doubt.answered.setdefault(number, None)
             if item.open == 0:
                 doubt.item = None
         if item.open == 0:
@@ -381,6 +392,7 @@ class Dispatcher:
         if not item.attempted:
             lane.resume(item)
             return
+        item.shape(lane.joins)
         known = self._doubts.of(item.message.key, lane.connector)
         doubt = self._doubts.note(item, lane.connector, 0 if known else item.open)
         if lane.unknown_wait_ms and (known is None or self._clock.now() < doubt.until):

@@ -300,12 +300,12 @@ class Queued:
 class Outstanding:
     """A message some of whose parts await receipts.
 
-    `operator_ids` maps (connector, operator's id) to the part's number for those not in a final state yet;
-    `states` maps the number of each part that is to its state and error code.
+    `operator_ids` maps (connector, operator's id) to the numbers of the parts it stands for, of those that are not in
+    a final state yet; `states` maps the number of each part that is to its state and error code.
     """
 
     message: Message
-    operator_ids: dict[tuple[int, str], int]
+    operator_ids: dict[tuple[int, str], tuple[int, ...]]
     states: dict[int, tuple[Delivery, str]]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from heliograph.app.doubt import REPEAT_AFTER_MS, Doubt, Doubts
-from heliograph.app.facts import Queued, Submission
+from heliograph.app.facts import Queued
 from heliograph.app.lane import Item, Lane
 from heliograph.app.ports import Accepted, Clock, Gathering, Outcome, Part, Refused, Store, Unavailable
 from heliograph.app.report import Reporter
@@ -25,7 +25,7 @@ class Lanes(Protocol):
 
     def refuse(self, lane: Lane, item: Item, segment: int, refused: Refused) -> None: ...
 
-    def close_part(self, lane: Lane, item: Item, segment: int) -> None: ...
+    def accept(self, lane: Lane, item: Item, segment: int, operator_id: str) -> None: ...
 
 
 class Hindsight:
@@ -104,13 +104,7 @@ class Hindsight:
             self._owner.refuse(lane, item, segment, outcome)
         elif isinstance(outcome, Accepted):
             doubt.answered[segment] = outcome.operator_id
-            self._owner.gathering.facts.submissions.append(
-                Submission(message.key, segment, lane.connector, outcome.operator_id, 0, self._clock.now())
-            )
-            item.taken += 1
-            if message.wants_receipt:
-                self._owner.reporter.taken(message, segment, lane.connector, outcome.operator_id)
-            self._owner.close_part(lane, item, segment)
+            self._owner.accept(lane, item, segment, outcome.operator_id)
         if doubt.queued and item.open and message.segments > 1:
             self._owner.reporter.leave(message.key)
         self._owner.gathering.wake()

@@ -1,7 +1,8 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Queued, Verdict
 from heliograph.app.marks import attempted
@@ -29,6 +30,11 @@ ASIDE = 100
 """Messages to one number that a lane passes over, looking for some to others."""
 
 
+def joins_parts(options: Mapping[str, Any]) -> bool:
+    """Whether, by a connector's options, a long message goes as one part, which the operator cuts up."""
+    return str(options.get("concatenation", "")).lower() == "whole"
+
+
 class Item:
     """A message in a lane.
 
@@ -36,11 +42,11 @@ class Item:
     started) or is away: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and
     will not be asked about again; `doubtful` are those that it may have, and that are sent again; `withheld` are of
     these the ones that wait for word from the operator first. `row` says that the queue has a row for it. `tries`
-    counts answers that never came.
+    counts answers that never came. `whole`: a long message that goes as one part, number 0, which stands for all.
     """
 
     __slots__ = (
-        "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries",
+        "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries", "whole",
         "withheld",
     )  # fmt: skip
 
@@ -58,6 +64,7 @@ class Item:
         self.counted = False
         """It counts among its account's messages in the fast lane."""
         self.tries = 0
+        self.whole = False
 
     @classmethod
     def of_queue(cls, queued: Queued, *, row: bool = True) -> "Item":
@@ -74,7 +81,23 @@ class Item:
     @property
     def waiting(self) -> list[int]:
         """The numbers of the parts that wait."""
-        return list(range(self.message.segments)) if self.to_send is None else self.to_send
+        return list(range(self.open)) if self.to_send is None else self.to_send
+
+    def covers(self, segment: int) -> tuple[int, ...]:
+        """The numbers of the segments, as the customer was charged for them, that a part stands for."""
+        return tuple(range(self.message.segments)) if self.whole else (segment,)
+
+    def shape(self, whole: bool) -> None:
+        """Makes one part of a message of which all waits, or several again."""
+        total = self.message.segments
+        if whole == self.whole or total == 1 or len(self.waiting) < (1 if self.whole else total):
+            return
+        self.whole = whole
+        self.open = 1 if whole else total
+        if self.to_send is not None:
+            self.to_send = list(range(self.open))
+        if self.doubtful:
+            self.doubtful = set(range(self.open))
 
     @property
     def away(self) -> int:
@@ -101,8 +124,9 @@ class Lane:
 
     __slots__ = (
         "_committing", "_crowded", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier",
-        "closed", "connector", "fast", "flying", "front", "in_flight", "incoming", "mark", "marked", "more", "overflow",
-        "overflowed", "overflowing", "pace", "paused_until", "per_account", "ready", "slow", "took", "unknown_wait_ms",
+        "closed", "connector", "fast", "flying", "front", "in_flight", "incoming", "joins", "mark", "marked", "more",
+        "overflow", "overflowed", "overflowing", "pace", "paused_until", "per_account", "ready", "slow", "took",
+        "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -142,6 +166,8 @@ class Lane:
         """Parts that the operator took and the pace does not know of yet."""
         self.unknown_wait_ms = 0
         """How long a part without an answer is not sent again; 0: it is sent again at once."""
+        self.joins = False
+        """Long messages go whole: the operator cuts them up."""
         self._troubles = 0
         self._references: dict[str, set[int]] = {}
         self._crowded = False
@@ -447,13 +473,16 @@ class Lane:
         message = item.message
         total = message.segments
         header_octets = HEADER_OCTETS
+        item.shape(self.joins)
         if total > 1 and self.carrier is not None:
             header_octets = self.carrier.header_octets
         encoding, pieces = split(message.content, Kind(message.kind), header_octets)
         if len(pieces) != total:
             header_octets = HEADER_OCTETS
             encoding, pieces = split(message.content, Kind(message.kind))
-        if total > 1 and not item.reference:
+        if item.whole:
+            total, pieces = 1, [b"".join(pieces)]
+        elif total > 1 and not item.reference:
             item.reference = self._reference(message)
         numbers, item.to_send = item.waiting, []
         for number in numbers:

@@ -378,7 +378,8 @@ class Leases(Protocol):
 @dataclass(slots=True, eq=False)
 class Part:
     """One submit_sm to be: a part of a message, from 0. `octets` is user data without a header; `reference` is the
-    concatenation reference, the same for all `total` parts of a message."""
+    concatenation reference, the same for all `total` parts of a message. A long message may be a single part: then
+    `octets` is all of it."""
 
     message: Message
     segment: int
@@ -404,7 +405,8 @@ class Accepted:
 @dataclass(slots=True)
 class Deferred:
     """Not now; `pause` is how many seconds later is soon enough. `throttled`: the operator says that all of this is
-    too fast, not that there is something about the message."""
+    too fast, not that there is something about the message. With the status NOT_SENT it was never written, since its
+    link went, and goes again as soon as there is a place."""
 
     status: int
     pause: float

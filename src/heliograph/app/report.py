@@ -50,15 +50,16 @@ class Track:
     """A message that awaits receipts.
 
     `states` holds its parts that are in a final state, by number; `entries` the operator's ids, with connector, by
-    which memory finds the others, with their numbers. `rowed`: all of these have rows in `awaiting`; `mixed`: some
-    may have. `unanswered` counts the parts that the operator has not answered yet, `held` says that they are in a
-    lane here. `dirty` is the latest generation of facts with one about it.
+    which memory finds the others, with their numbers: several of one id were taken as one, or the operator makes no
+    difference between them, and a receipt is for all of them. `rowed`: all of these have rows in `awaiting`;
+    `mixed`: some may have. `unanswered` counts the parts that the operator has not answered yet, `held` says that they
+    are in a lane here. `dirty` is the latest generation of facts with one about it.
     """
 
     message: Message
     states: dict[int, tuple[Delivery, str]]
     since: int
-    entries: dict[tuple[int, str], int]
+    entries: dict[tuple[int, str], tuple[int, ...]]
     rowed: bool = False
     mixed: bool = False
     unanswered: int = 0
@@ -99,7 +100,7 @@ class Reporter:
         """Messages of several parts some of which are over: in which generation of facts, and when, one last was."""
         self._retried_at = 0
         self.mark = mark
-        self._entries: dict[int, dict[str, tuple[Track, int]]] = {}
+        self._entries: dict[int, dict[str, tuple[Track, tuple[int, ...]]]] = {}
         self._tracks: dict[int, Track] = {}
         self._leaving: list[Track] = []
         self._ended: dict[int, int] = {}
@@ -120,20 +121,21 @@ class Reporter:
 
     # --- what the operator answered
 
-    def taken(self, message: Message, segment: int, connector: int, operator_id: str) -> None:
-        """The operator took a part whose receipt is wanted."""
+    def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
+        """The operator took a part whose receipt is wanted; or, as one, several."""
         key = message.key
         track = self._track(message)
         track.taken = self._clock.now()
-        self._enter(track, segment, connector, operator_id)
+        self._enter(track, segments, connector, operator_id)
         if track.rowed:
-            self._gathering.facts.awaiting.append(Awaiting(connector, operator_id, key, segment))
+            awaiting = self._gathering.facts.awaiting
+            awaiting.extend(Awaiting(connector, operator_id, key, segment) for segment in segments)
             track.dirty = self._generation
         elif self._shared or key <= self.mark or self._clock.now() - time_of(key) > KEEP_MS:
             self._give_rows(self._gathering.facts, track, self._generation)
-        self._answered(track)
+        self._answered(track, len(segments))
         if self._early:
-            self._match_early(track, segment, connector, operator_id)
+            self._match_early(track, connector, operator_id)
 
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
         """A part whose receipt was wanted came to its end without one: refused, too late, or never answered."""
@@ -177,8 +179,8 @@ class Reporter:
         track = self._found(outstanding)
         track.since = min(track.since, time_of(track.message.key))
         track.rowed, track.mixed = False, True
-        for (connector, operator_id), segment in outstanding.operator_ids.items():
-            self._enter(track, segment, connector, operator_id)
+        for (connector, operator_id), segments in outstanding.operator_ids.items():
+            self._enter(track, segments, connector, operator_id)
 
     def restore_early(self, early: EarlyReceipt) -> None:
         """Takes up again a receipt that waits for its message."""
@@ -333,10 +335,9 @@ class Reporter:
                 if track.held:
                     continue  # its last parts are about to expire
                 track.taken = 0
-                for (connector, operator_id), segment in outstanding.operator_ids.items():
-                    if segment not in track.states:
-                        self._settle(track, segment, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
-                # Parts that were given one and the same id, or whose answer nobody waits for any more.
+                for (connector, operator_id), segments in outstanding.operator_ids.items():
+                    self._settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
+                # Parts whose answer nobody waits for any more.
                 for segment in range(track.message.segments):
                     if segment not in track.states:
                         self._end(track, segment, Delivery.UNKNOWN, NO_CODE)
@@ -432,7 +433,7 @@ class Reporter:
         message = outstanding.message
         track = self._tracks.get(message.key)
         if track is None:
-            unanswered = message.segments - len(outstanding.operator_ids) - len(outstanding.states)
+            unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
             track = Track(message, {}, self._clock.now(), {}, rowed=True, unanswered=unanswered, taken=message.time)
             if message.segments > 1:
                 self._tracks[message.key] = track
@@ -441,8 +442,8 @@ class Reporter:
             track.states.setdefault(segment, state)
         return track
 
-    def _answered(self, track: Track) -> None:
-        track.unanswered -= 1
+    def _answered(self, track: Track, parts: int = 1) -> None:
+        track.unanswered -= parts
         if track.unanswered <= 0 and track.held:
             track.held = False
             self._let_go(track)
@@ -457,17 +458,19 @@ class Reporter:
             track.leaving = True
             self._leaving.append(track)
 
-    def _enter(self, track: Track, segment: int, connector: int, operator_id: str) -> None:
+    def _enter(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
         entries = self._entries.setdefault(connector, {})
         other = entries.pop(operator_id, None)
-        if other is not None and other[0] is not track:
+        if other is not None and other[0] is track:
+            segments = tuple(dict.fromkeys(other[1] + segments))
+        elif other is not None:
             # The operator gave the same id again: the message that had it first is found through its row.
             if not other[0].rowed:
                 self._give_rows(self._gathering.facts, other[0], self._generation)
             other[0].entries.pop((connector, operator_id), None)
             self._let_go(other[0])
-        entries[operator_id] = (track, segment)
-        track.entries[connector, operator_id] = segment
+        entries[operator_id] = (track, segments)
+        track.entries[connector, operator_id] = segments
         finished = self._finished.get(connector)
         if finished:
             finished.pop(operator_id, None)
@@ -476,8 +479,8 @@ class Reporter:
         """In `facts`, which are of that generation."""
         track.rowed = True
         track.dirty = generation
-        for (connector, operator_id), segment in track.entries.items():
-            facts.awaiting.append(Awaiting(connector, operator_id, track.message.key, segment))
+        for (connector, operator_id), segments in track.entries.items():
+            facts.awaiting.extend(Awaiting(connector, operator_id, track.message.key, each) for each in segments)
 
     def _drop_entries(self, track: Track) -> None:
         for connector, operator_id in track.entries:
@@ -520,11 +523,11 @@ class Reporter:
                 message = outstanding.message
                 if not _is_for(report, form, message):
                     continue
-                segment = outstanding.operator_ids[connector, form]
                 if message.key not in self._ended:
                     track = self._found(outstanding)
-                    if segment not in track.states:
-                        self._note(track, segment, connector, form, report)
+                    segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
+                    if segments:
+                        self._note(track, segments, connector, form, report)
                 return True
         return False
 
@@ -549,18 +552,21 @@ class Reporter:
                     return Report(name, report.destination, report.state, report.final, report.err)
         return report
 
-    def _note(self, track: Track, segment: int, connector: int, operator_id: str, report: Report) -> None:
-        """A receipt for this part."""
+    def _note(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str, report: Report) -> None:
+        """A receipt for these parts."""
         self.matched += 1
         if report.final:
-            self._settle(track, segment, connector, operator_id, report.state, report.err)
+            self._settle(track, segments, connector, operator_id, report.state, report.err)
         else:
-            self._gathering.facts.progress.append(
-                PartReceipt(track.message.key, segment, report.state, report.err, self._clock.now())
+            now = self._clock.now()
+            self._gathering.facts.progress.extend(
+                PartReceipt(track.message.key, segment, report.state, report.err, now) for segment in segments
             )
 
-    def _settle(self, track: Track, segment: int, connector: int, operator_id: str, state: Delivery, err: str) -> None:
-        """A part whose receipt was awaited is in its final state."""
+    def _settle(
+        self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str, state: Delivery, err: str
+    ) -> None:
+        """The parts whose receipt was awaited under an id are in their final state."""
         if track.entries.pop((connector, operator_id), None) is not None:
             del self._entries[connector][operator_id]
         finished = self._finished.setdefault(connector, {})
@@ -568,9 +574,13 @@ class Reporter:
         if len(finished) > REMEMBER_FINISHED:
             for forgotten in list(finished)[: REMEMBER_FINISHED // 10]:
                 del finished[forgotten]
-        if track.rowed or track.mixed:
-            self._gathering.facts.awaiting_matched.append(Awaiting(connector, operator_id, track.message.key, segment))
-        self._end(track, segment, state, err)
+        for segment in segments:
+            if segment in track.states:
+                continue
+            if track.rowed or track.mixed:
+                matched = Awaiting(connector, operator_id, track.message.key, segment)
+                self._gathering.facts.awaiting_matched.append(matched)
+            self._end(track, segment, state, err)
 
     def _end(self, track: Track, segment: int, state: Delivery, err: str) -> None:
         message = track.message
@@ -626,7 +636,7 @@ class Reporter:
         if len(self._early) > KEEP_EARLY:
             del self._early[next(iter(self._early))]
 
-    def _match_early(self, track: Track, segment: int, connector: int, operator_id: str) -> None:
+    def _match_early(self, track: Track, connector: int, operator_id: str) -> None:
         for form in _forms(operator_id):
             early = self._early.get((connector, form))
             if early is None:
@@ -635,7 +645,8 @@ class Reporter:
             if _is_for(report, form, track.message):
                 del self._early[connector, form]
                 self._gathering.facts.early_matched.append((connector, form))
-                self._settle(track, segment, connector, operator_id, early.state, early.err)
+                segments = track.entries[connector, operator_id]
+                self._settle(track, segments, connector, operator_id, early.state, early.err)
                 return
 
 

@@ -12,7 +12,7 @@ from heliograph.app.directory import Directory
 from heliograph.app.dispatch import Dispatcher, LaneEvents
 from heliograph.app.doubt import unknown_wait_ms
 from heliograph.app.facts import Facts, Final, Message
-from heliograph.app.lane import Lane
+from heliograph.app.lane import Lane, joins_parts
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.notify import Notifier
 from heliograph.app.ports import (
@@ -202,6 +202,7 @@ class Engine:
             lane = self.dispatcher.lane(number)
             lane.mark = marks.get(attempted(number), 0)
             lane.unknown_wait_ms = unknown_wait_ms(connector.options)
+            lane.joins = joins_parts(connector.options)
         for outstanding in recovery.outstanding:
             self.reporter.restore(outstanding)
         if not shared:
@@ -526,6 +527,7 @@ class Engine:
             lane = self.dispatcher.lane(number)
             lane.pace.limit(self._world.clock.monotonic(), connector.rate)
             lane.unknown_wait_ms = unknown_wait_ms(connector.options)
+            lane.joins = joins_parts(connector.options)
             if connector.enabled and number not in self._carriers and not (self._lease and self._is_ending(number)):
                 carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._carriers[number] = (connector, carrier)

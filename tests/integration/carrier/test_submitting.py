@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Unknown
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import codec, tlv
@@ -152,7 +153,7 @@ async def test_more_than_there_is_room_for_comes_back() -> None:
         parts = singles(8)
         rig.carrier.submit(parts)
         await wait_until(lambda: len(rig.events.outcomes) == 3)
-        assert [rig.events.outcomes[part] for part in parts[5:]] == [Deferred(Status.ESME_RMSGQFUL, 0.1)] * 3
+        assert [rig.events.outcomes[part] for part in parts[5:]] == [Deferred(NOT_SENT, 0.0)] * 3
         smsc.link.respond_all()
         await wait_until(lambda: len(rig.events.outcomes) == 8)
         assert rig.events.accepted == 5
@@ -237,7 +238,7 @@ async def test_what_waits_for_a_place_is_put_back_when_the_link_goes() -> None:
         await wait_until(lambda: len(rig.events.outcomes) == 4)
         outcomes = [rig.events.outcomes[part] for part in same]
         assert all(isinstance(outcome, Unknown) for outcome in outcomes[:2])
-        assert outcomes[2:] == [Deferred(Status.ESME_RMSGQFUL, 0.0)] * 2
+        assert outcomes[2:] == [Deferred(NOT_SENT, 0.0)] * 2
 
 
 # --- no answer

@@ -121,6 +121,16 @@ def test_what_the_operator_takes_is_recorded_under_its_name_for_it(desk: Desk) -
     assert desk.is_clean()
 
 
+def test_what_was_never_written_goes_again_at_once_and_nobody_hears_of_it(desk: Desk) -> None:
+    one = desk.message()
+    (part,) = desk.sent(one)
+    desk.answer(part, Deferred(NOT_SENT, 0.0))
+    facts = desk.commit()
+    assert (facts.attempts, facts.queueings) == ([], [])
+    assert [each.message.key for each in desk.carrier.take()] == [one.key]
+    assert desk.lane.paused_until == 0.0
+
+
 def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
     (part,) = desk.sent(desk.message(wants_receipt=False))
     desk.answer(part, TAKEN)
@@ -380,7 +390,7 @@ async def test_messages_whose_time_ends_in_the_queue_are_refunded_unless_they_le
     store = QueueStore(
         Queued(unsent, False), Queued(doubtful, True), Queued(half, False, frozenset({0}), frozenset({0}))
     )
-    store.known[half.key] = Outstanding(half, {(1, "a"): 0}, {})
+    store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
     assert await desk.dispatcher.drop_expired(store, NODE, 10) == 3
     facts = desk.commit()
     assert [(final.key, final.failed) for final in facts.finals] == [(unsent.key, True), (doubtful.key, False)]

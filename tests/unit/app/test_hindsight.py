@@ -213,7 +213,7 @@ async def test_of_a_long_message_only_the_part_in_doubt_waits(patient: Desk) -> 
     assert [each.key for each in facts.queueings] == [long.key]
     assert patient.is_clean()
     store = QueueStore()
-    store.known[long.key] = Outstanding(long, {(1, "1"): 0, (1, "3"): 2}, {})
+    store.known[long.key] = Outstanding(long, {(1, "1"): (0,), (1, "3"): (2,)}, {})
     late(patient, second, Accepted("2"))
     await settle(patient, store)
     facts = patient.commit()

@@ -56,7 +56,7 @@ class Desk:
 
     def taken(self, message: Message, *operator_ids: str, connector: int = 1, first: int = 0) -> None:
         for segment, operator_id in enumerate(operator_ids, first):
-            self.reporter.taken(message, segment, connector, operator_id)
+            self.reporter.taken(message, (segment,), connector, operator_id)
 
     def report(
         self, operator_id: str, state: Delivery = Delivery.DELIVRD, to: str = "", connector: int = 1, name: str = ""
@@ -86,7 +86,7 @@ def known(message: Message, *names: str, states: dict[int, tuple[Delivery, str]]
     """What the rows say: every part that is not in a final state was taken, under these names."""
     states = states or {}
     open_parts = [segment for segment in range(message.segments) if segment not in states]
-    return Outstanding(message, {(1, name): part for name, part in zip(names, open_parts, strict=False)}, states)
+    return Outstanding(message, {(1, name): (part,) for name, part in zip(names, open_parts, strict=False)}, states)
 
 
 # --- one part
@@ -226,6 +226,53 @@ def test_a_refused_part_and_one_never_answered_count(desk: Desk) -> None:
     assert (final.state, final.err) == (Delivery.REJECTD, "011")
 
 
+@pytest.mark.parametrize("early", [False, True])
+async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, early: bool) -> None:
+    long = desk.message(LONG)
+    if early:
+        desk.report("a", to=long.destination)
+        await desk.reporter.look_up(desk.store)
+    desk.reporter.taken(long, (0, 1, 2), 1, "a")
+    if not early:
+        desk.report("a", Delivery.ENROUTE)
+        desk.report("a")
+    desk.report("a", Delivery.UNDELIV)
+    facts = desk.commit()
+    assert [(part.segment, part.state) for part in facts.progress] == [
+        (n, Delivery.ENROUTE) for n in range(3) if not early
+    ]
+    assert [(part.segment, part.state) for part in facts.parts] == [(n, Delivery.DELIVRD) for n in range(3)]
+    assert [(final.key, final.state) for final in facts.finals] == [(long.key, Delivery.DELIVRD)]
+    assert desk.reporter.awaited() == 0
+
+
+def test_an_operator_may_give_all_parts_of_a_message_one_id(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.taken(long, "a", "a")
+    desk.report("a")
+    assert desk.finished == [], "the third is not answered for"
+    desk.taken(long, "a", first=2)
+    desk.report("a", Delivery.UNDELIV)
+    assert desk.finished == [(long.key, Delivery.UNDELIV)]
+
+
+async def test_rows_know_that_one_id_stands_for_several_parts(desk: Desk) -> None:
+    long = desk.message(LONG)
+    desk.reporter.taken(long, (0, 1, 2), 1, "a")
+    desk.commit()
+    desk.clock.pass_ms(KEEP_MS + 1)
+    assert [(each.operator_id, each.segment) for each in desk.commit(spill=True).awaiting] == [
+        ("a", 0), ("a", 1), ("a", 2),
+    ]  # fmt: skip
+    desk.commit()
+    assert desk.reporter.awaited() == 0
+    desk.store.found = [Outstanding(long, {(1, "a"): (0, 1, 2)}, {})]
+    desk.report("a")
+    await desk.reporter.look_up(desk.store)
+    assert desk.finished == [(long.key, Delivery.DELIVRD)]
+    assert [each.segment for each in desk.commit().awaiting_matched] == [0, 1, 2]
+
+
 async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
     """The track leaves memory in the commit during which one of its receipts comes, and another is looked up."""
     long = desk.message("x" * 200)
@@ -251,7 +298,7 @@ async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_mes
     desk.store.found = [known(one, "a")]
     desk.store.meanwhile = desk.commit
     desk.report("b", to=one.destination)
-    desk.store.found[0].operator_ids[1, "b"] = 0
+    desk.store.found[0].operator_ids[1, "b"] = (0,)
     await desk.reporter.look_up(desk.store)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.commit()
@@ -370,7 +417,7 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     desk.report("a", connector=1, name="one/a")
     desk.report("b", connector=1, name="one/b")
     desk.report("a", connector=2, name="two/a")
-    desk.store.found = [Outstanding(one, {(2, "a"): 0}, {})]
+    desk.store.found = [Outstanding(one, {(2, "a"): (0,)}, {})]
     await desk.reporter.look_up(desk.store)
     desk.commit()
     assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
@@ -417,8 +464,8 @@ async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) ->
 
 
 async def test_parts_that_were_given_one_id_do_not_keep_a_message_open_for_ever(desk: Desk) -> None:
-    long = desk.message("x" * 200)
-    desk.store.found = [Outstanding(long, {(1, "same"): 1}, {})]
+    long = desk.message(LONG)
+    desk.store.found = [Outstanding(long, {(1, "same"): (0, 1)}, {})]
     await desk.reporter.give_up(desk.store, START, 10)
     assert desk.finished == [(long.key, Delivery.UNKNOWN)]
 

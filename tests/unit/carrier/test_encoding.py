@@ -190,6 +190,21 @@ def test_parts_travel_in_message_payload() -> None:
     assert [each.content[:6] for each in read] == [bytes((5, 0, 3, 200, 3, n)) for n in (1, 2, 3)]
 
 
+@pytest.mark.parametrize(
+    ("content", "coding", "octets"),
+    [("x" * 161, 0, b"x" * 161), ("Ж" * 71, 8, b"\x04\x16" * 71), ("€" * 4_000, 0, b"\x1be" * 4_000)],
+)
+def test_a_long_message_may_travel_whole(content: str, coding: int, octets: bytes) -> None:
+    pieces = parts_of(content, expires=NOW + HOUR_MS)
+    (first, *_) = pieces
+    whole = Part(first.message, 0, 1, first.encoding, b"".join(piece.octets for piece in pieces), 0)
+    read = own(whole, concatenation="whole")
+    assert (read.esm_class, read.data_coding, read.short_message, read.content) == (0, coding, b"", octets)
+    assert [number for number, _ in read.tlvs] == [tlv.MESSAGE_PAYLOAD]
+    (short,) = parts_of("Hi", expires=NOW + HOUR_MS)
+    assert own(short, concatenation="whole").short_message == b"Hi"
+
+
 def test_what_is_too_long_for_short_message_travels_in_message_payload() -> None:
     part = one()
     part.octets = b"x" * 300

@@ -10,13 +10,10 @@ from heliograph.adapters.smpp.link import Counters, Link, Setup
 from heliograph.adapters.smpp.options import Timings, read_options
 from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.accounts import Connector
+from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
-from heliograph.smpp.constants import CommandStatus
 
 __all__ = ["SmppCarrier", "Timings"]
-
-NO_ROOM_PAUSE_S = 0.1
-"""How long a part waits that found no place, since a link went at that moment."""
 
 
 class SmppCarrier:
@@ -63,7 +60,7 @@ class SmppCarrier:
         return self._capacity
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes them, each link's share in one go; what there is no place for comes back as deferred."""
+        """Writes them, each link's share in one go; what has lost its place with a link comes back as not sent."""
         links = self._links
         used = 0
         for link in links:
@@ -72,7 +69,7 @@ class SmppCarrier:
         if len(parts) > room:
             loop = asyncio.get_running_loop()
             for part in parts[room:]:
-                loop.call_soon(self._events.on_outcome, part, Deferred(CommandStatus.ESME_RMSGQFUL, NO_ROOM_PAUSE_S))
+                loop.call_soon(self._events.on_outcome, part, Deferred(NOT_SENT, 0.0))
             parts = parts[:room]
         if not parts:
             return

@@ -56,7 +56,7 @@ class Encoder:
         key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity)
         template = self._templates.get(key) or self._make(key)
         if single:
-            if len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
+            if message.segments > 1 or len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
                 return template.payload_body(message.destination, octets)
             return template.body(message.destination, octets)
         number = part.segment + 1

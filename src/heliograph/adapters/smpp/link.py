@@ -19,6 +19,7 @@ from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
 from heliograph.adapters.smpp.reasons import why_closed, why_refused
 from heliograph.adapters.smpp.reports import report_of
 from heliograph.app.accounts import Connector
+from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
@@ -430,7 +431,7 @@ class Link(asyncio.Protocol):
     def _put_back(self) -> None:
         """What was never written goes back: it may be sent elsewhere at once."""
         while self.waiting:
-            self._end(self.waiting.popleft(), Deferred(CommandStatus.ESME_RMSGQFUL, 0.0))
+            self._end(self.waiting.popleft(), Deferred(NOT_SENT, 0.0))
 
     def _close(self) -> None:
         if self._closing or self._transport is None:

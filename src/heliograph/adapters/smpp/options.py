@@ -84,9 +84,10 @@ class Dialect:
     text_coding: int = c.DataCoding.DEFAULT
     unicode_coding: int = c.DataCoding.UCS2
     binary_coding: int = c.DataCoding.BINARY
-    concatenation: Literal["udh8", "udh16", "sar", "payload"] = "udh8"
+    concatenation: Literal["udh8", "udh16", "sar", "payload", "whole"] = "udh8"
     """How the parts of a long message are numbered: a user data header with an 8- or 16-bit reference, the SAR
-    TLVs, or (payload) the 8-bit header with the content in message_payload instead of short_message."""
+    TLVs, or (payload) the 8-bit header with the content in message_payload instead of short_message. `whole` sends all
+    of it in one message_payload, and leaves the parts to the operator."""
 
     unknown: Literal["resend", "wait"] = "resend"
     """What becomes of a part that was written and not answered for: resend sends it again at once, three times at
@@ -245,7 +246,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "text_coding": _OCTET,
     "unicode_coding": _OCTET,
     "binary_coding": _OCTET,
-    "concatenation": _one_of("udh8", "udh16", "sar", "payload"),
+    "concatenation": _one_of("udh8", "udh16", "sar", "payload", "whole"),
     "unknown": _one_of("resend", "wait"),
     "unknown_wait_s": _seconds,
     "mobile_originated": _one_of("reject", "accept"),

@@ -63,10 +63,11 @@ async def outstanding_of(db: Db, keys: Iterable[int]) -> list[Outstanding]:
     states: dict[int, dict[int, tuple[Delivery, str]]] = {}
     for key, segment, state, err in await db.fetch(_PART_STATES, keys):
         states.setdefault(key, {})[segment] = (Delivery(state), err)
-    operator_ids: dict[int, dict[tuple[int, str], int]] = {}
+    operator_ids: dict[int, dict[tuple[int, str], tuple[int, ...]]] = {}
     for key, segment, connector, operator_id in await db.fetch(_TAKEN, keys):
         if segment not in states.get(key, {}):
-            operator_ids.setdefault(key, {})[connector, operator_id] = segment
+            of = operator_ids.setdefault(key, {})
+            of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
     return [
         Outstanding(message, operator_ids.get(message.key, {}), states.get(message.key, {}))
         for message in await messages_of(db, keys)

@@ -59,10 +59,11 @@ def outstanding_of(db: sqlite3.Connection, keys: Iterable[int]) -> list[Outstand
     states: dict[int, dict[int, tuple[Delivery, str]]] = {}
     for key, segment, state, err in db.execute(_PART_STATES, (many(keys),)):
         states.setdefault(key, {})[segment] = (Delivery(state), err)
-    operator_ids: dict[int, dict[tuple[int, str], int]] = {}
+    operator_ids: dict[int, dict[tuple[int, str], tuple[int, ...]]] = {}
     for key, segment, connector, operator_id in db.execute(_TAKEN, (many(keys),)):
         if segment not in states.get(key, {}):
-            operator_ids.setdefault(key, {})[connector, operator_id] = segment
+            of = operator_ids.setdefault(key, {})
+            of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
     return [
         Outstanding(message, operator_ids.get(message.key, {}), states.get(message.key, {}))
         for message in messages_of(db, keys)
