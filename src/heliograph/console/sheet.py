@@ -10,6 +10,7 @@ from heliograph.domain import phone
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
+NOBODY = "There are no recipients; paste numbers, or a table with a column of numbers."
 
 _DELIMITERS = ";\t,|"
 _PLACE = re.compile(r"\{([^{}\n]{1,64})\}")
@@ -43,7 +44,7 @@ def read(text: str) -> Sheet:
     """Raises Unreadable."""
     lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()]
     if not lines:
-        raise Unreadable("There are no recipients; paste numbers, or a table with a column of numbers.")
+        raise Unreadable(NOBODY)
     words = [word.strip() for line in lines for word in re.split(r"[,;\t|]", line) if word.strip()]
     if words and all(_is_number(word) for word in words):
         return _bounded(Sheet(["number"], [[word] for word in words]))
@@ -54,7 +55,10 @@ def read(text: str) -> Sheet:
         table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as problem:
         raise Unreadable(f"The table cannot be read: {problem}.") from None
-    return _bounded(_headed([row for row in table if any(row)]))
+    filled = [row for row in table if any(row)]
+    if not filled:
+        raise Unreadable(NOBODY)
+    return _bounded(_headed(filled))
 
 
 def _headed(table: list[list[str]]) -> Sheet:

@@ -66,6 +66,12 @@ def test_columns_stand_in_the_text() -> None:
     assert sheet.fill("{a}", ["a", "b"], ["{b}", "x"]) == "{b}"
 
 
+@pytest.mark.parametrize("text", ["", " \n", ",", '"",""', "\t\n\t"])
+def test_cells_with_nothing_in_them_are_nobody(text: str) -> None:
+    with pytest.raises(Unreadable, match="no recipients"):
+        sheet.read(text)
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_a_table_or_is_told(text: str) -> None:
     try:
