@@ -75,6 +75,10 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 	    echo "Chromium is not here: install Debian's package chromium, or the console's tests in it are left out"; \
 	  fi
 
+.PHONY: interop
+interop: install ## try the foreign programs, and write what was shown into docs/smpp.md
+	HELIOGRAPH_WRITE_DOCS=1 $(BIN)/pytest -q -n auto -m interop
+
 # --- bench: `make bench` for the whole, or for instance
 #   make bench SCENARIO="loop latency" RUNS=5 SECONDS=6 GATEWAYS="heliograph kannel" RATES="4000 6000"
 #   make bench SCENARIO=growth SIZE=10e6 FOLDER=/var/tmp

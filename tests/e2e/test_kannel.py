@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Interop
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
 from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually, free_port, listens
 
-pytestmark = [pytest.mark.slow, pytest.mark.peer]
+pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.interop]
 
 CONFIGURATION = """
 group = core
@@ -85,7 +86,7 @@ def kannel(tmp_path: Path) -> Iterator[tuple[Kannel, SimulatorProcess]]:
 
 
 def test_bearerbox_binds_to_the_simulator_and_gets_its_receipts(
-    kannel: tuple[Kannel, SimulatorProcess], sink: BackgroundSink
+    kannel: tuple[Kannel, SimulatorProcess], sink: BackgroundSink, interop: Interop
 ) -> None:
     box, simulator = kannel
     told = sink.url("/told") + "?state=%d&answer=%A"
@@ -104,9 +105,13 @@ def test_bearerbox_binds_to_the_simulator_and_gets_its_receipts(
 
     # Kannel's dlr-mask: 1 delivered, 2 undelivered, 16 refused by the centre
     eventually(lambda: states() == {"1", "2"}, "Kannel's callbacks")
+    interop(
+        "Kannel's bearerbox", "ESME", "simulator",
+        "bind as transceiver", "GSM 03.38", "UCS-2", "long messages by `udh8`", "receipts, DELIVRD and UNDELIV",
+    )  # fmt: skip
 
 
-def test_its_message_centre_takes_our_messages(tmp_path: Path, admin: Admin, data: Path) -> None:
+def test_its_message_centre_takes_our_messages(tmp_path: Path, admin: Admin, data: Path, interop: Interop) -> None:
     centre = foreign_program("drive_smpp")
     account = admin.account()
     port = free_port()
@@ -127,3 +132,7 @@ def test_its_message_centre_takes_our_messages(tmp_path: Path, admin: Admin, dat
         assert customer.balance() == "995"
         assert gateway.stop() == 0
     admin.assert_books_right()
+    interop(
+        "Kannel's drive_smpp", "SMSC", "gateway",
+        "bind as transmitter+receiver", "bind again after it went", "deliver_sm that is no receipt",
+    )  # fmt: skip

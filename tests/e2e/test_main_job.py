@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Interop
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import ROOT, node_script
@@ -66,9 +67,10 @@ def npm(tmp_path: Path) -> Iterator[NpmCentre]:
 
 
 @pytest.mark.peer
+@pytest.mark.interop
 @pytest.mark.parametrize("binding", ["transceiver", "transmitter+receiver"])
 def test_with_npm_smpp_as_the_operator(
-    npm: NpmCentre, admin: Admin, data: Path, sink: BackgroundSink, binding: str
+    npm: NpmCentre, admin: Admin, data: Path, sink: BackgroundSink, binding: str, interop: Interop
 ) -> None:
     account = admin.account("acme", "10", "--timezone", "Asia/Tokyo")
     admin.operator(npm.port, "npm", "", "--bind", binding)
@@ -116,6 +118,46 @@ def test_with_npm_smpp_as_the_operator(
         ]
     )
     admin.assert_books_right()
+    interop(
+        "npm `smpp`", "SMSC", "gateway",
+        f"bind as {binding}", "unbind", "GSM 03.38", "UCS-2", "long messages by `udh8`",
+        "receipts, final states and `err`",
+    )  # fmt: skip
+
+
+@pytest.mark.peer
+@pytest.mark.interop
+@pytest.mark.parametrize(
+    ("concatenation", "header", "places"),
+    [
+        ("udh16", True, [("short_message", None)] * 4),
+        ("sar", False, [("short_message", n) for n in (1, 2, 3, 4)]),
+        ("payload", True, [("message_payload", None)] * 4),
+        ("whole", False, [("message_payload", None)]),
+    ],
+)
+def test_every_way_to_send_a_long_message_is_read_alike(
+    npm: NpmCentre, admin: Admin, data: Path, sink: BackgroundSink, concatenation: str, header: bool,
+    places: list[tuple[str, int | None]], interop: Interop,
+) -> None:  # fmt: skip
+    account = admin.account("acme", "10")
+    admin.operator(npm.port, "npm")
+    admin("connector", "set", "npm", f"concatenation={concatenation}")
+    content = "Grüße {€} " * 40
+    with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+        sent = customer.send(1, to="491700000002", content=content, dlr="yes", dlr_url=sink.url())
+        assert sent["Rate"] == 4
+        assert sink.receipt(sent["Id"]).form["message_status"] == "DELIVRD"
+        submitted = [each for each in customer.events(sent["Id"]) if each == "Submitted"]
+        assert len(submitted) == 4, "each segment that was paid for has left"
+        assert customer.balance() == "6"
+        assert gateway.stop() == 0
+    submits = npm.seen("submit_sm")
+    assert [(line["where"], line["sar"][2]) for line in submits] == places
+    assert {line["udh"] is not None for line in submits} == {header}
+    assert "".join(line["text"] for line in submits) == content
+    admin.assert_books_right()
+    interop("npm `smpp`", "SMSC", "gateway", f"long messages by `{concatenation}`")
 
 
 @pytest.fixture
@@ -124,8 +166,9 @@ def simulator(tmp_path: Path) -> Iterator[SimulatorProcess]:
         yield process
 
 
+@pytest.mark.interop
 def test_with_the_simulated_operator(
-    simulator: SimulatorProcess, admin: Admin, data: Path, sink: BackgroundSink
+    simulator: SimulatorProcess, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
 ) -> None:
     account = admin.account("acme", "20")
     admin.operator(simulator.port)
@@ -186,6 +229,10 @@ def test_with_the_simulated_operator(
     assert sum(amount for _, amount in amounts) == Decimal(admin.balance()) == 11
     assert sorted(kind for kind, _ in amounts) == ["charge"] * (2 + len(expected)) + ["refund", "top-up"]
     admin.assert_books_right()
+    interop(
+        "our simulator", "SMSC", "gateway",
+        "refusals", "receipts early, twice and on the way", "receipts, final states and `err`",
+    )  # fmt: skip
 
 
 def test_the_same_reference_again_sends_nothing_again(simulator: SimulatorProcess, admin: Admin, data: Path) -> None:

@@ -37,7 +37,8 @@ function report(pdu, id, submitted) {
 
 function take(session, pdu) {
   const id = `npm-${(taken += 1)}`;
-  const udh = pdu.short_message.udh;
+  const where = pdu.message_payload ? 'message_payload' : 'short_message';
+  const {udh, message} = pdu[where];
   say({
     event: 'submit_sm',
     id,
@@ -47,8 +48,9 @@ function take(session, pdu) {
     data_coding: pdu.data_coding,
     registered_delivery: pdu.registered_delivery,
     udh: udh ? Buffer.concat(udh.map((part) => Buffer.from(part))).toString('hex') : null,
-    text: Buffer.isBuffer(pdu.short_message.message) ? pdu.short_message.message.toString('hex')
-      : pdu.short_message.message,
+    where,
+    sar: [pdu.sar_msg_ref_num, pdu.sar_total_segments, pdu.sar_segment_seqnum],
+    text: Buffer.isBuffer(message) ? message.toString('hex') : message,
   });
   session.send(pdu.response({message_id: id}));
   if (pdu.registered_delivery & 1) setTimeout(report, receiptDelay, pdu, id, new Date());

@@ -18,6 +18,7 @@ import smpplib.client
 import smpplib.consts
 import smpplib.exceptions
 
+from tests.conftest import Interop
 from tests.integration.simulator.conftest import Start
 
 ROOT = Path(__file__).parents[3]
@@ -98,7 +99,8 @@ class Foreign:
 
 
 @pytest.mark.slow
-def test_smpplib_submits_and_understands_receipts(program: Program) -> None:
+@pytest.mark.interop
+def test_smpplib_submits_and_understands_receipts(program: Program, interop: Interop) -> None:
     foreign = Foreign(program.port)
     destinations = ["447700900100", "447700909001", "447700909003"]
     for destination in destinations:
@@ -117,10 +119,15 @@ def test_smpplib_submits_and_understands_receipts(program: Program) -> None:
     lines = program.stop()
     assert [line["state"] for line in lines if line["event"] == "receipt"].count("DELIVRD") == 1
     assert sum(line["event"] == "request" and line["pdu"]["command"] == "submit_sm" for line in lines) == 3
+    interop(
+        "PyPI `smpplib`", "ESME", "simulator",
+        "bind as transceiver", "unbind", "receipts by text and TLV, three final states",
+    )  # fmt: skip
 
 
 @pytest.mark.slow
-def test_smpplib_reads_what_is_written_in_pieces_and_is_refused_for_its_password() -> None:
+@pytest.mark.interop
+def test_smpplib_reads_what_is_written_in_pieces_and_is_refused_for_its_password(interop: Interop) -> None:
     program = Program("--receipt-delay-ms", "5", "--split-octets", "3", "--password", "secret")
     try:
         foreign = Foreign(program.port)
@@ -130,6 +137,7 @@ def test_smpplib_reads_what_is_written_in_pieces_and_is_refused_for_its_password
         with pytest.raises(smpplib.exceptions.PDUError, match="nvalid"):
             Foreign(program.port, "guess")
         program.stop()
+        interop("PyPI `smpplib`", "ESME", "simulator", "PDUs in pieces of three octets", "wrong password")
     finally:
         program.kill()
 
@@ -178,7 +186,8 @@ def test_an_address_that_is_taken_is_told() -> None:
 
 @pytest.mark.peer
 @pytest.mark.slow
-async def test_npm_smpp_submits_and_understands_receipts(start: Start) -> None:
+@pytest.mark.interop
+async def test_npm_smpp_submits_and_understands_receipts(start: Start, interop: Interop) -> None:
     smsc = await start(receipt_delay_ms=20.0, split_octets=11)
     script = ROOT / "tests" / "peers" / "smpp_client.js"
     destinations = ["447700900100", "447700909001", "447700909007", "447700909012"]
@@ -206,3 +215,7 @@ async def test_npm_smpp_submits_and_understands_receipts(start: Start) -> None:
     }
     assert all(f"id:{receipt['id']} " in receipt["text"] for receipt in seen["receipts"])
     assert {message.text for message in smsc.simulator.recent()} == {"grüße aus npm"}
+    interop(
+        "npm `smpp`", "ESME", "simulator",
+        "PDUs in pieces of eleven octets", "GSM 03.38", "refusals", "receipts by text and TLV, final and on the way",
+    )  # fmt: skip

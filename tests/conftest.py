@@ -1,0 +1,71 @@
+"""Collects what tests show against foreign peers, and holds the table in the documents to it."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from tests.support import interop as table
+from tests.support.interop import Showing
+
+WRITES = os.environ.get("HELIOGRAPH_WRITE_DOCS") == "1"
+
+Interop = Callable[..., None]
+
+_shown: set[Showing] = set()
+_said: list[str] = []
+_missed: list[str] = []
+"""Tests against peers that did not pass, or were left out."""
+
+
+@pytest.fixture
+def interop(request: pytest.FixtureRequest) -> Interop:
+    """`interop("npm `smpp`", "SMSC", "gateway", "UCS-2", ...)`: these features of the peer were just seen to work."""
+
+    def note(peer: str, role: str, ours: str, *features: str) -> None:
+        test = table.test_of(request.node.nodeid)
+        for feature in features:
+            showing = Showing(peer, role, ours, test, feature)
+            request.node.user_properties.append((table.PROPERTY, showing.recorded()))
+
+    return note
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.passed and report.when == "call":
+        _shown.update(Showing.read(str(text)) for name, text in report.user_properties if name == table.PROPERTY)
+    elif not report.passed and "interop" in report.keywords:
+        _missed.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    if hasattr(config, "workerinput") or not _shown:
+        return
+    page = table.PAGE.read_text(encoding="utf-8")
+    all_were_run = not _missed and session.exitstatus == pytest.ExitCode.OK and _runs_all(config)
+    if WRITES:
+        if not all_were_run:
+            _said.append("The table was not written: not all tests against peers were run and passed.")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            return
+        table.PAGE.write_text(table.written(page, _shown), encoding="utf-8")
+        _said.append(f"Wrote what was shown into {table.PAGE}.")
+        return
+    more = table.beyond(page, _shown)
+    if more or (all_were_run and table.table(_shown) != table.read(page)):
+        _said.append("docs/smpp.md says something else of foreign peers than was shown: run `make interop`.")
+        _said.extend(f"  not there: {each.peer}, {each.role}: {each.feature}" for each in more)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _runs_all(config: pytest.Config) -> bool:
+    """Whether nothing keeps a test against a peer from being run."""
+    chosen = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+    return chosen and config.option.markexpr in ("", "interop")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _said:
+        terminalreporter.write_line(line, red="something else" in line or "not written" in line)

@@ -1,0 +1,80 @@
+"""What is shown against foreign peers: tests record it, and the page on operators has a table of it.
+
+A test calls the fixture `interop` after it has seen a feature of a peer work. What passing tests recorded is compared
+with the table in `docs/smpp.md` at the end of the run: no more may have been shown than it says and, where all tests
+were run and none was left out, no less. With HELIOGRAPH_WRITE_DOCS=1 the table is written instead (`make interop`).
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "smpp.md"
+PROPERTY: Final = "interop"
+"""Of a test's report."""
+
+BEGIN: Final = "<!-- interop: written by `make interop` from what its tests have shown -->"
+END: Final = "<!-- end of interop -->"
+
+HEAD: Final = "| peer | its role | ours | shown | by |\n|---|---|---|---|---|\n"
+
+
+class Showing(NamedTuple):
+    """One feature of one peer that one test has seen work. `ours` is who of us it worked with."""
+
+    peer: str
+    role: str
+    ours: str
+    test: str
+    feature: str
+
+    def recorded(self) -> str:
+        return json.dumps(self)
+
+    @classmethod
+    def read(cls, text: str) -> "Showing":
+        return cls(*json.loads(text))
+
+
+def test_of(node: str) -> str:
+    """`path::name` of a test's node id, without its parameters."""
+    return node.partition("[")[0]
+
+
+def table(shown: Iterable[Showing]) -> str:
+    """A row for each peer and role."""
+    rows: dict[tuple[str, str, str], tuple[set[str], set[str]]] = {}
+    for each in shown:
+        features, tests = rows.setdefault(each[:3], (set(), set()))
+        features.add(each.feature)
+        tests.add(f"`{each.test}`")
+    lines = (
+        f"| {' | '.join(who)} | {'; '.join(sorted(features, key=str.lower))} | {', '.join(sorted(tests))} |\n"
+        for who, (features, tests) in sorted(rows.items(), key=lambda row: [word.lower() for word in row[0]])
+    )
+    return HEAD + "".join(lines)
+
+
+def read(page: str) -> str:
+    """The table as it stands on the page."""
+    return page.split(BEGIN + "\n\n")[1].split("\n" + END)[0]
+
+
+def written(page: str, shown: Iterable[Showing]) -> str:
+    """The page with the table of what was shown."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{table(shown)}\n{END}{rest.split(END)[1]}"
+
+
+def beyond(page: str, shown: Iterable[Showing]) -> list[Showing]:
+    """What was shown and the table does not say."""
+    said = {
+        (*cells[:3], feature, test)
+        for line in read(page).splitlines()[2:]
+        if (cells := [cell.strip() for cell in line.strip("|").split("|")])
+        for feature in cells[3].split("; ")
+        for test in re.findall(r"`([^`]+::\w+)`", cells[4])
+    }
+    return [each for each in shown if (each.peer, each.role, each.ours, each.feature, each.test) not in said]
