@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 REFRESH_S: Final = 0.25
 SHOWN_MESSAGES: Final = 12
-_SHOWN_CHARACTERS: Final = 48
+LEAST_MESSAGES: Final = 3
+_LINES_AROUND: Final = 9
+"""Of the terminal, that neither a count nor a message takes."""
+_SHOWN_CHARACTERS: Final = 160
 _RATED: Final = ("submits", "accepted", "throttled", "receipts_sent", "receipts_answered")
 
 
@@ -30,11 +33,11 @@ async def show(simulator: Simulator, title: str) -> None:
             counters = dataclasses.asdict(simulator.counters)
             rates = {name: (counters[name] - before[name]) / (now - at) for name in _RATED}
             before, at = counters, now
-            live.update(picture(simulator, title, rates))
+            live.update(picture(simulator, title, rates, live.console.size.height))
 
 
-def picture(simulator: Simulator, title: str, rates: dict[str, float]) -> "RenderableType":
-    """The counters, how fast they grow (per second), and the latest messages."""
+def picture(simulator: Simulator, title: str, rates: dict[str, float], lines: int = 40) -> "RenderableType":
+    """The counters, how fast they grow (per second), and of the latest messages as many as so many lines hold."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Group
     from rich.table import Table
@@ -48,10 +51,12 @@ def picture(simulator: Simulator, title: str, rates: dict[str, float]) -> "Rende
         rate = f"{rates[name]:,.0f}" if name in rates else ""
         if value or name in ("bound", *_RATED):
             counts.add_row(name.replace("_", " "), f"{value:,}", rate)
-    messages = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("time", "from", "to", "state", "parts", "text"):
-        messages.add_column(column)
-    for message in simulator.recent(SHOWN_MESSAGES):
+    messages = Table(box=SIMPLE_HEAD, pad_edge=False, expand=True)
+    for column in ("time", "from", "to", "state", "parts"):
+        messages.add_column(column, no_wrap=True)
+    messages.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    room = max(LEAST_MESSAGES, lines - counts.row_count - _LINES_AROUND)
+    for message in simulator.recent(min(SHOWN_MESSAGES, room)):
         messages.add_row(
             time.strftime("%H:%M:%S", time.localtime(message.at_s)),
             Text(message.source_addr),
