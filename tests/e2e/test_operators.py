@@ -102,7 +102,7 @@ def test_two_operators_that_count_alike_are_not_mixed_up(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
 ) -> None:
     account = admin.account()
-    good = SimulatorProcess(tmp_path, name="good", first_message_id=1, receipt_delay_ms=200)
+    good = SimulatorProcess(tmp_path, name="good", first_message_id=1, receipt_delay_ms=200, receipt_other_bind_share=1)
     bad = SimulatorProcess(tmp_path, name="bad", first_message_id=1, receipt_delay_ms=100, undelivered_share=1)
     with good, bad:
         admin.operator(good.port, "good", "44", "--binds", "2")
