@@ -214,6 +214,19 @@ async def test_messages_are_found_by_the_reference_of_any_account(store: Store, 
     assert await store.referenced("order-2", None, 10) == []
 
 
+async def test_messages_are_found_by_many_references_of_an_account(
+    store: Store, given: Given, account: Account
+) -> None:
+    other = await given.account("other")
+    second, first = [await given.sent(account.id, reference=f"list-1-{number}") for number in (2, 1)]
+    await given.sent(other.id, reference="list-1-3")
+    await given.recorded(given.batch(account.id, 2, reference="list-1-4"))
+    wanted = [f"list-1-{number}" for number in range(9)]
+    assert keys(await store.of_references(account.id, wanted)) == [second.key, first.key]
+    assert keys(await store.of_references(account.id, wanted[:2])) == [first.key]
+    assert await store.of_references(account.id, []) == []
+
+
 async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=2, wants_receipt=True, callback_url="https://customer.example/r")
     at = given.now

@@ -210,6 +210,12 @@ class MemoryOperators(MemoryAdministration):
             keys += rows.batches[used.key].keys if used.batch else [used.key]
         return self._hits(rows, keys, limit)
 
+    async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
+        rows = self._open()
+        used = [rows.references.get((account, reference)) for reference in references]
+        keys = sorted(each.key for each in used if each is not None and not each.batch)
+        return self._hits(rows, keys, len(keys))
+
     async def trace(self, key: int) -> Trace | None:
         rows = self._open()
         message = rows.messages.get(key)

@@ -308,6 +308,9 @@ class Store(Protocol):
     async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
         """The messages of requests that gave this reference; of one account, or of all."""
 
+    async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
+        """The messages of the account's requests for one destination that gave one of these references, by key."""
+
     async def trace(self, key: int) -> Trace | None: ...
 
     async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:

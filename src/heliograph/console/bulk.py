@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Verdict
-from heliograph.app.ports import Clock, Intake
+from heliograph.app.operators import Deed, DeedQuery, Hit
+from heliograph.app.ports import Clock, Intake, Store
 from heliograph.app.submit import Fields, Submit
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
@@ -33,6 +34,15 @@ _REFUSALS = {
     Verdict.SUSPENDED: "The account is suspended.",
     Verdict.UNAVAILABLE: "The store could not write it; nothing was charged.",
 }
+
+
+ROWS_AT_ONCE = 2_000
+"""Rows of an earlier list that are looked for at once."""
+
+
+def reference_of(job: str, place: int) -> str:
+    """What the message of a row, from 0 on, is found by."""
+    return f"list-{job}-{place + 1}"
 
 
 @dataclass(slots=True)
@@ -96,6 +106,58 @@ class Job:
                 yield _line(order.number, "refused", "", "", outcome.problem)
 
 
+@dataclass(slots=True)
+class Earlier:
+    """A list of which only the audit log and its messages are left: the gateway ended since, or it was long ago."""
+
+    id: str
+    actor: str
+    account: str
+    total: int
+    started: int
+    hits: list[Hit] = field(default_factory=list)
+
+    @property
+    def charged(self) -> int:
+        return sum(hit.message.price for hit in self.hits)
+
+    def result(self) -> Iterator[bytes]:
+        """The lines of a CSV file: the messages that were accepted, in the order of the list."""
+        yield _line("row", "number", "status", "id", "price")
+        for hit in sorted(self.hits, key=self._row):
+            message = hit.message
+            ident = ids.to_hex(message.key, message.tail)
+            price = format_credits(message.price)
+            yield _line(str(self._row(hit)), message.destination, hit.standing.value, ident, price)
+
+    @staticmethod
+    def _row(hit: Hit) -> int:
+        return int((hit.message.reference or "").rpartition("-")[2] or 0)
+
+
+def earlier(deed: Deed) -> Earlier | None:
+    """The list that a line of the audit log is about."""
+    kind, _, job = deed.target.partition(" ")
+    total = deed.details.get("messages", "")
+    if deed.action != "message.send" or kind != "list" or not total.isdigit():
+        return None
+    return Earlier(job, deed.actor, deed.details.get("account", ""), int(total), deed.at)
+
+
+async def find_earlier(store: Store, job: str) -> Earlier | None:
+    """With the messages of it that were accepted."""
+    for deed in await store.deeds(DeedQuery(1, action="message.send", target=f"list {job}")):
+        found = earlier(deed)
+        account = None if found is None else await store.account(found.account)
+        if found is None or account is None:
+            return None
+        for first in range(0, found.total, ROWS_AT_ONCE):
+            places = range(first, min(first + ROWS_AT_ONCE, found.total))
+            found.hits += await store.of_references(account[0].id, [reference_of(job, place) for place in places])
+        return found
+    return None
+
+
 def _line(*cells: str) -> bytes:
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerow(_harmless(cell) for cell in cells)
@@ -118,11 +180,15 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, job: Job, over: Callable[[Job], None]) -> None:
-        """Begins to send; `over` is told when it has ended. Raises OverflowError if too many are under way."""
+    def check_room(self) -> None:
+        """Raises OverflowError if too many are under way."""
         running = sum(each.ended is None for each in self._jobs.values())
         if running >= JOBS:
             raise OverflowError(f"{running} lists are being sent already")
+
+    def start(self, job: Job, over: Callable[[Job], None]) -> None:
+        """Begins to send; `over` is told when it has ended. Raises OverflowError if too many are under way."""
+        self.check_room()
         for old in [name for name, each in self._jobs.items() if each.ended is not None][: len(self._jobs) - JOBS + 1]:
             del self._jobs[old]
         job.outcomes = [None] * len(job.orders)
@@ -167,7 +233,7 @@ class Jobs:
         template = job.template
         fields = Fields(
             to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
-            dlr=template.dlr, dlr_url=template.dlr_url, form=True,
+            dlr=template.dlr, dlr_url=template.dlr_url, reference=reference_of(job.id, place), form=True,
         )  # fmt: skip
         try:
             accept = await self._composed(job, fields)

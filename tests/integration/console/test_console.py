@@ -10,11 +10,12 @@ import pytest
 
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import CallbackRetry, Facts, Final
-from heliograph.app.operators import SCOPES_OF, Role
+from heliograph.app.operators import SCOPES_OF, Deed, Role
 from heliograph.console.pages import PAGES
 from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
 from tests.support.desk import Answered, Browser, House, open_house
+from tests.support.store import Given
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EVIL = "<script>alert(1)</script>"
@@ -364,6 +365,37 @@ async def test_a_list_can_be_stopped(house: House, ada: Browser) -> None:
     assert re.search("^[01] of 50 done", text_of(page))
     assert (await ada.get(f"{location}/result")).text.count("not sent") >= 49
     await house.console.stop()
+
+
+async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: House, ada: Browser) -> None:
+    """Another run of the gateway took two rows of three."""
+    store, now = house.gateway.store, house.gateway.clock.now()
+    account = await store.account("acme")
+    assert account is not None
+    given = Given(store, now)
+    for row, number in ((3, "431234567890"), (1, "491701234567")):
+        await given.sent(account[0].id, destination=number, reference=f"list-4f1a-{row}")
+    await store.note(Deed(now, "user:ada", "message.send", "list 4f1a", {"account": "acme", "messages": "3"}))
+    await store.note(Deed(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
+    assert "acme: 3 rows before the gateway's last start" in text_of(await ada.get("/send"))
+    page = text_of(await ada.get("/send/lists/4f1a"))
+    assert "2 of 3 rows were accepted." in page
+    assert "Accepted 2 Charged 2 credits" in page
+    assert "The other row was refused, or not reached" in page
+    result = (await ada.get("/send/lists/4f1a/result")).text.splitlines()
+    assert result[0] == "row,number,status,id,price"
+    assert [line.split(",")[:3] for line in result[1:]] == [
+        ["1", "491701234567", "under-way"], ["3", "431234567890", "under-way"],
+    ]  # fmt: skip
+    assert (await ada.get("/send/lists/0198c5f2")).status == 404
+    assert (await ada.get("/send/lists/4f1a/live")).status == 404
+
+
+async def test_a_row_of_a_list_has_its_place_as_reference(house: House, ada: Browser) -> None:
+    started = await ada.post("/send/start", SEND | {"recipients": "491701234567,431234567890"})
+    await until(lambda: ada.follow(started), "2 of 2")
+    job = str(started.header("location")).rpartition("/")[2]
+    assert [accept.reference for accept in house.gateway.intake.accepted] == [f"list-{job}-1", f"list-{job}-2"]
 
 
 async def test_too_little_credit_is_told_before_and_after(house: House, ada: Browser) -> None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from heliograph.app.directory import AccountView
-from heliograph.app.operators import Deed, Scope
+from heliograph.app.operators import DeedQuery, Scope
 from heliograph.app.submit import Fields
-from heliograph.console import sheet
+from heliograph.console import bulk, sheet
 from heliograph.console.bulk import Job, Order
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain import segment
@@ -19,6 +19,9 @@ SHOWN = 8
 
 TOLD = 20
 """Different problems that are told."""
+
+LISTS = 8
+"""Lists that the page shows, the latest ones."""
 
 KINDS = ("text", "unicode", "flash", "binary")
 
@@ -41,6 +44,10 @@ class Draft:
 
 async def form(visit: Visit, problem: Problem | None = None) -> Reply:
     accounts = [account for account, _ in await visit.administration.accounts() if not account.suspended]
+    jobs = visit.jobs.all()[:LISTS]
+    known = {job.id for job in jobs}
+    deeds = await visit.oversight.deeds(DeedQuery(LISTS, action="message.send"))
+    lists = [found for found in map(bulk.earlier, deeds) if found is not None and found.id not in known]
     values = dict(visit.form) if visit.form else {"account": visit.query.get("account", "")}
     return visit.page(
         "send.html",
@@ -49,7 +56,8 @@ async def form(visit: Visit, problem: Problem | None = None) -> Reply:
         values=values,
         kinds=KINDS,
         problem=problem,
-        jobs=visit.jobs.all(),
+        jobs=jobs,
+        earlier=lists[: LISTS - len(jobs)],
         quote=await _quote(visit, values),
     )
 
@@ -213,25 +221,40 @@ async def start(visit: Visit) -> Reply:
         visit.now,
     )
     try:
-        visit.jobs.start(job, lambda _: None)
+        visit.jobs.check_room()
     except OverflowError as problem:
         return await form(visit, Problem(f"{str(problem).capitalize()}; wait for one to end."))
+    # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
-    await visit.oversight.store.note(
-        Deed(visit.now, visit.actor.name, "message.send", f"list {job.id}", details, visit.actor.address)
-    )
+    await visit.oversight.note(visit.actor, "message.send", f"list {job.id}", details)
+    visit.jobs.start(job, lambda _: None)
     return visit.go(f"/send/lists/{job.id}")
 
 
 def _job(visit: Visit) -> Job:
     job = visit.jobs.find(visit.path["job"])
     if job is None:
-        raise Fault(NOT_FOUND, "This list is not known any more. Its messages are among all others.")
+        raise _unknown()
     return job
 
 
+def _unknown() -> Fault:
+    return Fault(NOT_FOUND, "There is no such list.")
+
+
+async def _earlier(visit: Visit) -> bulk.Earlier:
+    """A list of an earlier run of the gateway. Raises Fault."""
+    found = await bulk.find_earlier(visit.oversight.store, visit.path["job"])
+    if found is None:
+        raise _unknown()
+    return found
+
+
 async def show_job(visit: Visit) -> Reply:
-    return visit.page("send_list.html", job=_job(visit), told=TOLD)
+    job = visit.jobs.find(visit.path["job"])
+    if job is None:
+        return visit.page("send_list_earlier.html", job=await _earlier(visit))
+    return visit.page("send_list.html", job=job, told=TOLD)
 
 
 async def job_live(visit: Visit) -> Reply:
@@ -246,7 +269,7 @@ async def stop_job(visit: Visit) -> Reply:
 
 
 async def result(visit: Visit) -> Reply:
-    job = _job(visit)
+    job = visit.jobs.find(visit.path["job"]) or await _earlier(visit)
     headers = [(b"content-disposition", f'attachment; filename="messages-{job.id}.csv"'.encode())]
     return Reply(200, b"".join(job.result()), headers, "text/csv; charset=utf-8")
 

@@ -79,6 +79,10 @@ LEFT JOIN batch AS b ON r.batch AND b.key = r.key
 WHERE $2::bigint IS NULL OR a.id = $2
 ORDER BY r.key DESC
 """
+_OF_REFERENCES = f"""
+{_HITS} FROM reference AS r JOIN message AS m ON m.key = r.key {_JOIN_FINAL}
+WHERE r.account = $1 AND r.reference = ANY($2::text[]) AND NOT r.batch ORDER BY m.key
+"""
 _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1"
 
 
@@ -166,6 +170,10 @@ async def referenced(db: Db, reference: str, account: int | None, limit: int) ->
         else:
             hits += [_hit(row) for row in await db.fetch(_SINGLE, key)]
     return hits
+
+
+async def of_references(db: Db, account: int, references: Sequence[str]) -> list[Hit]:
+    return [_hit(row) for row in await db.fetch(_OF_REFERENCES, account, list(references))]
 
 
 async def _of_batch(db: Db, key: int, last_key: int, limit: int) -> list[Hit]:

@@ -326,6 +326,9 @@ class PostgresStore:
     async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
         return await self._pool.look(lambda db: searching.referenced(db, reference, account, limit))
 
+    async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
+        return await self._pool.read(lambda db: searching.of_references(db, account, references))
+
     async def trace(self, key: int) -> Trace | None:
         return await self._pool.look(lambda db: searching.trace(db, key))
 

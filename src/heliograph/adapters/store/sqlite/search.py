@@ -4,8 +4,9 @@ A search looks at rows newest first, a bounded number of them, and can be gone o
 newest rows themselves, and at the blocks of `numbers` for the older ones.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heliograph.adapters.store.sqlite import numbers
@@ -64,6 +65,12 @@ CROSS JOIN reference AS r ON r.account = a.id AND r.reference = ?1
 LEFT JOIN batch AS b ON r.batch = 1 AND b.key = r.key
 WHERE ?2 IS NULL OR a.id = ?2
 ORDER BY r.key DESC
+"""
+_OF_REFERENCES = f"""
+{_HITS} FROM json_each(?1) AS wanted
+CROSS JOIN reference AS r ON r.account = ?2 AND r.reference = wanted.value
+CROSS JOIN message AS m ON m.key = r.key {_JOIN_FINAL}
+WHERE r.batch = 0 ORDER BY m.key
 """
 _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ?"
 
@@ -157,6 +164,10 @@ def referenced(db: sqlite3.Connection, reference: str, account: int | None, limi
         else:
             hits += [_hit(row) for row in db.execute(_SINGLE, (key,))]
     return hits
+
+
+def of_references(db: sqlite3.Connection, account: int, references: Sequence[str]) -> list[Hit]:
+    return [_hit(row) for row in db.execute(_OF_REFERENCES, (json.dumps(references), account))]
 
 
 def _of_batch(db: sqlite3.Connection, key: int, last_key: int, limit: int) -> list[Hit]:

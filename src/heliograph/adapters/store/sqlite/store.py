@@ -27,7 +27,7 @@ from heliograph.adapters.store.sqlite.history import history
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
-from heliograph.adapters.store.sqlite.search import identified, referenced, trace
+from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
 from heliograph.adapters.store.sqlite.worker import Noting, Session, Worker
@@ -316,6 +316,9 @@ class SqliteStore:
 
     async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
         return await self._searcher.transact(referenced, reference, account, limit)
+
+    async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
+        return await self._searcher.transact(of_references, account, references)
 
     async def trace(self, key: int) -> Trace | None:
         return await self._searcher.transact(trace, key)
