@@ -58,7 +58,7 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel and chromium
+peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium and php
 	@mkdir -p $(PEERS)
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
@@ -73,6 +73,12 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; \
 	  else \
 	    echo "Chromium is not here: install Debian's package chromium, or the console's tests in it are left out"; \
+	  fi
+	@command -v php >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq php-cli php-curl; \
+	  else \
+	    echo "PHP is not here: install Debian's packages php-cli and php-curl, or its samples are left out"; \
 	  fi
 
 .PHONY: interop

@@ -16,6 +16,7 @@ import pytest
 
 from heliograph.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
 from tests.support.customer import Customer
+from tests.support.peers import foreign_program
 from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
@@ -31,10 +32,7 @@ class Language(NamedTuple):
     """The arguments that make its receiver listen; {} is the port."""
 
     def command(self) -> str:
-        found = shutil.which(self.program)
-        if found is None:
-            pytest.skip(f"LEFT OUT: {self.program} is not here; the samples in it were not tried.")
-        return found
+        return foreign_program(self.program)
 
 
 LANGUAGES = [
