@@ -41,7 +41,7 @@ format: install ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 
 clean: ## remove everything that was built or installed
-	rm -rf $(VENV) .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .native .peers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 lock: ## work out requirements/*.txt again, from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
@@ -85,6 +85,19 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 interop: install ## try the foreign programs, and write what was shown into docs/smpp.md
 	HELIOGRAPH_WRITE_DOCS=1 $(BIN)/pytest -q -n auto -m interop
 
+# --- native: the hot modules compiled, see docs/decisions/0014
+NATIVE := .native
+
+.PHONY: native
+native: $(NATIVE)/.installed ## compile the hot modules, and install the program with them into .native
+
+$(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell find src -type f -not -name '*.pyc') | install
+	rm -rf $(NATIVE) && $(PYTHON) -m venv $(NATIVE)
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m hatchling build -t wheel -d $(NATIVE)/dist
+	$(NATIVE)/bin/pip install --quiet --require-hashes -r requirements/run.txt
+	$(NATIVE)/bin/pip install --quiet --no-deps $(NATIVE)/dist/*.whl
+	@touch $@
+
 # --- bench: `make bench` for the whole, or for instance
 #   make bench SCENARIO="loop latency" RUNS=5 SECONDS=6 GATEWAYS="heliograph kannel" RATES="4000 6000"
 #   make bench SCENARIO=growth SIZE=10e6 FOLDER=/var/tmp
@@ -94,8 +107,8 @@ interop: install ## try the foreign programs, and write what was shown into docs
 BENCH := .bench
 
 .PHONY: bench
-bench: install $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
-	@$(BIN)/python -m bench.loop --programs $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+bench: install native $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
+	@$(BIN)/python -m bench.loop --programs $(BENCH) --ours $(NATIVE)/bin/heliograph $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
 	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(PROFILE),--profile) \
 	  $(SCENARIO)

@@ -1,12 +1,17 @@
-"""Collects what tests show against foreign peers, and holds the table in the documents to it."""
+"""What holds for all tests; and collects what they show against foreign peers, to hold the documents' table to it."""
 
 import os
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import interop as table
 from tests.support.interop import Showing
+
+# How long an example takes says something about the machine, and nothing about us.
+settings.register_profile("heliograph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("heliograph")
 
 WRITES = os.environ.get("HELIOGRAPH_WRITE_DOCS") == "1"
 

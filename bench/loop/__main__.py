@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.loop import machine
 from bench.loop.figures import Refused
+from bench.loop.gateways import INTERPRETED
 from bench.loop.profile import Profiler
 from bench.loop.run import Bench
 from bench.loop.scenarios import FRESH_FROM_SPARE, SCENARIOS, Options, Stand
@@ -29,6 +30,7 @@ def main() -> int:
         gateways=options.gateways.split(),
         rates=[float(rate) for rate in options.rates.split()],
         size=int(float(options.size)),
+        program=options.ours and options.ours.absolute(),
         settings=dict(setting.split("=", 1) for setting in options.settings.split()),
     )
     described = machine.describe()
@@ -40,7 +42,7 @@ def main() -> int:
         if options.profile:
             profiler = Profiler(options.programs, folder)
             choice.settings.update(profiler.environment)
-            choice.gateways = ["heliograph"]
+            choice.gateways = [INTERPRETED]  # compiled functions are not seen
         # numbers of a backlog and of what is sent meanwhile
         numbers = max(LEAST_NUMBERS, choice.size + 2 * FRESH_FROM_SPARE)
         for scenario in options.scenario:
@@ -63,9 +65,12 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--programs", type=Path, required=True, help="where the compiled programs are")
+    parser.add_argument("--ours", type=Path, default=None, help="our program; that of this environment by default")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=6.0, help="of load a run")
-    parser.add_argument("--gateways", default="", help="names, with spaces: heliograph kannel kannel-spool")
+    parser.add_argument(
+        "--gateways", default="", help="names, with spaces: heliograph heliograph-interpreted kannel kannel-spool"
+    )
     parser.add_argument("--rates", default="", help="messages a second, with spaces: instead of a search")
     parser.add_argument("--size", default="1e6", help="messages stored or queued, for growth and backlog")
     parser.add_argument("--settings", default="", help="variables of the gateway, NAME=VALUE, with spaces")

@@ -28,6 +28,10 @@ WINDOW = 500
 KANNEL = Path("/usr/sbin/bearerbox")
 
 
+INTERPRETED = "heliograph-interpreted"
+"""Ours without compiled modules, as `make install` has it."""
+
+
 class Wish(Enum):
     """What a request asks for."""
 
@@ -137,7 +141,7 @@ class Heliograph(Gateway):
     ) -> None:
         """`settings` are environment variables. The first of the connectors takes all messages."""
         super().__init__(folder, smpp_port, sink_port)
-        self._program = str(Path(sys.executable).with_name("heliograph"))
+        self.program = Path(sys.executable).with_name("heliograph")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")}
         self._environment["HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
         self._environment.update(settings)
@@ -151,7 +155,7 @@ class Heliograph(Gateway):
     def command(self, *arguments: str) -> Any:
         """What a command of the program answers, as JSON."""
         done = subprocess.run(
-            [self._program, *arguments, "--json", "--data", str(self.data)],
+            [str(self.program), *arguments, "--json", "--data", str(self.data)],
             check=True, capture_output=True, text=True, env=self._environment,
         )  # fmt: skip
         return json.loads(done.stdout)
@@ -170,7 +174,7 @@ class Heliograph(Gateway):
         self.command("route", "add", "--prefix", "", "--connector", "operator0")
 
     def start(self) -> None:
-        command = [self._program, "serve", "--listen", f"127.0.0.1:{self.http_port}", "--data", str(self.data)]
+        command = [str(self.program), "serve", "--listen", f"127.0.0.1:{self.http_port}", "--data", str(self.data)]
         self._spawn("gateway", command, self._environment)
         self._await_port(self.http_port)
 
@@ -209,7 +213,7 @@ class Heliograph(Gateway):
 
     def audit(self) -> list[str]:
         done = subprocess.run(
-            [self._program, "audit", "--data", str(self.data)],
+            [str(self.program), "audit", "--data", str(self.data)],
             check=False, capture_output=True, text=True, env=self._environment,
         )  # fmt: skip
         return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines() or ["it failed"]

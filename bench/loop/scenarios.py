@@ -26,7 +26,7 @@ from bench.loop.figures import (
     times,
 )
 from bench.loop.fill import add_history, add_queue, known_path
-from bench.loop.gateways import KANNEL, Gateway, Heliograph, Kannel, KannelSpool, Wish
+from bench.loop.gateways import INTERPRETED, KANNEL, Gateway, Heliograph, Kannel, KannelSpool, Wish
 from bench.loop.processes import cpu_seconds, until
 from bench.loop.run import Bench, Load
 
@@ -35,6 +35,7 @@ RATE_STEP = 0.05
 
 MANY_SPAN = 1_000
 OURS = Heliograph.name
+OF_US = (OURS, INTERPRETED)
 LIGHT_RATE = 50.0
 IDLE_CONNECTORS = 10
 IDLE_S = 10.0
@@ -59,6 +60,8 @@ class Options:
     rates: list[float] = field(default_factory=list)
     size: int = 1_000_000
     settings: dict[str, str] = field(default_factory=dict)
+    program: Path | None = None
+    """Ours; None is that of this environment."""
 
 
 @dataclass(slots=True)
@@ -327,9 +330,12 @@ class Stand:
     def _any(self, name: str, *, folder: str = "", connectors: int = 1) -> Gateway:
         operator = self._bench.operator
         place = self._bench.folder / (folder or name)
-        if name == OURS:
-            settings = self._options.settings
-            return Heliograph(place, operator.smpp_port, operator.http_port, settings, connectors)
+        if name in OF_US:
+            ours = Heliograph(place, operator.smpp_port, operator.http_port, self._options.settings, connectors)
+            if name == OURS and self._options.program is not None:
+                ours.program = self._options.program
+            ours.name = name
+            return ours
         kind = {"kannel": Kannel, "kannel-spool": KannelSpool}[name]
         return kind(place, operator.smpp_port, operator.http_port)
 
@@ -359,7 +365,7 @@ class Stand:
         found: dict[str, list[Run]] = {}
         for _ in range(runs or self._options.runs):
             for name in self._names():
-                runs_of = [self._one(name, load(name))] if name == OURS else self._foreign(name, load(name))
+                runs_of = [self._one(name, load(name))] if name in OF_US else self._foreign(name, load(name))
                 found.setdefault(name, []).extend(runs_of)
         return {name: runs_there for name, runs_there in found.items() if runs_there}
 
@@ -391,7 +397,7 @@ class Stand:
         held = holds(run)
         if not held:
             run.counts.never_submitted = run.counts.never_called_back = 0
-        if name == OURS:
+        if name in OF_US:
             demand_sound(run)
         return held and not problems(run)
 
@@ -399,8 +405,8 @@ class Stand:
         middles = {name: middle(runs) for name, runs in found.items()}
         rows: list[Sequence[str]] = []
         for name, run in middles.items():
-            theirs = next((other for other_name, other in middles.items() if other_name != OURS), None)
-            ours = name == OURS and theirs is not None
+            theirs = next((other for other_name, other in middles.items() if other_name not in OF_US), None)
+            ours = name in OF_US and theirs is not None
             compared = times(ratio(_measure(run), _measure(theirs))) if ours and theirs is not None else "-"
             parts = " + ".join(f"{us:.0f} {part}" for part, us in run.cpu_us.items())
             rows.append(

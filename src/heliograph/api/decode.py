@@ -7,7 +7,8 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from heliograph.api.fields import SEND
-from heliograph.app.submit import Fields, Number, shown
+from heliograph.app.number import Number
+from heliograph.app.submit import Fields, shown
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
 JSON = 1

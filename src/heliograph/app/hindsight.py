@@ -135,4 +135,4 @@ class Hindsight:
         if doubt is None or not doubt.answered:
             return queued
         taken = {segment for segment, operator_id in doubt.answered.items() if operator_id is not None}
-        return replace(queued, answered=queued.answered | doubt.answered.keys(), taken=queued.taken | taken)
+        return replace(queued, answered=queued.answered.union(doubt.answered), taken=queued.taken | taken)

@@ -260,8 +260,8 @@ class Reporter:
                     except Unavailable:
                         for _, acknowledge in by_connector.pop(connector):
                             acknowledge(False)
-                        continue
-                    self._sort_out(connector, by_connector.pop(connector), found)
+                    else:
+                        self._sort_out(connector, by_connector.pop(connector), found)
         finally:
             self._misses += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
             self._gathering.wake()

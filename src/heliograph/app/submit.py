@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from heliograph.app.directory import AccountView, Directory
 from heliograph.app.facts import Accept, Message
+from heliograph.app.number import Number
 from heliograph.domain import calendar, limits, phone, segment
 from heliograph.domain.content import Rule, decode_content
 from heliograph.domain.error import FORBIDDEN, MISSING, TOO_EARLY, Fault, invalid, missing
@@ -32,12 +33,6 @@ TIME_CHARS = 64
 
 URLS_KEPT = 4096
 """Callback URLs whose check is remembered."""
-
-
-class Number(str):
-    """A JSON number that is no integer, as it was written."""
-
-    __slots__ = ()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from heliograph.smpp import codec, tlv
 from heliograph.smpp.error import PduError
@@ -58,7 +59,7 @@ class Answered:
     `message_id` is empty where there is none. The rest of the response is decoded when asked for.
     """
 
-    token: object
+    token: Any
     sequence: int
     status: int
     message_id: str
@@ -84,7 +85,7 @@ class Answered:
 class TimedOut:
     """No answer came in time. Should it come later it is `Unmatched`."""
 
-    token: object
+    token: Any
     sequence: int
 
 
@@ -92,7 +93,7 @@ class TimedOut:
 class Lost:
     """The connection went while these requests waited, oldest first. Nobody knows what became of them."""
 
-    tokens: list[object]
+    tokens: list[Any]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from heliograph.app.directory import AccountView
-from heliograph.app.submit import Fields, Number, Submit, SubmitRules
+from heliograph.app.number import Number
+from heliograph.app.submit import Fields, Submit, SubmitRules
 from heliograph.domain.error import Fault
 from heliograph.domain.message import State
 from tests.support.gateway import START, open_gateway

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 from heliograph.adapters.smpp.dial import dial
@@ -218,5 +219,5 @@ class Bind:
             "in_flight": link.session.in_flight + len(link.waiting) if link is not None else 0,
             "window": self._setup.connector.window if self.role != "receiver" else 0,
             "answer_ms": round(link.answer_s * 1000, 1) if link is not None and link.answer_s is not None else None,
-            "counters": {name: getattr(self.counters, name) for name in Counters.__slots__},
+            "counters": asdict(self.counters),
         }

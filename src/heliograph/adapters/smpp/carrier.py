@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from heliograph.adapters.smpp.bind import ROLES, Bind
@@ -107,7 +108,7 @@ class SmppCarrier:
             "bound": sum(bind.bound for bind in self._binds),
             "capacity": self._capacity,
             "in_flight": sum(link.session.in_flight + len(link.waiting) for link in self._links),
-            "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+            "counters": asdict(counters),
             "binds": [bind.state() for bind in self._binds],
         }
 

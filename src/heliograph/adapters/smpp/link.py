@@ -310,7 +310,7 @@ class Link(asyncio.Protocol):
                     self._on_refusal(event)
                     continue
                 accepted += 1
-                part: Part = event.token  # type: ignore[assignment]
+                part: Part = event.token
                 if over is not None:
                     over(part)
                 on_outcome(part, Accepted(event.message_id))

@@ -1,0 +1,60 @@
+"""The wheel with compiled modules does what the interpreted program does: the core's own tests, and a run of it."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+CORE = ("tests/unit/app", "tests/unit/domain", "tests/unit/smpp", "tests/vectors", "tests/properties")
+WHOLE = ("tests/e2e/test_main_job.py", "tests/integration/carrier")
+PATCHED = "tests/integration/carrier/test_receipts.py::test_more_receipts_than_can_wait_are_put_off"
+"""It patches a constant, and those are compiled in."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package as the wheel has it; compiled in a hurry, since only what it does is looked at."""
+    folder = tmp_path_factory.mktemp("native")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        check=True, cwd=ROOT, env=os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "MYPYC_OPT_LEVEL": "0"},
+    )  # fmt: skip
+    (wheel,) = folder.glob("*.whl")
+    assert "none-any" not in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "package")
+    return folder / "package"
+
+
+def must_pass(native: Path, *arguments: str) -> None:
+    """Runs tests in a process of their own, in which the compiled modules come before the checkout's."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments],
+        check=False, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(native)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+
+
+def test_the_modules_are_the_compiled_ones(native: Path) -> None:
+    question = "import heliograph.app.lane as a, heliograph.smpp.session as b; print(a.__file__, b.__file__)"
+    said = subprocess.run(
+        [sys.executable, "-c", question],
+        check=True, env=os.environ | {"PYTHONPATH": str(native)}, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert [Path(name).suffix for name in said.split()] == [".so", ".so"]
+    assert str(native) in said
+
+
+def test_the_core_does_the_same_when_it_is_compiled(native: Path) -> None:
+    must_pass(native, *CORE)
+
+
+def test_the_program_does_the_same_when_it_is_compiled(native: Path) -> None:
+    must_pass(native, *WHOLE, "--deselect", PATCHED)

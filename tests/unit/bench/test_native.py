@@ -1,0 +1,43 @@
+"""The initialisers that are written out before the hot modules are compiled."""
+
+from hatch_build import with_initialisers
+
+PLAIN = '''
+@dataclass(slots=True)
+class Answer:
+    """What is told."""
+
+    status: int
+    body: bytes = b""
+    """As it is sent."""
+    at: int = field(default=-1, compare=False)
+
+    def late(self) -> bool:
+        return self.at > 0
+
+
+after = 1
+'''
+
+
+def test_the_fields_become_an_initialiser_and_no_line_moves() -> None:
+    written = with_initialisers(PLAIN)
+    assert written.count("\n") == PLAIN.count("\n")
+    assert written.index("after") > written.index("def late")
+    assert written.split("\n").index("after = 1") == PLAIN.split("\n").index("after = 1")
+    assert "@dataclass(slots=True, init=False)" in written
+    assert (
+        "    def __init__(self, status: int, body: bytes = b'', at: int = -1) -> None:"
+        " self.status = status; self.body = body; self.at = at"
+    ) in written
+
+
+def test_what_is_not_plain_stays_as_it_is() -> None:
+    for source in (
+        PLAIN.replace("field(default=-1, compare=False)", "field(default_factory=int)"),
+        PLAIN.replace("class Answer:", "class Answer(Reply):"),
+        PLAIN.replace("slots=True", "frozen=True"),
+        PLAIN.replace("@dataclass(slots=True)\n", ""),
+        "class Nothing:\n    pass\n\n",
+    ):
+        assert with_initialisers(source) == source
