@@ -45,6 +45,7 @@ class Means:
     probe: Callable[[Connector], Awaitable[Probed]]
     status_name: Callable[[int], str]
     fallbacks: dict[int, str]
+    names: dict[int, str]
     simulated: "Simulated | None" = None
 
 
@@ -59,7 +60,15 @@ class BackOffice:
         desk = Desk(
             access=Access(store, means.secrets, clock, means.verify),
             administration=means.administration,
-            oversight=Oversight(store, means.directory, Plan(store, means.submit), clock, means.fallbacks),
+            oversight=Oversight(
+                store,
+                means.directory,
+                Plan(store, means.submit),
+                clock,
+                means.fallbacks,
+                names=means.names,
+                status_name=means.status_name,
+            ),
             journal=means.journal,
             probe=means.probe,
             links=means.engine.links,

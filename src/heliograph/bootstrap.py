@@ -40,6 +40,9 @@ LOCK_FILE = "engine.lock"
 SIMULATOR = 0
 """The connector id of a development run's simulated operator; stored ones begin at 1."""
 
+NAMES = {SIMULATOR: "simulator"}
+"""Connectors that the store does not have, by id."""
+
 HTTP_GRACE_SHARE = 0.5
 """Of the time for a graceful stop, what requests under way may take."""
 
@@ -111,6 +114,7 @@ async def oversight(settings: Settings) -> AsyncIterator[tuple[Oversight, Actor]
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.adapters.webhook.guard import AddressGuard
     from heliograph.app.plan import Plan
+    from heliograph.smpp.constants import CommandStatus
 
     store = await open_store(settings)
     try:
@@ -118,7 +122,10 @@ async def oversight(settings: Settings) -> AsyncIterator[tuple[Oversight, Actor]
         guard = AddressGuard(settings.callbacks.allowed_networks)
         submit = Submit(directory, store, guard.forbidden_host, terms(settings).rules)
         actor = Actor(_who_types(), frozenset(Scope), "")
-        yield Oversight(store, directory, Plan(store, submit), SystemClock()), actor
+        fallbacks = NAMES if await development.was_last(store) else None
+        plan, status_name = Plan(store, submit), CommandStatus.name_of
+        oversight = Oversight(store, directory, plan, SystemClock(), fallbacks, names=NAMES, status_name=status_name)
+        yield oversight, actor
     finally:
         await store.close()
 
@@ -363,7 +370,8 @@ class Gateway:
                 tally=self._watching.tally,
                 probe=probe,
                 status_name=CommandStatus.name_of,
-                fallbacks={} if simulator is None else {SIMULATOR: "simulator"},
+                fallbacks={} if simulator is None else NAMES,
+                names=NAMES,
                 simulated=None if simulator is None else development.SimulatorView(simulator),
             )
         )

@@ -15,7 +15,7 @@ import msgspec
 
 from heliograph.app.administer import Administration, Credentials, digest_key
 from heliograph.app.operators import Role
-from heliograph.app.ports import Secrets
+from heliograph.app.ports import Secrets, Store
 from heliograph.app.staff import Staff
 from heliograph.domain.money import MICRO
 
@@ -71,6 +71,14 @@ async def _demo_exists(administration: Administration) -> bool:
         return False
     view = await administration.account(DEMO_NAME)
     return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
+
+
+async def was_last(store: Store) -> bool:
+    """Whether the last run was one for development: any other suspends the demo account."""
+    found = await store.account(DEMO_NAME)
+    return (
+        found is not None and not found[0].suspended and any(key.digest == digest_key(DEMO_API_KEY) for key in found[1])
+    )
 
 
 async def open_demo_operator(staff: Staff, secrets: Secrets) -> bool:

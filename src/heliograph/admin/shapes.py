@@ -352,6 +352,7 @@ class HistoryEvent(Struct):
 class MessageInFull(Message):
     """One message with its text and everything that happened to it."""
 
+    explanation: Annotated[str, Meta(description="Why it is where it is, in a sentence or two.")]
     content: str
     callback_url: str
     history: list[HistoryEvent]

@@ -132,6 +132,7 @@ def message_in_full(sight: oversee.Sight) -> shapes.MessageInFull:
     values = {name: getattr(plain, name) for name in plain.__struct_fields__}
     return shapes.MessageInFull(
         **values,
+        explanation=sight.explanation,
         content=trace.message.content,
         callback_url=trace.message.callback_url,
         history=[event(each) for each in sight.events],

@@ -1,12 +1,13 @@
 """What those who run the gateway look at and do beside administration: messages, callbacks, the way of a number."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.access import Actor
 from heliograph.app.accounts import Account, Connector, Price, Route
 from heliograph.app.directory import BUILT_IN_PRICE, DEFAULT_PLAN, AccountView, Directory
+from heliograph.app.explain import explain
 from heliograph.app.operators import CallbackView, Deed, DeedQuery, Found, Hit, Search, Trace
 from heliograph.app.plan import Plan
 from heliograph.app.ports import Clock, Event, Store
@@ -31,6 +32,8 @@ class Sight:
     """Where its destination would go now."""
     connectors: dict[int, str]
     """Names by id, for what the rows name by number."""
+    explanation: str
+    """Why it is where it is."""
 
 
 @dataclass(slots=True)
@@ -68,10 +71,20 @@ class Oversight:
     """Raises Fault (and the store's Unavailable). What changes anything is noted in the audit log."""
 
     def __init__(
-        self, store: Store, directory: Directory, plan: Plan, clock: Clock, fallbacks: dict[int, str] | None = None
+        self,
+        store: Store,
+        directory: Directory,
+        plan: Plan,
+        clock: Clock,
+        fallbacks: dict[int, str] | None = None,
+        *,
+        names: dict[int, str] | None = None,
+        status_name: Callable[[int], str] = hex,
     ) -> None:
         """`fallbacks` are connectors that take what no route covers and that the store does not have, by id: a
-        development run's."""
+        development run's. `names` are those that an earlier run may have had. `status_name` names a command status."""
+        self._names = (names or {}) | (fallbacks or {})
+        self._status_name = status_name
         self.store = store
         self._directory = directory
         self._plan = plan
@@ -110,15 +123,16 @@ class Oversight:
         if account is None or events is None:
             raise _no_message()
         for event in events:
-            for number, name in self._fallbacks.items():
+            for number, name in self._names.items():
                 event.detail = event.detail.replace(f"connector {number}", name)
-        return Sight(
-            trace, account, events, await self.decide(message.destination, account.name), await self.connector_names()
-        )
+        connectors = await self.connector_names()
+        decision = await self.decide(message.destination, account.name)
+        explanation = explain(trace, connectors, self._status_name)
+        return Sight(trace, account, events, decision, connectors, explanation)
 
     async def connector_names(self) -> dict[int, str]:
         tables = await self.store.tables()
-        return self._fallbacks | {connector.id: connector.name for connector in tables.connectors}
+        return self._names | {connector.id: connector.name for connector in tables.connectors}
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)

@@ -100,7 +100,8 @@ def show(invocation: Invocation, message_id: str) -> None:
     result = as_json(views.message_in_full(sight))
 
     def people() -> None:
-        print_fields((name, value) for name, value in result.items() if name not in ("history", "now"))
+        print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
+        click.echo(f"\n{result['explanation']}")
         click.echo()
         rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in sight.events]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")

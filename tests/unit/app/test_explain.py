@@ -1,0 +1,59 @@
+"""The sentence that says why a message is where it is."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.explain import explain
+from heliograph.app.facts import Attempt, Message, Submission
+from heliograph.app.operators import Trace
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+
+NAMES = {1: "op1", 2: "op2"}
+
+
+def trace(state: State = State.SENT, **fields: Any) -> Trace:
+    message = Message(
+        account=1, destination="491701234567", sender="Us", kind=0, content="Hi", segments=fields.pop("segments", 1),
+        price=1, time=0, expires=9, state=state, connector=1, wants_receipt=fields.pop("wants_receipt", True), key=7,
+    )  # fmt: skip
+    values: dict[str, Any] = {
+        "message": message, "submissions": [], "attempts": [], "receipts": [], "final": None, "entries": [],
+        "queued": None, "callback": None,
+    }  # fmt: skip
+    return Trace(**(values | fields))
+
+
+def taken(segment: int = 0, status: int = 0) -> Submission:
+    return Submission(7, segment, 1, "id", status, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (trace(State.SCHEDULED), "It waits for its time."),
+        (trace(State.CANCELLED), "It was cancelled before its time. It was refunded."),
+        (
+            trace(State.FAILED, submissions=[taken(status=0x0B)], final=(Delivery.REJECTD, "011", 1)),
+            "The operator behind op1 refused it: ESME_11, 0xb. It was refunded.",
+        ),
+        (trace(State.FAILED, final=(Delivery.EXPIRED, "001", 1)), "its validity ended while it waited"),
+        (trace(State.FAILED, final=(Delivery.REJECTD, "001", 1)), "there was no route for it any more. It was refund"),
+        (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator says that it was delivered."),
+        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "003", 1)), "Its own code for why is 003: ask the oper"),
+        (trace(submissions=[taken()], final=(Delivery.UNDELIV, "001", 1)), "It gave no code of its own (001 stands"),
+        (trace(submissions=[taken()]), "The operator took it; its receipt has not come yet."),
+        (trace(submissions=[taken()], wants_receipt=False), "Nobody asked for its receipt"),
+        (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
+        (trace(queued=(2, 5, False), attempts=[Attempt(7, 0, 2, 88, n) for n in range(3)]), "op2: look there for why"),
+        (trace(attempts=[Attempt(7, 0, 2, 88, n) for n in range(3)]), "It was tried 3 times."),
+    ],
+)
+def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: Trace, told: str) -> None:
+    assert told in explain(given, NAMES, lambda status: f"ESME_{status}")
+
+
+@pytest.mark.parametrize("state", [state for state in Delivery if state not in (Delivery.ENROUTE, Delivery.ACCEPTD)])
+def test_every_final_state_is_explained(state: Delivery) -> None:
+    assert explain(trace(submissions=[taken()], final=(state, "007", 1)), NAMES, hex).startswith("The operator ")
