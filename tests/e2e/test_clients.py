@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.patience import COMMAND_S
 from tests.support.process import PROGRAM, GatewayProcess
 
 pytestmark = pytest.mark.slow
@@ -44,7 +45,7 @@ def target(gateway: GatewayProcess, form: str, version: int, to: str, *more: str
 def apprise(target: str, text: str, *options: str) -> bool:
     """Whether it says that it was sent."""
     command = [str(PROGRAM.with_name("apprise")), "-b", text, *options, target]
-    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    return subprocess.run(command, capture_output=True, timeout=COMMAND_S, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("form", ["json", "form"])
@@ -73,7 +74,7 @@ def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
     program = shutil.which("curl")
     if program is None:
         pytest.skip("LEFT OUT: there is no curl on the path")
-    return subprocess.run([program, "-sS", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run([program, "-sS", *arguments], capture_output=True, text=True, timeout=COMMAND_S, check=False)
 
 
 @pytest.mark.parametrize("version", [["--http1.0"], ["--http1.1"], ["--http2"]])

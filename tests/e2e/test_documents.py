@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.customer import Customer
+from tests.support.patience import COMMAND_S
 from tests.support.peers import ROOT
 from tests.support.process import PROGRAM, GatewayProcess, Process, clean_environment
 
@@ -54,7 +55,7 @@ class Reader:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=COMMAND_S,
             check=False,
         )
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def generate(folder: Path) -> None:
     done = subprocess.run(
         [str(generator), "generate", "--path", str(document), "--config", str(config), "--meta", "none",
          "--output-path", str(folder / PACKAGE), "--fail-on-warning"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=COMMAND_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer, Reply
+from tests.support.patience import PATIENCE_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
 
 pytestmark = pytest.mark.slow
@@ -162,7 +163,7 @@ RAW = [
 def throw(port: int, octets: bytes) -> bytes:
     """What comes back for octets, up to the end of the connection or of our patience."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as link:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as link:
         try:
             link.sendall(octets)
             link.shutdown(socket.SHUT_WR)

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Interop
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.patience import PATIENCE_S
 from tests.support.peers import foreign_program
 from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually, free_port, listens
 
@@ -67,7 +68,8 @@ class Kannel:
 
     def send(self, **fields: str) -> None:
         query = urllib.parse.urlencode({"username": "tester", "password": "foobar", **fields})
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/cgi-bin/sendsms?{query}", timeout=10) as answer:
+        url = f"http://127.0.0.1:{self.http}/cgi-bin/sendsms?{query}"
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             assert answer.status == 202
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.customer import Customer
+from tests.support.patience import COMMAND_S
 from tests.support.process import PROGRAM, Admin, GatewayProcess, SimulatorProcess, clean_environment, eventually
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,7 @@ def serve(data: Path, *options: str, **settings: str) -> subprocess.CompletedPro
         env=clean_environment(settings),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=COMMAND_S,
         check=False,
     )
 

@@ -23,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from heliograph.app.metrics import METRICS
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.patience import PATIENCE_S
 from tests.support.process import PROGRAM, Admin, GatewayProcess, SimulatorProcess, clean_environment, eventually
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ NEVER_HERE = {
 
 def scrape(url: str, **headers: str) -> str:
     request = urllib.request.Request(f"{url}/metrics", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         text: bytes = answer.read()
     return text.decode()
 
@@ -70,7 +71,7 @@ class Tail:
 
     def lines(self) -> list[dict[str, Any]]:
         """What it has said, once it has ended by itself."""
-        out, _ = self._process.communicate(timeout=60)
+        out, _ = self._process.communicate(timeout=PATIENCE_S)
         assert self._process.returncode == 0
         return [json.loads(line) for line in out.splitlines()]
 

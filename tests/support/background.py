@@ -5,7 +5,8 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from tests.support.process import PATIENCE_S, eventually
+from tests.support.patience import PATIENCE_S
+from tests.support.process import eventually
 from tests.support.sink import Answer, Received, Sink
 
 
@@ -38,13 +39,13 @@ class BackgroundSink:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self.sink.start(self._port), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.sink.start(self._port), self._loop).result(PATIENCE_S)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self.sink.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.sink.stop(), self._loop).result(PATIENCE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._loop.close()

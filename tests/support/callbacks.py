@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from heliograph.app.ports import Job, Sender, Sent
-
-PATIENCE_SECONDS = 15.0
+from tests.support.patience import PATIENCE_S
 
 SECRET = b"s" * 32
 FORM = "application/x-www-form-urlencoded"
@@ -17,7 +16,7 @@ def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[b
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what cannot tell us when it happens, such as another process."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -45,7 +44,7 @@ class Results:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-TIMEOUT_S = 30.0
+from tests.support.patience import PATIENCE_S
 
 Form = Mapping[str, str | int | Sequence[str]]
 
@@ -35,7 +35,7 @@ class Customer:
         self.url = url
         parts = urlsplit(url)
         assert parts.hostname is not None
-        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
         self._authorization = "Basic " + base64.b64encode(f"{user}:{secret}".encode()).decode()
 
     def request(

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
 
+from tests.support.patience import COMMAND_S, PATIENCE_S
 from tests.support.process import eventually
 
 HEAD = "POST /api/v{version}/messages HTTP/1.1\r\nHost: gateway\r\nAuthorization: Basic {secret}\r\n"
@@ -52,7 +53,7 @@ class Load:
         self.unanswered: list[str] = []
         """Destinations whose request went out and had no answer: they may have been accepted."""
 
-    def wait_for(self, accepted: int, seconds: float = 60.0) -> None:
+    def wait_for(self, accepted: int, seconds: float = COMMAND_S) -> None:
         eventually(
             lambda: len(self.accepted) >= accepted or not self._thread.is_alive(), f"{accepted} accepted", seconds
         )
@@ -60,10 +61,10 @@ class Load:
     def stop(self) -> None:
         """Each connection ends with the answer to its last request."""
         self._stopping = True
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
 
-    def join(self, seconds: float = 90.0) -> None:
+    def join(self, seconds: float = COMMAND_S) -> None:
         """Waits until as many were sent as were to be."""
         self._thread.join(seconds)
         assert not self._thread.is_alive()

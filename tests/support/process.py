@@ -16,10 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-PROGRAM = Path(sys.executable).with_name("heliograph")
+from tests.support.patience import COMMAND_S, PATIENCE_S
 
-PATIENCE_S = 30.0
-"""How long a condition is waited for, where the test says nothing else. Machines that run many tests are slow."""
+PROGRAM = Path(sys.executable).with_name("heliograph")
 
 _WATCHMAN = 'read -r never; kill -9 -- "-$0" 2>/dev/null'
 """A shell that ends a process group once the pipe it reads from closes: when whoever holds it is gone."""
@@ -110,20 +109,21 @@ class Process:
 
     def first_line(self) -> str:
         """Of standard output, once it is there whole."""
-        return self.until(lambda: self.out if "\n" in self.out else "", "a line on standard output").splitlines()[0]
+        said = self.until(lambda: self.out if "\n" in self.out else "", "a line on standard output", COMMAND_S)
+        return said.splitlines()[0]
 
-    def stop(self, seconds: float = 40.0) -> int:
+    def stop(self, seconds: float = PATIENCE_S) -> int:
         """Asks it to end, with SIGTERM; returns its exit code."""
         self._process.terminate()
         return self.wait(seconds)
 
-    def wait(self, seconds: float = 40.0) -> int:
+    def wait(self, seconds: float = PATIENCE_S) -> int:
         return self._process.wait(seconds)
 
     def kill(self) -> None:
         """SIGKILL to this process alone, as a machine that runs out of memory would do it."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(PATIENCE_S)
 
     def family(self) -> list[int]:
         """The processes of its group that are alive, itself among them."""
@@ -151,9 +151,9 @@ class Process:
     ) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(PATIENCE_S)
         self._watchman.kill()
-        self._watchman.wait(10)
+        self._watchman.wait(PATIENCE_S)
         assert self._watchman.stdin is not None
         self._watchman.stdin.close()
 
@@ -247,7 +247,7 @@ class Admin:
             env=clean_environment(self._settings),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=COMMAND_S,
             check=False,
         )
 

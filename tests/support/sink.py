@@ -20,9 +20,7 @@ from typing import Self
 from urllib.parse import parse_qsl
 
 from heliograph.domain.signature import sign
-
-PATIENCE_SECONDS = 10.0
-"""How long the waiting methods wait before they fail the test."""
+from tests.support.patience import PATIENCE_S
 
 
 @dataclass(slots=True)
@@ -107,7 +105,7 @@ class Sink:
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Looks whenever a request or the end of a connection has come."""
-        async with asyncio.timeout(PATIENCE_SECONDS), self._changed:
+        async with asyncio.timeout(PATIENCE_S), self._changed:
             await self._changed.wait_for(condition)
 
     async def drop_connections(self) -> None:

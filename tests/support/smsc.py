@@ -19,16 +19,14 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.session import Session, SessionOptions
-
-PATIENCE_SECONDS = 10.0
-"""How long `wait_until` waits before it fails the test."""
+from tests.support.patience import PATIENCE_S
 
 Reply = Callable[[p.SubmitSm], int | None]
 
 
 async def wait_until(condition: Callable[[], object], what: str = "") -> None:
     """Waits until the condition holds; fails the test when it takes too long."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"waited in vain {what}".strip())

@@ -17,14 +17,13 @@ from heliograph.api import server as server_module
 from heliograph.api.connection import MAX_HEAD_OCTETS
 from heliograph.api.server import Server, serve
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
+from tests.support.patience import PATIENCE_S
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
 AUTH = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
 JSON = b"Content-Type: application/json\r\n"
 SEND = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + AUTH + JSON
 WHOLE = SEND + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
-
-DEADLINE_S = 10.0
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ class Client:
 
     async def read(self, *, head: bool = False) -> tuple[int, dict[str, str], bytes]:
         """One response."""
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             start, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").strip().split("\r\n")
             headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
             body = b"" if head else await self._reader.readexactly(int(headers.get("content-length", 0)))
@@ -59,7 +58,7 @@ class Client:
 
     async def closed(self) -> bool:
         """Whether the server hangs up, with nothing more to say."""
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             try:
                 return await self._reader.read(1) == b""
             except ConnectionResetError:
@@ -79,7 +78,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
@@ -87,7 +86,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 async def test_a_library_keeps_its_connection(server: Server) -> None:
     def talk() -> list[int]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_S)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
         headers = {"Authorization": basic("acme", API_KEY).decode(), "Content-Type": "application/json"}
         statuses: list[int] = []
         sockets = set()
@@ -152,7 +151,7 @@ async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> No
     expect = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nExpect: 100-continue\r\n").removesuffix(BODY)
     async with client(server) as one:
         await one.write(expect)
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             assert await one._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         await one.write(BODY)
         assert (await one.read())[0] == 200
@@ -283,7 +282,7 @@ async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gate
     before = await gateway.store.balance(account)
     async with client(server) as one:
         await one.write(WHOLE)
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         while await gateway.store.balance(account) == before:  # noqa: ASYNC110 - the store has no event for it
             await asyncio.sleep(0.01)
     async with client(server) as one:
@@ -369,7 +368,7 @@ async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway, monk
         await idle.read()
         await busy.write(WHOLE)
         await arrived.wait()
-        stopping = asyncio.create_task(running.stop(DEADLINE_S))
+        stopping = asyncio.create_task(running.stop(PATIENCE_S))
         assert await idle.closed()
         with pytest.raises(OSError, match=r".*"):
             await asyncio.open_connection("127.0.0.1", port)

@@ -15,6 +15,7 @@ from heliograph.console.pages import PAGES
 from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
 from tests.support.desk import Answered, Browser, House, open_house
+from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
@@ -33,7 +34,7 @@ async def ada(house: House) -> Browser:
 
 async def until(look: Callable[[], Awaitable[Answered]], words: str) -> Answered:
     """The page, once it has these words."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while words not in text_of(page := await look()):  # noqa: ASYNC110 - pages tell of nothing by themselves
             await asyncio.sleep(0.01)
     return page

@@ -14,6 +14,7 @@ import pytest
 
 import heliograph
 from tests.support.customer import Customer
+from tests.support.patience import COMMAND_S
 from tests.support.process import Process, clean_environment
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +30,7 @@ def run(*command: str | Path, cwd: Path, environment: dict[str, str] | None = No
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=COMMAND_S,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -16,6 +16,7 @@ import pytest
 
 from heliograph.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
 from tests.support.customer import Customer
+from tests.support.patience import PATIENCE_S
 from tests.support.peers import foreign_program
 from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
 
@@ -111,7 +112,7 @@ def test_a_receiver_takes_a_receipt_once_and_no_forgery(language: Language, tmp_
         }
         request = urllib.request.Request(f"http://127.0.0.1:{port}/", content, headers, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code

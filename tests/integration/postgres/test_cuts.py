@@ -20,6 +20,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import NotScheduled, Unavailable
 from heliograph.domain.receipt import Delivery
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, server
 from tests.support.severed import Cut, Relay
 from tests.support.store import CREDIT, HOUR, START, Given
@@ -210,7 +211,7 @@ async def test_cancelling_claiming_and_reading_are_cut(
         with suppress(NotScheduled):
             await shaky.cancel(account.id, mine.key, mine.tail, given.now)
         # a transaction that was cut keeps its locks until the server gives it up
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not (claimed := await shaky.claim_queued(1, 10, given.now + HOUR, NODE)):  # noqa: ASYNC110 - a server
                 await asyncio.sleep(0.05)
         assert [each.message.key for each in claimed] == [theirs.key]

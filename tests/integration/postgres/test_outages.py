@@ -11,6 +11,7 @@ from heliograph.adapters.store.postgres import Limits, PostgresStore
 from heliograph.app.accounts import Account
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.store import CREDIT, START, Given
 
@@ -197,14 +198,14 @@ async def test_a_server_that_is_killed_under_load(own_server: Server) -> None:
     loading = asyncio.create_task(load())
     for _ in range(3):
         before = len(told)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(told) < before + 20:  # noqa: ASYNC110 - a list says nothing
                 await asyncio.sleep(0.01)
         await asyncio.to_thread(own_server.kill)
         await asyncio.sleep(0.3)
         await asyncio.to_thread(own_server.start)
     down.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await loading
     accepted = 0
     for accept in told:

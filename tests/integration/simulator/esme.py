@@ -11,8 +11,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import Role
 from heliograph.smpp.receipt import Receipt, parse_receipt
 from heliograph.smpp.session import Session, SessionOptions
-
-PATIENCE_SECONDS = 10.0
+from tests.support.patience import PATIENCE_S
 
 
 class Esme(asyncio.Protocol):
@@ -71,7 +70,7 @@ class Esme(asyncio.Protocol):
 
     async def wait(self, condition: Callable[[], object]) -> None:
         """Until it holds. Fails the test after a while."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
@@ -84,7 +83,7 @@ class Esme(asyncio.Protocol):
         return future
 
     async def ask(self, pdu: p.Pdu) -> e.Answered:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_S):
             answered = await self.send(pdu)
         assert isinstance(answered, e.Answered)
         return answered
@@ -162,7 +161,7 @@ class Smsc:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Until something holds of the simulator, which tells nobody: it is looked at."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
 

@@ -20,9 +20,9 @@ import smpplib.exceptions
 
 from tests.conftest import Interop
 from tests.integration.simulator.conftest import Start
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 20.0
 
 
 class Program:
@@ -39,7 +39,7 @@ class Program:
     def stop(self) -> list[dict[str, Any]]:
         """Ends it and gives what it wrote after its first line."""
         self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=PATIENCE_SECONDS)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, err.decode()
         return [json.loads(line) for line in out.splitlines()]
 
@@ -62,7 +62,7 @@ class Foreign:
     def __init__(self, port: int, password: str = "secret") -> None:
         self.sent: list[tuple[int, str]] = []
         self.receipts: list[tuple[str, int, str]] = []
-        self.client = smpplib.client.Client("127.0.0.1", port, timeout=10, allow_unknown_opt_params=True)
+        self.client = smpplib.client.Client("127.0.0.1", port, timeout=PATIENCE_S, allow_unknown_opt_params=True)
         self.client.set_message_sent_handler(lambda pdu: self.sent.append((pdu.sequence, pdu.message_id.decode())))
         self.client.set_message_received_handler(self._received)
         self.client.connect()
@@ -84,7 +84,7 @@ class Foreign:
         )
 
     def read_until_receipts(self, number: int) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_S
         while len(self.receipts) < number:
             assert time.monotonic() < deadline
             self.client.read_once()
@@ -149,7 +149,7 @@ def test_a_terminal_shows_the_table() -> None:
     process = subprocess.Popen(command, stdout=theirs, cwd=ROOT, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"})
     os.close(theirs)
     shown = b""
-    deadline = threading.Timer(PATIENCE_SECONDS, process.kill)
+    deadline = threading.Timer(PATIENCE_S, process.kill)
     deadline.start()
     while b"submits" not in shown:
         shown += os.read(ours, 10_000)
@@ -157,7 +157,7 @@ def test_a_terminal_shows_the_table() -> None:
     process.send_signal(signal.SIGINT)
     reader = threading.Thread(target=_read_all, args=(ours,))
     reader.start()
-    assert process.wait(PATIENCE_SECONDS) == 0
+    assert process.wait(PATIENCE_S) == 0
     deadline.cancel()
     reader.join()
     os.close(ours)
@@ -176,7 +176,7 @@ def test_an_address_that_is_taken_is_told() -> None:
     program = Program()
     try:
         command = [sys.executable, "-m", "heliograph", "simulator", "--listen", f"127.0.0.1:{program.port}"]
-        second = subprocess.run(command, capture_output=True, timeout=PATIENCE_SECONDS, cwd=ROOT, check=False)
+        second = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, cwd=ROOT, check=False)
         assert second.returncode != 0
         assert b"could not start" in second.stderr
         assert b"Traceback" not in second.stderr
@@ -200,7 +200,7 @@ async def test_npm_smpp_submits_and_understands_receipts(start: Start, interop: 
         stderr=subprocess.PIPE,
         env={**os.environ, "NODE_PATH": str(ROOT / ".peers" / "node_modules")},
     )
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     seen = json.loads(out)

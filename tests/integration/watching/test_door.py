@@ -13,8 +13,7 @@ import pytest
 
 from heliograph.adapters.control.door import Door, Handler, Say
 from heliograph.runtime.door import FILE_NAME, door_path
-
-PATIENCE_S = 10.0
+from tests.support.patience import PATIENCE_S
 
 
 async def echo(request: Mapping[str, Any], say: Say) -> None:

@@ -13,6 +13,7 @@ from heliograph.app.narrate import Narrator
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway
+from tests.support.patience import PATIENCE_S
 
 NUMBER = "4917012345678"
 
@@ -36,7 +37,7 @@ class Listener:
 
     async def until(self, count: int) -> list[dict[str, Any]]:
         """The lines, once there are so many beside the first."""
-        async with asyncio.timeout(10), self._heard:
+        async with asyncio.timeout(PATIENCE_S), self._heard:
             await self._heard.wait_for(lambda: len(self.lines) > count)
         return self.lines[1:]
 
@@ -156,7 +157,7 @@ async def test_the_number_of_listeners_is_bounded_and_who_left_makes_room() -> N
 
     async def listening() -> asyncio.Task[None]:
         task = asyncio.create_task(shared.listen({}, heard.put))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert await heard.get() == {"event": "listening"}
         return task
 
