@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.operator import Operator
+from tests.support.patience import PATIENCE_S
 from tests.support.peers import NODE_MODULES, missing
 from tests.support.process import GatewayProcess
 
@@ -17,6 +19,9 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
 ]  # fmt: skip
+
+PATIENCE_MS = PATIENCE_S * 1000
+"""For all that Playwright waits for."""
 
 DESKTOP, PHONE = (1280, 860), (390, 844)
 
@@ -28,8 +33,9 @@ def chromium() -> Iterator[Browser]:
     """For one module: while it is there, no test with an event loop of its own can run in this process."""
     if not CHROMIUM.exists():
         missing("Debian's chromium")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -45,13 +51,13 @@ def axe() -> str:
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """A development run, for the tests of one module."""
+    """A development run, for the tests of one module: each of them finds what others left, in no certain order."""
     with GatewayProcess(tmp_path_factory.mktemp("console") / "data", dev=True) as gateway:
         yield gateway
 
 
-@pytest.fixture
-def opened(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
+@contextmanager
+def opening(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
     """Opens browsers of their own: `opened(size=PHONE, scheme="dark")`. Nothing may go wrong in any of them."""
     operators: list[Operator] = []
 
@@ -61,7 +67,7 @@ def opened(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
             color_scheme="dark" if scheme == "dark" else "light",
             accept_downloads=True,
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
         page: Page = context.new_page()
         operator = Operator(page, gateway.url)
         operators.append(operator)
@@ -69,7 +75,15 @@ def opened(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
             operator.sign_in()
         return operator
 
-    yield open_one
-    for operator in operators:
-        operator.page.context.close()
-        assert operator.errors == []
+    try:
+        yield open_one
+    finally:
+        for operator in operators:
+            operator.page.context.close()
+    assert [error for operator in operators for error in operator.errors] == []
+
+
+@pytest.fixture
+def opened(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
+    with opening(chromium, gateway) as opened:
+        yield opened

@@ -1,8 +1,10 @@
 """Somebody who looks after the gateway, in a browser."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ConsoleMessage, Page, Request, Response
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, Response, expect
 
 from heliograph.dev import OPERATOR_NAME, OPERATOR_PASSWORD
 
@@ -29,12 +31,43 @@ class Operator:
         self.page.goto(f"{self._url}/console{path}")
         return self.page
 
+    @contextmanager
+    def turning(self) -> Iterator[None]:
+        """What is done in it leads to another page. That has loaded when it ends: its script runs, so that keys and
+        clicks are heeded, and nothing is found any more on the page before."""
+        with self.page.expect_navigation():
+            yield
+
+    def follow(self, step: Locator) -> Page:
+        """Clicks what leads to another page."""
+        with self.turning():
+            step.click()
+        return self.page
+
+    def answer(self, button: Locator, *, yes: bool) -> None:
+        """Clicks what asks whether one is sure; it leads to another page if one is."""
+        asked = []
+
+        def answer(dialog: Dialog) -> None:
+            asked.append(dialog.message)
+            if yes:
+                dialog.accept()
+            else:
+                dialog.dismiss()
+
+        self.page.once("dialog", answer)
+        if yes:
+            self.follow(button)
+        else:
+            button.click()
+        assert len(asked) == 1
+
     def sign_in(self, name: str = OPERATOR_NAME, password: str = OPERATOR_PASSWORD) -> None:
         page = self.go("/sign-in")
         page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("heading", name="Overview", level=1).wait_for()
+        self.follow(page.get_by_role("button", name="Sign in"))
+        expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
