@@ -19,6 +19,12 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
 TABLE = "mobile;name\n491701234571;Ada\n491701234572;Bob\n12;Eve\n"
 
+COUNT_FETCHES = """
+window.asked = 0;
+const ask = window.fetch;
+window.fetch = (...what) => { window.asked++; return ask(...what); };
+"""
+
 
 def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True, time: str = "") -> Page:
     """Sends a message from the page Send; returns the page of its list."""
@@ -200,6 +206,25 @@ def test_the_overview_lives(chromium: Browser, tmp_path: Path) -> None:
         expect(accepted).to_contain_text(re.compile(r"\b0 in 5 minutes"))
         send_one(other, "491701234569", "A beat")
         expect(accepted).to_contain_text(re.compile(r"\b1 in 5 minutes"))
+
+
+def test_what_refreshes_itself_stays_under_a_held_button_and_when_it_has_ended(opened: Opener) -> None:
+    operator = opened()
+    page = operator.page
+    page.clock.install()
+    page.add_init_script(COUNT_FETCHES)
+    tile = operator.go("/").get_by_role("heading", name="Accepted")
+    tile.hover()
+    page.mouse.down()
+    page.evaluate("asked = 0")
+    page.clock.run_for(10_000)
+    assert page.evaluate("asked") == 0
+    page.mouse.up()
+    eventually(lambda: page.evaluate("asked"), "a refresh after the button is let go")
+    send_one(operator, "491701234570", "Over at once")
+    page.reload()
+    page.clock.run_for(10_000)
+    assert page.evaluate("asked") == 0
 
 
 def test_the_theme_is_chosen_and_kept(opened: Opener) -> None:

@@ -10,21 +10,26 @@
     return answer.ok ? answer.text() : null;
   }
 
-  // [data-refresh]: its content is fetched anew every so many milliseconds, until `data-until` matches in it.
+  // [data-refresh]: its content is fetched anew every so many milliseconds, until `data-until` matches in it. While
+  // somebody is in it, with the focus or with a button held down, it stays: what is swapped under a press is not clicked.
   for (const part of document.querySelectorAll("[data-refresh]")) {
+    const used = () => part.contains(document.activeElement) || part.matches(":active");
+    const later = () => {
+      if (!part.dataset.until || !part.querySelector(part.dataset.until)) setTimeout(again, Number(part.dataset.every));
+    };
     const again = async () => {
-      if (!document.hidden && !part.contains(document.activeElement)) {
+      if (!document.hidden && !used()) {
         try {
           const html = await piece(part.dataset.refresh);
-          if (html !== null && !part.contains(document.activeElement)) part.innerHTML = html;
+          if (html !== null && !used()) part.innerHTML = html;
           part.classList.remove("stale");
         } catch {
           part.classList.add("stale");
         }
       }
-      if (!part.dataset.until || !part.querySelector(part.dataset.until)) setTimeout(again, Number(part.dataset.every));
+      later();
     };
-    setTimeout(again, Number(part.dataset.every));
+    later();
   }
 
   // form[data-quote]: what is typed is posted there, and the answer stands in `data-target`.
