@@ -34,6 +34,9 @@ _NOBODY = 65534
 #: What is durable on a test's disk does not matter; a killed process loses nothing by it.
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
 
+#: So long that none is ever reached where nothing is out of order.
+AMPLE = Limits(pool=4, acquire=30.0, connect=30.0, statement=30.0, lock=25.0, idle=20.0, resolve=30.0)
+
 #: Short, so that tests of outages are.
 LIMITS = Limits(pool=4, acquire=2.0, connect=2.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
 
@@ -161,7 +164,7 @@ class Server:
     async def fresh(self) -> str:
         """The URL of a new database with the schema in it: a copy, since making it takes longer."""
         if self._template is None:
-            await migrate(url := await self.empty(), LIMITS, _shipped())
+            await migrate(url := await self.empty(), AMPLE, _shipped())
             self._template = url.rpartition("/")[2]
         name = f"test{next(self._databases)}"
         await self.execute(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
@@ -206,4 +209,4 @@ class PostgresOpener:
         async with self._making:
             if self.url is None:
                 self.url = await server().lent(self)
-        return await PostgresStore.open(self.url, limits=LIMITS)
+        return await PostgresStore.open(self.url, limits=AMPLE)

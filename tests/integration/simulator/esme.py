@@ -22,7 +22,12 @@ class Esme(asyncio.Protocol):
         self.session = Session(
             Role.ESME,
             self.loop.time(),
-            SessionOptions(window=window, enquire_interval=enquire_interval, enquire_timeout=enquire_interval or None),
+            SessionOptions(
+                window=window,
+                enquire_interval=enquire_interval,
+                enquire_timeout=enquire_interval or None,
+                unbind_timeout=2 * PATIENCE_S,  # an end that the other side holds up is noticed
+            ),
         )
         self.transport: asyncio.Transport
         self.receipt_status: int | None = 0

@@ -12,6 +12,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, MessageState
 from tests.integration.simulator.esme import Smsc, submit_sm
+from tests.support.patience import PATIENCE_S
 
 Start = Callable[..., Awaitable[Smsc]]
 
@@ -34,8 +35,8 @@ async def test_latency_takes_none_of_the_window(start: Start) -> None:
     smsc = await start(latency_ms=200.0)
     esme = await smsc.bind()
     began = esme.loop.time()
-    await asyncio.gather(*(esme.send(submit_sm()) for _ in range(50)))
-    assert 0.19 <= esme.loop.time() - began < 5.0
+    await asyncio.gather(*(esme.send(submit_sm()) for _ in range(200)))
+    assert 0.19 <= esme.loop.time() - began < 20.0
 
 
 async def test_withheld_answers(start: Start) -> None:
@@ -48,8 +49,7 @@ async def test_withheld_answers(start: Start) -> None:
     # and the end of the session does not wait for them
     esme.session.unbind(esme.loop.time())
     esme.flush()
-    async with asyncio.timeout(4.0):
-        await esme.wait(lambda: esme.closed)
+    await esme.wait(lambda: esme.closed)
 
 
 async def test_answers_without_a_body(start: Start) -> None:
@@ -115,7 +115,8 @@ async def test_queue_full_by_chance(start: Start) -> None:
 
 async def test_queue_full_until_messages_are_final(start: Start) -> None:
     esme = await (await start(queue_limit=2, receipt_delay_ms=100.0)).bind()
-    assert [(await esme.submit()).status for _ in range(3)] == [0, 0, CommandStatus.ESME_RMSGQFUL]
+    answers = await asyncio.gather(*(esme.submit() for _ in range(3)))  # at once: before the first can be final
+    assert [answered.status for answered in answers] == [0, 0, CommandStatus.ESME_RMSGQFUL]
     await esme.wait(lambda: len(esme.receipts) == 2)
     assert (await esme.submit()).status == 0
 
@@ -299,11 +300,11 @@ async def test_half_open(start: Start) -> None:
     esme = await smsc.bind(enquire_interval=0.05)
     before, future = esme.send(submit_sm()), esme.send(submit_sm())
     await smsc.until(lambda: smsc.simulator.counters.silenced == 1)
-    assert isinstance(await asyncio.wait_for(before, 10.0), e.Answered)
+    assert isinstance(await asyncio.wait_for(before, PATIENCE_S), e.Answered)
     assert not esme.closed
     assert smsc.simulator.counters.links == 1
     # nothing answers enquire_link any more
-    assert isinstance(await asyncio.wait_for(future, 10.0), e.Lost)
+    assert isinstance(await asyncio.wait_for(future, PATIENCE_S), e.Lost)
 
 
 async def test_receipts_of_a_silent_link_come_on_the_next(start: Start) -> None:
@@ -367,7 +368,7 @@ async def test_submits_in_pieces_are_understood(start: Start) -> None:
     for octet in esme.session.data_to_send():
         esme.transport.write(bytes((octet,)))
         await asyncio.sleep(0)
-    assert isinstance(await asyncio.wait_for(future, 10.0), e.Answered)
+    assert isinstance(await asyncio.wait_for(future, PATIENCE_S), e.Answered)
 
 
 async def test_enquire_link(start: Start) -> None:
@@ -383,7 +384,7 @@ async def test_enquire_link_without_an_answer_ends_the_link(start: Start) -> Non
     reader, writer = await asyncio.open_connection("127.0.0.1", smsc.port)
     bind = p.BindTransceiver(1, system_id="mute", password="x")
     writer.write(codec.encode(bind))
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(PATIENCE_S):
         while await reader.read(1000):
             pass
     writer.close()
@@ -435,7 +436,7 @@ async def test_links_are_cut_and_silenced_by_hand(start: Start) -> None:
     await first.wait(lambda: first.closed)
     second = await smsc.bind(enquire_interval=0.05)
     smsc.simulator.silence_links()
-    assert isinstance(await asyncio.wait_for(second.send(submit_sm()), 10.0), e.Lost)
+    assert isinstance(await asyncio.wait_for(second.send(submit_sm()), PATIENCE_S), e.Lost)
 
 
 # Magic numbers.
@@ -502,7 +503,7 @@ async def test_a_magic_number_that_waits_five_seconds(start: Start) -> None:
     await esme.submit("447700909013")
     began = esme.loop.time()
     await esme.wait(lambda: esme.receipts)
-    assert 4.9 <= esme.loop.time() - began < 9.0
+    assert 4.9 <= esme.loop.time() - began < PATIENCE_S
 
 
 async def test_magic_can_be_turned_off(start: Start) -> None:

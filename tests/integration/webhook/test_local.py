@@ -174,7 +174,7 @@ TOLD_BY_THE_HEAD = {
 @pytest.mark.parametrize("answer", TOLD_BY_THE_HEAD.values(), ids=list(TOLD_BY_THE_HEAD))
 async def test_the_head_tells_all_and_the_connection_goes(sink: Sink, open_sender: Open, answer: Answer) -> None:
     sink.script(answer)
-    sender = open_sender(limited(rest_seconds=0.01, try_seconds=2.0))
+    sender = open_sender(limited(rest_seconds=0.01))
     results = Results(sender)
     sender.post([make_job(1, sink.url())])
     assert await results.code(1) == 200
@@ -452,6 +452,7 @@ async def test_a_name_without_address(open_sender: Open, answer: OSError | list[
     assert len(resolver.asked) == 1
 
 
+@pytest.mark.slow
 async def test_names_that_are_never_answered_hold_up_nobody(sink: Sink, open_sender: Open) -> None:
     async def silent(name: str) -> list[Address]:
         if name == "hooks.example.test":
@@ -459,7 +460,7 @@ async def test_names_that_are_never_answered_hold_up_nobody(sink: Sink, open_sen
         await asyncio.Event().wait()
         return []
 
-    sender = open_sender(limited(connect_seconds=0.6), silent)
+    sender = open_sender(limited(connect_seconds=5.0), silent)
     results = Results(sender)
     sender.post([make_job(key, f"http://silent{key}.example.test/") for key in range(1, 20)])
     sender.post([make_job(0, sink.url(host="hooks.example.test"))])

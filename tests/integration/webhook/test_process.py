@@ -120,7 +120,7 @@ async def test_killed_with_nothing_to_lose(sink: Sink, sender: ProcessSender) ->
 
 async def test_a_child_that_hangs_is_killed(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WATCH_SECONDS", 0.05)
-    sender = ProcessSender(limited(try_seconds=0.1, wait_seconds=0.1))
+    sender = ProcessSender(limited(try_seconds=2.0, wait_seconds=0.1))
     await sender.start()
     results = Results(sender)
     sender.post([make_job(1, sink.url())])

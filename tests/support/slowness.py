@@ -1,0 +1,43 @@
+"""What a machine that runs much at once adds to every time that is measured on it."""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+LOOK_S = 0.01
+
+STEPS = 10
+"""How often in a row, at most, what a test measures has to wait for its turn: several processes, each several times."""
+
+
+class Slowness:
+    """Watches, in a thread, how late the machine lets a sleeper wake up, so that promises of time can be held to
+    exactly on a machine that is idle, and fairly on one that is not."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+        """The longest that a sleeper overslept so far, in seconds."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def within(self, seconds: float) -> float:
+        """The limit for what is to take less than so many seconds."""
+        return seconds + STEPS * self.worst
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        begun = time.monotonic()
+        while not self._over.wait(LOOK_S):
+            now = time.monotonic()
+            self.worst = max(self.worst, now - begun - LOOK_S)
+            begun = now
