@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
 
 pytestmark = pytest.mark.slow
@@ -135,7 +136,9 @@ def test_the_books_add_up_and_nothing_is_lost(tmp_path: Path, admin: Admin, data
                 customers.wait_for_more(100)
                 customers.stop()
                 expected = customers.sent - customers.cancelled - customers.doubtful
-                eventually(lambda: expected <= sink.ids(), f"receipts for {len(expected)} messages", 60, pause=0.2)
+                eventually(
+                    lambda: expected <= sink.ids(), f"receipts for {len(expected)} messages", COMMAND_S, pause=0.2
+                )
                 with Customer(gateway.url, "acme", account["api_key"]) as customer:
                     states = {customer.get(f"/api/v1/messages/{each}").json["Status"] for each in customers.cancelled}
                 assert gateway.stop() == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
 pytestmark = pytest.mark.slow
@@ -33,8 +34,8 @@ def test_twenty_thousand_messages_pass_through(tmp_path: Path, admin: Admin, dat
             with Load(gateway.url, "acme", account["api_key"], connections=32, most=MESSAGES, receipts=True) as load:
                 load.join()
             assert len(load.accepted) == MESSAGES
-            eventually(lambda: accepted(admin) == MESSAGES, "all at the operator", 60, pause=0.5)
-            eventually(lambda: receipts(admin) == MESSAGES, "all receipts here", 60, pause=0.5)
+            eventually(lambda: accepted(admin) == MESSAGES, "all at the operator", COMMAND_S, pause=0.5)
+            eventually(lambda: receipts(admin) == MESSAGES, "all receipts here", COMMAND_S, pause=0.5)
             resident = gateway.resident_kib()
             assert resident < MOST_KIB, f"{at_first} KiB at first, now {resident}"
             assert gateway.stop() == 0

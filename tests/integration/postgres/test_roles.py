@@ -2,8 +2,9 @@
 
 import os
 import signal
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.slowness import Slowness
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -38,6 +41,14 @@ def node(folder: Path, url: str, name: str, roles: str, most_binds: int = 0) -> 
         "HELIOGRAPH_NODE_MOST_BINDS": str(most_binds),
     }
     return GatewayProcess(folder / name, settings=settings, name=name)
+
+
+def took(look: Callable[[], bool], what: str) -> None:
+    """Waits until it is so, which takes less than GAP_S."""
+    began = time.monotonic()
+    with Slowness() as slowness:
+        eventually(look, what)
+    assert time.monotonic() - began < slowness.within(GAP_S), what
 
 
 def send_long_ones(url: str, key: str, sink: BackgroundSink) -> None:
@@ -80,11 +91,11 @@ def test_a_node_that_sends_dies_under_load(
                 load.wait_for(300)
                 one.kill()
                 submits = len(simulator.submits())
-                eventually(lambda: len(simulator.submits()) > submits + 100, "others send", GAP_S)
+                took(lambda: len(simulator.submits()) > submits + 100, "others send")
                 load.wait_for(len(load.accepted) + 100)
                 load.stop()
                 ids = set(load.accepted.values())
-                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
                 assert two.bound("operator")
                 assert [two.stop(), api.stop()] == [0, 0]
         sent = Counter(simulator.destinations())
@@ -119,7 +130,7 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
             load.wait_for(100)
             eventually(lambda: len(simulator.submits()) > 50, "it sends")
             os.kill(one.pid, signal.SIGSTOP)
-            eventually(lambda: "node.released" in api.err, "it is given up", GAP_S)
+            took(lambda: "node.released" in api.err, "it is given up")
             submits = len(simulator.submits())
             os.kill(one.pid, signal.SIGCONT)
             assert one.wait() == 1
@@ -127,7 +138,7 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
             load.stop()
             with node(tmp_path, url, "two", SENDER) as two:
                 ids = set(load.accepted.values())
-                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+                eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
                 assert [two.stop(), api.stop()] == [0, 0]
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW
@@ -147,14 +158,14 @@ def test_when_the_database_is_away_for_long_a_node_waits_and_goes_on(
         ):
             load.wait_for(100)
             own_server.kill()
-            one.until(lambda: "lease.lapsed" in one.err, "its lease lapses", GAP_S)
+            took(lambda: "lease.lapsed" in one.err, "its lease lapses")
             submits = len(simulator.submits())
             own_server.start()
             load.wait_for(len(load.accepted) + 100)
             one.until(lambda: len(simulator.submits()) > submits + 100, "it sends again")
             load.stop()
             ids = set(load.accepted.values())
-            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
             assert one.stop() == 0
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from heliograph.simulator.agenda import Agenda
 from heliograph.simulator.outlet import Outlet, piece_octets, pieces
+from tests.support.patience import PATIENCE_S
 
 
 class Written:
@@ -48,7 +49,7 @@ async def test_everything_is_written_in_order_and_then_closed(split: int, merge_
     for number in range(20):
         outlet.write(bytes((number,)) * 10)
     outlet.finish()
-    await asyncio.wait_for(written.closed.wait(), 10.0)
+    await asyncio.wait_for(written.closed.wait(), PATIENCE_S)
     assert b"".join(written.writes) == b"".join(bytes((number,)) * 10 for number in range(20))
     assert not split or max(map(len, written.writes)) <= split
     assert not merge_ms or split or len(written.writes) == 1
@@ -78,7 +79,7 @@ async def test_the_agenda_runs_tasks_in_the_order_of_their_times() -> None:
     agenda.put(now + 0.03, finished.set)
     for number, late in enumerate((0.02, 0.01, 0.0, 0.0)):
         agenda.put(now + late, task(number))
-    await asyncio.wait_for(finished.wait(), 10.0)
+    await asyncio.wait_for(finished.wait(), PATIENCE_S)
     assert done == [2, 3, 1, 0]
     assert rounds[-1] == 4
     assert len(agenda) == 0
@@ -97,7 +98,7 @@ async def test_the_agenda_takes_what_its_tasks_put_down_and_survives_their_failu
         raise ValueError("on purpose")
 
     agenda.put(loop.time(), fail)
-    await asyncio.wait_for(finished.wait(), 10.0)
+    await asyncio.wait_for(finished.wait(), PATIENCE_S)
     assert [type(failure) for failure in failures] == [ValueError]
 
 
