@@ -7,6 +7,9 @@ from typing import Self
 
 LOOK_S = 0.01
 
+STALL_S = 0.005
+"""Less than this is how an idle machine keeps its time."""
+
 STEPS = 10
 """How often in a row, at most, what a test measures has to wait for its turn: several processes, each several times."""
 
@@ -18,12 +21,18 @@ class Slowness:
     def __init__(self) -> None:
         self.worst = 0.0
         """The longest that a sleeper overslept so far, in seconds."""
+        self._lost = 0.0
+        self._looked = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def within(self, seconds: float) -> float:
         """The limit for what is to take less than so many seconds."""
         return seconds + STEPS * self.worst
+
+    def share(self) -> float:
+        """The share of the time in which the machine was there for who had something to do: 1 on an idle one."""
+        return 1.0 - self._lost / self._looked if self._looked else 1.0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -39,5 +48,9 @@ class Slowness:
         begun = time.monotonic()
         while not self._over.wait(LOOK_S):
             now = time.monotonic()
-            self.worst = max(self.worst, now - begun - LOOK_S)
+            overslept = now - begun - LOOK_S
+            self.worst = max(self.worst, overslept)
+            self._looked += now - begun
+            if overslept > STALL_S:
+                self._lost += overslept
             begun = now
