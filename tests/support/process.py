@@ -20,7 +20,7 @@ from tests.support.patience import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
 
-_WATCHMAN = 'read -r never; kill -9 -- "-$0" 2>/dev/null'
+_WATCHMAN = 'read -r never; kill -9 "-$0" 2>/dev/null'
 """A shell that ends a process group once the pipe it reads from closes: when whoever holds it is gone."""
 
 Found = TypeVar("Found")
