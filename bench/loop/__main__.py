@@ -69,7 +69,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=6.0, help="of load a run")
     parser.add_argument(
-        "--gateways", default="", help="names, with spaces: heliograph heliograph-interpreted kannel kannel-spool"
+        "--gateways",
+        default="",
+        help="names, with spaces; docs/performance.md has them",
     )
     parser.add_argument("--rates", default="", help="messages a second, with spaces: instead of a search")
     parser.add_argument("--size", default="1e6", help="messages stored or queued, for growth and backlog")

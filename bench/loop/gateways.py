@@ -15,7 +15,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from bench.loop.processes import Process, family, free_port, listens, resident_mib, thread_seconds, until
+from tests.support.postgres import Server
+
+from bench.loop.processes import Process, cpu_seconds, family, free_port, listens, resident_mib, thread_seconds, until
 
 NUMBER = "@" * 8
 """Stands for a message's number in a request."""
@@ -223,6 +225,36 @@ class Heliograph(Gateway):
         engine, *others = self.pids()
         main, threads = thread_seconds(engine)
         return {"loop": main, "store": threads, "callbacks": sum(sum(thread_seconds(pid)) for pid in others)}
+
+
+class HeliographPostgres(Heliograph):
+    """Ours on a PostgreSQL server of its own, which counts as a part of it. The server's commits are synced."""
+
+    name = "heliograph-postgres"
+
+    def prepare(self) -> None:
+        self._server = Server(fsync="on", full_page_writes="on", shared_buffers="256MB", max_wal_size="4GB")
+        self._server.start()
+        self._environment["HELIOGRAPH_DATABASE_URL"] = self._server.url()
+        super().prepare()
+
+    def pids(self) -> list[int]:
+        return super().pids() + family(self._server.pid)
+
+    def cpu(self) -> dict[str, float]:
+        """As the other has it; all processes of the server together."""
+        engine, *others = super().pids()
+        return {
+            "loop": sum(thread_seconds(engine)),
+            "callbacks": sum(map(cpu_seconds, others)),
+            "postgres": sum(map(cpu_seconds, family(self._server.pid))),
+        }
+
+    def audit(self) -> list[str]:
+        try:
+            return super().audit()
+        finally:
+            self._server.remove()
 
 
 class Kannel(Gateway):

@@ -26,7 +26,7 @@ from bench.loop.figures import (
     times,
 )
 from bench.loop.fill import add_history, add_queue, known_path
-from bench.loop.gateways import INTERPRETED, KANNEL, Gateway, Heliograph, Kannel, KannelSpool, Wish
+from bench.loop.gateways import INTERPRETED, KANNEL, Gateway, Heliograph, HeliographPostgres, Kannel, KannelSpool, Wish
 from bench.loop.processes import cpu_seconds, until
 from bench.loop.run import Bench, Load
 
@@ -35,7 +35,7 @@ RATE_STEP = 0.05
 
 MANY_SPAN = 1_000
 OURS = Heliograph.name
-OF_US = (OURS, INTERPRETED)
+OF_US = (OURS, INTERPRETED, HeliographPostgres.name)
 LIGHT_RATE = 50.0
 IDLE_CONNECTORS = 10
 IDLE_S = 10.0
@@ -331,8 +331,9 @@ class Stand:
         operator = self._bench.operator
         place = self._bench.folder / (folder or name)
         if name in OF_US:
-            ours = Heliograph(place, operator.smpp_port, operator.http_port, self._options.settings, connectors)
-            if name == OURS and self._options.program is not None:
+            kind_of_ours = HeliographPostgres if name == HeliographPostgres.name else Heliograph
+            ours = kind_of_ours(place, operator.smpp_port, operator.http_port, self._options.settings, connectors)
+            if name != INTERPRETED and self._options.program is not None:
                 ours.program = self._options.program
             ours.name = name
             return ours

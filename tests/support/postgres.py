@@ -88,6 +88,11 @@ class Server:
         self._template: str | None = None
         self._returned: list[str] = []
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 CORE = ("tests/unit/app", "tests/unit/domain", "tests/unit/smpp", "tests/vectors", "tests/properties")
+STORES = ("tests/contracts", "-k", "not test_the_books_after_anything")
 WHOLE = ("tests/e2e/test_main_job.py", "tests/integration/carrier")
 PATCHED = "tests/integration/carrier/test_receipts.py::test_more_receipts_than_can_wait_are_put_off"
 """It patches a constant, and those are compiled in."""
@@ -54,6 +55,10 @@ def test_the_modules_are_the_compiled_ones(native: Path) -> None:
 
 def test_the_core_does_the_same_when_it_is_compiled(native: Path) -> None:
     must_pass(native, *CORE)
+
+
+def test_both_stores_give_what_compiled_values_take(native: Path) -> None:
+    must_pass(native, *STORES)
 
 
 def test_the_program_does_the_same_when_it_is_compiled(native: Path) -> None:

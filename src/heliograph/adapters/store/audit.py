@@ -33,7 +33,7 @@ def findings(sentence: str, names: Sequence[str], rows: Iterable[Sequence[Any]])
 def _places(names: Sequence[str], row: Sequence[Any]) -> dict[str, str]:
     values = dict(zip(names, row, strict=True))
     places = {
-        name: format_credits(value) if name.endswith("_credits") else str(value) for name, value in values.items()
+        name: format_credits(int(value)) if name.endswith("_credits") else str(value) for name, value in values.items()
     }
     if "key" in values:
         tail = values.get("tail")

@@ -27,14 +27,14 @@ KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
 CHARGE, REFUND, TOP_UP = KINDS
 
 
-def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
-    """The message of a row that begins with MESSAGE_COLUMNS."""
+def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:
+    """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form."""
     return Message(
         account=row[0],
         destination=row[1],
         sender=row[2],
         kind=row[3],
-        content=row[4],
+        content=row[4] if content is None else content,
         segments=row[5],
         price=row[6],
         time=row[7],

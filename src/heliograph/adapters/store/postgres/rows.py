@@ -17,9 +17,7 @@ JOIN message AS m ON m.key = wanted.key ORDER BY wanted.n
 
 def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
     """The message of a row that begins with MESSAGE_COLUMNS."""
-    message = rows.message_of(row, queued=queued)
-    message.content = row[4].decode()
-    return message
+    return rows.message_of(row, queued=queued, content=row[4].decode())
 
 
 async def messages_of(db: Db, keys: Iterable[int], *, queued: bool = False) -> list[Message]:
