@@ -6,7 +6,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 from heliograph.app import dispatch, lane, notify, report
-from heliograph.runtime import engine
+from heliograph.runtime import engine, gather
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -29,11 +29,13 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "FAST_MESSAGES", 12),
     (lane, "FAST_MESSAGES_PER_ACCOUNT", 8),
     (lane, "SLOW_MESSAGES", 6),
+    (lane, "PARTS_A_COMMIT", 3),
     (dispatch, "SLOW_MESSAGES", 6),
     (report, "KEEP_PARTS", 6),
     (notify, "IN_THE_AIR", 4),
     (notify, "CLAIM", 3),
     (engine, "BATCH", 5),
+    (gather, "COMMIT_MESSAGES", 2),
 ]
 """Limits of memory, so low that they are met all the time."""
 

@@ -23,6 +23,10 @@ TROUBLES = 3
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn."""
 
+PARTS_A_COMMIT = 200
+"""Parts that one commit makes ready. Receipts are acknowledged once a commit, and operators leave a few hundred of them
+unacknowledged: with a backlog to send, larger commits would send faster than receipts can come back."""
+
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
 
@@ -257,6 +261,7 @@ class Lane:
             self.took = 0
             self._troubles = 0
         free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
+        free = min(free, PARTS_A_COMMIT)
         if free <= 0 or now < self.paused_until:
             return late
         mark = self.mark

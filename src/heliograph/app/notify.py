@@ -89,8 +89,9 @@ class Notifier:
         self._retry_ms = int(retry_hours * HOUR_MS)
         self.mark = mark
         self._flights: dict[int, Flight] = {}
-        self._next: list[tuple[Message, Final]] = []
-        self._committing: list[tuple[Message, Final]] = []
+        self._next: list[tuple[Message, Final, bool]] = []
+        self._committing: list[tuple[Message, Final, bool]] = []
+        """Callbacks that a commit makes true, and whether they have a row."""
         sender.on_sent(self._on_sent)
         sender.on_lost(self._on_lost)
 
@@ -108,10 +109,13 @@ class Notifier:
         """A final state for which a callback is owed is among the facts being gathered."""
         now = self._clock.now()
         key = message.key
-        if self.room == 0 or key <= self.mark or now - time_of(key) > KEEP_MS or not self._keeps(key):
+        if self.room == 0 or not self._keeps(key):
             self._leave_to_rows(self._gathering.facts, message.key, final.at)
-        else:
-            self._next.append((message, final))
+            return
+        rowed = key <= self.mark or now - time_of(key) > KEEP_MS
+        if rowed:
+            self._hold(self._gathering.facts, key, final.at)
+        self._next.append((message, final, rowed))
 
     # --- around a commit
 
@@ -133,13 +137,10 @@ class Notifier:
                 facts.callback_retries.append(
                     CallbackRetry(key, now, flight.attempts, flight.body, "", flight.first, held=True)
                 )
-        fresh = []
-        for message, final in self._committing:
-            if message.key <= mark:
-                self._leave_to_rows(facts, message.key, final.at)
-            else:
-                fresh.append((message, final))
-        self._committing = fresh
+        for at, (message, final, rowed) in enumerate(self._committing):
+            if message.key <= mark and not rowed:
+                self._hold(facts, message.key, final.at)
+                self._committing[at] = message, final, True
         if mark > self.mark:
             self.mark = facts.marks[CALLBACK] = mark
 
@@ -150,13 +151,13 @@ class Notifier:
         now = self._clock.now()
         jobs: list[Job] = []
         committed, self._committing = self._committing, []
-        for message, final in committed:
+        for message, final, rowed in committed:
             job = self._job(message, final.state, final.err, final.at, b"")
             if job is None:
                 self._leave_to_rows(self._gathering.facts, message.key, final.at)
                 continue
             jobs.append(job)
-            self._flights[message.key] = Flight(job.body, 0, final.at, False, now)
+            self._flights[message.key] = Flight(job.body, 0, final.at, rowed, now)
         if jobs:
             self._sender.post(jobs)
 
@@ -250,6 +251,11 @@ class Notifier:
         """A callback that was never tried, owed since `at`: it is due at once."""
         facts.callback_retries.append(CallbackRetry(key, at, 0, b"", "", at))
         self._gathering.wake()
+
+    @staticmethod
+    def _hold(facts: Facts, key: int, at: int) -> None:
+        """A row for a callback that is about to be tried here."""
+        facts.callback_retries.append(CallbackRetry(key, at, 0, b"", "", at, held=True))
 
     def _job(self, message: Message, state: Delivery, err: str, at: int, body: bytes) -> Job | None:
         known = self._receivers.known(message.account)

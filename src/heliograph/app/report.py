@@ -357,6 +357,9 @@ class Reporter:
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
         """Once a second, right before a commit: what was awaited in memory for long gets its row; the mark moves on.
 
+        Of more than memory may hold the latest leave: receipts come in the order of the answers, more or less, and
+        where they lag behind by more than that, each would find that its part had just left.
+
         What stays without a row was taken less than KEEP_MS ago, and not more than that after its key was given
         (`taken`): the mark, twice as far back, does not reach it. It never passes `last_key`, the highest key that
         was given: the clock may have been ahead of itself.
@@ -365,10 +368,8 @@ class Reporter:
         mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
         most = KEEP_PARTS // max(1, len(self._entries))
         for entries in self._entries.values():
-            surplus = len(entries) - most
-            for track, _ in entries.values():
-                surplus -= 1
-                if track.since > cutoff and surplus < 0:
+            for place, (track, _) in enumerate(entries.values()):
+                if track.since > cutoff and place < most:
                     continue
                 if not track.rowed:
                     self._give_rows(facts, track, self._committing)

@@ -12,6 +12,9 @@ from heliograph.domain.ids import IdSequence, to_hex
 WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
 
+COMMIT_MESSAGES = 2_000
+"""New messages that one commit takes, or one request if that has more: what else is to be recorded waits meanwhile."""
+
 GAP_S = 0.002
 """Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
 
@@ -197,7 +200,10 @@ class Gatherer:
         self._woken = False
         self._work.clear()
         now = self._clock.now()
-        facts = self._facts
+        facts, thens = self._facts, self._thens
+        taken = len(thens) if self._waiting <= COMMIT_MESSAGES else self._within_limit(facts.accepts)
+        later = Facts(accepts=facts.accepts[taken:])
+        del facts.accepts[taken:]
         for accept in facts.accepts:
             self._name(accept, now)
         hooks.prepare(facts, now)
@@ -205,10 +211,21 @@ class Gatherer:
         if start - self._last_spill >= SPILL_S:
             self._last_spill = start
             hooks.spill(facts, now, self._last_key)
-        thens = self._thens
-        self._facts = Facts()
-        self._thens = []
-        return facts, thens
+        self._facts, self._thens = later, thens[taken:]
+        if later.accepts:
+            self.wake()
+        return facts, thens[:taken]
+
+    @staticmethod
+    def _within_limit(accepts: list[Accept]) -> int:
+        """How many of the requests that wait one commit takes."""
+        count, messages = 0, 0
+        for accept in accepts:
+            messages += len(accept.messages)
+            if count and messages > COMMIT_MESSAGES:
+                break
+            count += 1
+        return count
 
     def _name(self, accept: Accept, now: int) -> None:
         """Gives the keys: the batch's own first, if it is one, then those of its messages."""

@@ -28,6 +28,11 @@ def message() -> Messages:
     return Messages(SetClock())
 
 
+@pytest.fixture
+def large_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "PARTS_A_COMMIT", 2_000)
+
+
 def commit(lane: Lane, *accepts: Accept, verdict: Verdict = Verdict.ACCEPTED, now: float = NOW) -> Facts:
     facts = Facts(accepts=list(accepts))
     for accept in accepts:
@@ -374,6 +379,7 @@ def test_a_message_with_a_part_under_way_does_not_vacate_the_lane(
     assert lane.per_account == {}
 
 
+@pytest.mark.usefixtures("large_commits")
 def test_long_messages_to_one_number_have_references_of_their_own(
     lane: Lane, carrier: NotedCarrier, message: Messages
 ) -> None:
@@ -387,9 +393,22 @@ def test_long_messages_to_one_number_have_references_of_their_own(
     assert lane._references == {}
 
 
+def test_one_commit_makes_no_more_than_so_many_ready_and_calls_for_the_next(
+    lane: Lane, carrier: NotedCarrier, message: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "PARTS_A_COMMIT", 2)
+    carrier.capacity = 10
+    commit(lane, *(accept_of(message()) for _ in range(5)))
+    assert (len(carrier.parts), lane.eager(NOW)) == (2, True)
+    commit(lane)
+    commit(lane)
+    assert (len(carrier.parts), lane.eager(NOW)) == (5, False)
+
+
 # --- concatenation references
 
 
+@pytest.mark.usefixtures("large_commits")
 def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: Lane, message: Messages) -> None:
     carrier = NotedCarrier(capacity=1_000)
     lane.carrier = carrier
@@ -420,6 +439,7 @@ def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: La
     assert not lane._references
 
 
+@pytest.mark.usefixtures("large_commits")
 def test_others_pass_those_that_wait_for_a_reference_and_nobody_spins(lane: Lane, message: Messages) -> None:
     carrier = NotedCarrier(capacity=2_000)
     lane.carrier = carrier
@@ -435,6 +455,7 @@ def test_others_pass_those_that_wait_for_a_reference_and_nobody_spins(lane: Lane
     assert len(lane) == 46
 
 
+@pytest.mark.usefixtures("large_commits")
 def test_a_part_of_a_message_that_has_its_reference_goes_before_those_that_wait_for_one(
     lane: Lane, message: Messages
 ) -> None:

@@ -217,8 +217,11 @@ def test_a_callback_of_an_old_message_has_a_row_from_the_start(desk: Desk) -> No
     one = desk.message()
     desk.clock.pass_ms(KEEP_MS + 1)
     desk.owe(one)
-    assert len(desk.commit().callback_retries) == 1
-    assert desk.sender.jobs == []
+    (retry,) = desk.commit().callback_retries
+    assert (retry.key, retry.due, retry.attempts, retry.body, retry.held) == (one.key, desk.clock.ms, 0, b"", True)
+    assert [job.key for job in desk.sender.jobs] == [one.key], "it is tried as soon as it is durable"
+    desk.clock.pass_ms(KEEP_MS + 1)
+    assert desk.commit(spill=True).callback_retries == [], "it has its row"
 
 
 def test_a_long_flight_gets_a_row_that_is_held_once(desk: Desk) -> None:
@@ -239,16 +242,15 @@ def test_below_the_mark_every_callback_owed_has_a_row(desk: Desk) -> None:
     desk.commit()
     assert [job.key for job in desk.sender.jobs] == [slow.key]
     fresh = desk.message()
-    desk.owe(stuck)
-    desk.notifier._next.append((stuck, Final(stuck.key, Delivery.DELIVRD, "000", START, owed=True)))
+    desk.notifier._next.append((stuck, Final(stuck.key, Delivery.DELIVRD, "000", START, owed=True), False))
     desk.owe(fresh)
     desk.gathering.take()
     desk.clock.pass_ms(KEEP_MS - 499)
     facts = desk.begin(spill=True)
     assert facts.marks[CALLBACK] >= stuck.key
-    assert {retry.key: retry.held for retry in facts.callback_retries} == {slow.key: True, stuck.key: False}
+    assert {retry.key: retry.held for retry in facts.callback_retries} == {slow.key: True, stuck.key: True}
     desk.notifier.committed()
-    assert [job.key for job in desk.sender.jobs] == [slow.key, fresh.key]
+    assert [job.key for job in desk.sender.jobs] == [slow.key, stuck.key, fresh.key]
 
 
 def test_the_mark_never_passes_the_last_key_however_far_the_clock_jumps(desk: Desk) -> None:

@@ -529,13 +529,15 @@ def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk:
     assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.key, 0)]
 
 
-def test_memory_is_bounded_the_oldest_leave_first(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_and_keeps_those_whose_receipts_come_first(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reports, "KEEP_PARTS", 3)
     messages = [desk.message() for _ in range(5)]
     for number, message in enumerate(messages):
         desk.taken(message, str(number))
     facts = desk.commit(spill=True)
-    assert [each.operator_id for each in facts.awaiting] == ["0", "1"]
+    assert [each.operator_id for each in facts.awaiting] == ["3", "4"]
     assert desk.reporter.awaited() == 3
 
 

@@ -135,6 +135,22 @@ def test_what_happens_while_a_commit_is_written_shares_the_next_one() -> None:
     scenario(story)
 
 
+def test_one_commit_takes_so_many_messages_and_the_rest_follow_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "COMMIT_MESSAGES", 3)
+
+    async def story(rig: Rig) -> None:
+        accepts = [rig.send(number) for number in (2, 1, 1, 4, 5, 1)]
+        rig.attempt(1)
+        await rig.gatherer.flushed()
+        commits = [["ACCEPTED"] * number for number in (2, 1, 1, 1, 1)]
+        assert rig.log == [each for commit in commits for each in ("prepare", *commit, "committed")]
+        assert rig.attempts[0] == [1], "what is not a message waits for nothing"
+        keys = [key for accept in accepts for key in (accept.key, *(message.key for message in accept.messages))]
+        assert keys == sorted(keys)
+
+    scenario(story)
+
+
 def test_no_call_is_lost_whenever_it_comes() -> None:
     async def story(rig: Rig) -> None:
         for number in range(200):

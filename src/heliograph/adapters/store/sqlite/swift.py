@@ -26,7 +26,7 @@ PROBES = 15
 PROBE_OCTETS = 8_192
 
 SLOW_S = 0.02
-"""Seconds; a commit that takes longer is one that the loop should not have waited for."""
+"""Seconds; a commit that takes the disk longer is one that the loop should not have waited for."""
 
 SLOW_SHARE = 0.02
 """Of the last `WATCHED` commits: if so many were slow, the loop commits no more."""
@@ -69,7 +69,7 @@ class Swift:
 
         Raises what `work` does, Unavailable for all other troubles of the file.
         """
-        started = time.perf_counter()
+        self._session.committing_s = 0.0
         try:
             result = work(self._session)
         except Unavailable as outage:
@@ -77,7 +77,7 @@ class Swift:
             if isinstance(cause, sqlite3.Error) and primary_code(cause) == sqlite3.SQLITE_BUSY:
                 return False, None
             raise
-        self._watch(time.perf_counter() - started)
+        self._watch(self._session.committing_s)
         return True, result
 
     def close(self) -> None:
