@@ -20,7 +20,8 @@ import sys
 from mypyc.build import mypycify
 from setuptools import setup
 
-modules, level = sys.argv.pop().split(), os.environ.get("MYPYC_OPT_LEVEL", "3")
+modules = ["--ignore-missing-imports", *sys.argv.pop().split()]
+level = os.environ.get("MYPYC_OPT_LEVEL", "3")
 setup(name="native", packages=[], ext_modules=mypycify(modules, opt_level=level, debug_level="0"))
 """
 
