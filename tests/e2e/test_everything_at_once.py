@@ -93,7 +93,7 @@ class Customers:
             "content": "x" * chance.choice([10, 10, 400]),
             "dlr-url": self._callback,
         }
-        ahead = chance.choice([0, 0, 0, 0.5, 2, 3600])
+        ahead = chance.choice([0, 0, 0, 5, 8, 3600])
         if ahead:
             fields["time"] = f"{time.time() + ahead:.3f}"
         reply = customer.form("/api/v1/messages", fields)

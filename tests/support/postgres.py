@@ -37,8 +37,8 @@ _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "m
 #: So long that none is ever reached where nothing is out of order.
 AMPLE = Limits(pool=4, acquire=30.0, connect=30.0, statement=30.0, lock=25.0, idle=20.0, resolve=30.0)
 
-#: Short, so that tests of outages are.
-LIMITS = Limits(pool=4, acquire=2.0, connect=2.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
+#: Short, so that tests of outages are; but a connection is there when the machine gets round to it.
+LIMITS = Limits(pool=4, acquire=20.0, connect=20.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
 
 _WIPE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();

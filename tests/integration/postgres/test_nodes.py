@@ -25,7 +25,7 @@ from heliograph.app.ports import Fenced, Leases, NotScheduled
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
-from tests.support.postgres import LIMITS
+from tests.support.postgres import AMPLE
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 
 ONE, OTHER = 1001, 1002
@@ -34,7 +34,7 @@ LEASE = 10 * SECOND
 
 @pytest.fixture
 async def other(url: str) -> AsyncIterator[PostgresStore]:
-    store = await PostgresStore.open(url, limits=LIMITS)
+    store = await PostgresStore.open(url, limits=AMPLE)
     yield store
     await store.close()
 
@@ -248,7 +248,7 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
     given = Given(store)
     batch = given.batch(account.id, 600, price=0, queued=True)
     await given.recorded(batch)
-    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(3)]
+    stores = [await PostgresStore.open(url, limits=AMPLE) for _ in range(3)]
     taken: list[int] = []
 
     async def dispatch(mine: PostgresStore, node: int) -> None:
@@ -275,7 +275,7 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
 @pytest.mark.slow
 async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
     """Sends, cancels, moves, top-ups, claims and failures on few accounts and messages, from three nodes."""
-    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(3)]
+    stores = [await PostgresStore.open(url, limits=AMPLE) for _ in range(3)]
     givens = [await joined(each, node) for node, each in enumerate(stores, 1)]
     accounts = [await givens[0].account(f"a{n}", credit=40 * CREDIT) for n in range(3)]
     now = START + HOUR
@@ -345,7 +345,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
 
 @pytest.mark.slow
 async def test_one_reference_from_many_nodes_is_sent_once(url: str, store: PostgresStore, account: Account) -> None:
-    stores = [await PostgresStore.open(url, limits=LIMITS) for _ in range(4)]
+    stores = [await PostgresStore.open(url, limits=AMPLE) for _ in range(4)]
     for round_ in range(10):
         accepts = []
         for worker, each in enumerate(stores):
@@ -372,8 +372,8 @@ async def test_slots_split_the_work(url: str, store: PostgresStore, given: Given
     accounts = [await given.account(f"a{n}") for n in range(12)]
     sent = [await given.sent(account.id, queued=True) for account in accounts]
     await store.record(Facts(queueings=[Queueing(sent[0].key, 1, START, START + HOUR, attempted=False, held=False)]))
-    low = await PostgresStore.open(url, limits=LIMITS, slots=(0, 31))
-    high = await PostgresStore.open(url, limits=LIMITS, slots=(32, 63))
+    low = await PostgresStore.open(url, limits=AMPLE, slots=(0, 31))
+    high = await PostgresStore.open(url, limits=AMPLE, slots=(32, 63))
     shares = [{each.message.key for each in await half.claim_queued(1, 99, START, 1)} for half in (low, high)]
     assert all(shares)
     assert not shares[0] & shares[1]
