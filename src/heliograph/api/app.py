@@ -234,7 +234,7 @@ class Api:
         authorization: bytes | None,
         content_type: bytes | None,
         body: bytes,
-        address: str,
+        address: Callable[[], str],
         then: Callable[[Answer], None],
     ) -> bool:
         """A send without a task: `then` gets its answer, now or when it is stored. False where it takes waiting for
@@ -263,7 +263,12 @@ class Api:
         then(reply)
 
     def submit_request(
-        self, version: int, authorization: bytes | None, content_type: bytes | None, body: bytes, address: str
+        self,
+        version: int,
+        authorization: bytes | None,
+        content_type: bytes | None,
+        body: bytes,
+        address: Callable[[], str],
     ) -> Accept | Answer | None:
         """A send without waiting: what is to be stored, or the answer; None where it cannot be told without waiting
         (credentials to check, or a refusal under a reference, which may have been used before).
@@ -275,7 +280,7 @@ class Api:
             view = self._gate.remembered(version, authorization, self._clock.monotonic())
             if view is None:
                 return None
-            admit(view, address)
+            admit(view, address() if view.networks else "")
             fields = decode.send_fields(decode.media_type(content_type, body), body)
             reference = fields.reference
             accept = self._submit.compose(view, fields, version, self._clock.now())

@@ -102,16 +102,19 @@ class HotConnection(Connection):
         waiting.keep_alive = self.parser.should_keep_alive()
         self.cycle = waiting
         self.phase = ANSWER
-        client = self.client
         if not self._api.submit_at_once(
             version,
             self._authorization,
             self._content_type,
             self._body,
-            client[0] if client else "",
+            self._address,
             partial(self._answer, self._request_id),
         ):
             self._start_over()
+
+    def _address(self) -> str:
+        client = self.client
+        return client[0] if client else ""
 
     def _is_plain_send(self) -> bool:
         """Whether the request, whose head is read, is a send that the short cut takes. Keeps what it needs of it."""
