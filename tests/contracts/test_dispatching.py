@@ -84,6 +84,37 @@ async def test_the_oldest_due_come_first(store: Store, given: Given, account: Ac
     assert keys(await store.claim_queued(1, 3, now, NODE)) == [late.key]
 
 
+async def test_each_of_several_accounts_gets_its_share(store: Store, given: Given) -> None:
+    accounts = [(await given.account(name)).id for name in ("big", "small", "none", "other")]
+    big, small, none, other = accounts
+    of_big = [await given.sent(big, queued=True) for _ in range(5)]
+    of_small = [await given.sent(small, queued=True) for _ in range(2)]
+    of_other = await given.sent(other, queued=True)
+    await given.scheduled(none, HOUR)
+    await given.sent(none, queued=True, connector=2)
+    assert await store.queued_accounts(1, START) == [big, small, other]
+    claimed = await store.claim_queued(1, 3, START, NODE, [big, small, none])
+    assert sorted(keys(claimed)) == [each.key for each in of_big[:3] + of_small]
+    for account, messages in ((big, of_big[:3]), (small, of_small)):
+        own = [each.message.key for each in claimed if each.message.account == account]
+        assert own == [each.key for each in messages], "each account's in their order"
+    assert await store.queued_accounts(1, START) == [big, other]
+    assert keys(await store.claim_queued(1, 9, START, NODE)) == [each.key for each in of_big[3:]] + [of_other.key]
+    assert await store.queued_accounts(1, START) == []
+    assert await store.queued_accounts(1, START + HOUR) == [none]
+    assert await store.queued_accounts(2, START) == [none]
+
+
+async def test_a_row_that_is_put_into_the_queue_later_is_its_accounts(store: Store, given: Given) -> None:
+    one, other = [(await given.account(name)).id for name in ("one", "other")]
+    messages = [await given.sent(account) for account in (other, one)]
+    await store.record(Facts(queueings=[queueing(message) for message in messages]))
+    assert await store.queued_accounts(1, START) == [one, other]
+    assert keys(await store.claim_queued(1, 9, START, NODE, [one])) == [messages[1].key]
+    await store.record(Facts(queueings=[queueing(messages[1])]))
+    assert await store.queued_accounts(1, START) == [one, other]
+
+
 async def test_each_connector_has_its_own_queue(store: Store, given: Given, account: Account) -> None:
     first = await given.scheduled(account.id, HOUR, connector=1)
     third = await given.scheduled(account.id, 2 * HOUR, connector=3)

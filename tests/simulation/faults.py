@@ -112,8 +112,9 @@ class FaultyStore(MemoryStore):
 
 
 _SLOW = frozenset({
-    "claim_queued", "claim_expired", "next_due", "find_outstanding", "outstanding", "overdue", "forget",
-    "claim_callbacks", "next_callback_due", "recover", "revision", "tables", "account_by_id", "cancel", "reschedule",
+    "claim_queued", "queued_accounts", "claim_expired", "next_due", "find_outstanding", "outstanding", "overdue",
+    "forget", "claim_callbacks", "next_callback_due", "recover", "revision", "tables", "account_by_id", "cancel",
+    "reschedule",
 })  # fmt: skip
 
 
@@ -133,8 +134,6 @@ class Operator:
         self.first_submit: dict[PartName, int] = {}
         self.written: list[list[float]] = []
         """When parts were written, in seconds of the loop, for each carrier there was."""
-        self.put_off: set[int] = set()
-        """Messages of which it did not want a part for now, for reasons of their own."""
         self.repeatable: Counter[PartName] = Counter()
         """How often a part was answered in a way after which it may be sent again."""
         self.promised: dict[tuple[PartName, str], tuple[Delivery, int]] = {}
@@ -275,8 +274,6 @@ class ScriptedCarrier:
         outcome: Outcome
         if chance.random() < odds.throttled:
             outcome = Deferred(0x58, chance.random() * 2, throttled=chance.random() < 0.5)
-            if not outcome.throttled:
-                self.operator.put_off.add(part.message.key)
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
         elif chance.random() < odds.unanswered:

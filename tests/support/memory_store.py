@@ -180,14 +180,30 @@ class MemoryStore(MemoryOperators):
 
     # --- the queue
 
-    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
         rows = self._open()
+        due = self._due(rows, connector, now)
+        if not accounts:
+            return self._claim(rows, due[:limit], node)
+        keys: list[int] = []
+        for account in accounts:
+            keys += [key for key in due if rows.messages[key].account == account][:limit]
+        return self._claim(rows, keys, node)
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        rows = self._open()
+        return sorted({rows.messages[key].account for key in self._due(rows, connector, now)})
+
+    def _due(self, rows: Rows, connector: int, now: int) -> list[int]:
+        """The keys of a connector's unclaimed rows, oldest due first."""
         due = [
             (row.due, key)
             for key, row in rows.queue.items()
             if row.node is None and row.connector == connector and row.due <= now
         ]
-        return self._claim(rows, (key for _, key in sorted(due)[:limit]), node)
+        return [key for _, key in sorted(due)]
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         rows = self._open()
@@ -196,7 +212,7 @@ class MemoryStore(MemoryOperators):
 
     def _claim(self, rows: Rows, keys: Iterable[int], node: int) -> list[Queued]:
         claimed = []
-        for key in sorted(keys):
+        for key in keys:
             rows.queue[key].node = node
             message = rows.messages[key]
             if message.state == State.SCHEDULED:

@@ -107,11 +107,17 @@ class Store(Protocol):
 
     # --- the queue: scheduled, deferred and overflowing messages
 
-    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
-        """Takes up to `limit` messages due by `now` for this node, oldest due first; scheduled ones become Sent.
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        """Takes up to `limit` messages due by `now` for this node, oldest due first; scheduled ones become Sent. With
+        `accounts` up to `limit` of each of these, and of no others; each one's are the oldest due first.
 
         A claim holds until `release` or until the row is dequeued. Nobody else gets a claimed message.
         """
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        """The accounts that have unclaimed messages due by `now`."""
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         """Takes unclaimed messages whose validity ended by `now`, of any connector."""

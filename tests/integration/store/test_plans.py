@@ -42,6 +42,7 @@ def test_pages_of_lists_are_read_in_the_order_of_their_indexes(
 def test_due_rows_are_read_in_their_order(db: sqlite3.Connection) -> None:
     for text, index in (
         (plan(db, dispatch._DUE, 1, 5, 10), "queue_due (connector=? AND due<?)"),
+        (plan(db, dispatch._DUE_OF, 1, 7, 5, 10), "queue_account (connector=? AND account=? AND due<?)"),
         (plan(db, dispatch._EXPIRED, 5, 10), "queue_expires (expires<?)"),
     ):
         assert index in text
@@ -51,6 +52,12 @@ def test_due_rows_are_read_in_their_order(db: sqlite3.Connection) -> None:
 def test_the_next_due_is_found_by_jumps(db: sqlite3.Connection) -> None:
     text = plan(db, dispatch._NEXT_DUE)
     assert text.count("SEARCH queue USING INDEX queue_due") == 3
+    assert "SCAN queue" not in text
+
+
+def test_the_accounts_in_the_queue_are_found_by_jumps(db: sqlite3.Connection) -> None:
+    text = plan(db, dispatch._ACCOUNTS, 1, 5)
+    assert text.count("SEARCH queue USING INDEX queue_account") == 3
     assert "SCAN queue" not in text
 
 

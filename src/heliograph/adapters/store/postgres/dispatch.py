@@ -1,11 +1,16 @@
 """The queue: claims of scheduled, deferred and overflowing messages."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.app.facts import NO_ANSWER, Queued
 
 _CLAIM = "SELECT key, connector, attempted FROM claim_queue($1, $2, $3, $4, $5, $6)"
+_CLAIM_OF = "SELECT key, connector, attempted FROM claim_queue_of($1, $2, $3, $4, $5)"
+_ACCOUNTS = "SELECT queued_accounts($1, $2, $3, $4)"
 _QUEUED = f"""
 SELECT {MESSAGE_COLUMNS},
     ARRAY(SELECT s.segment FROM sent AS s WHERE s.key = m.key),
@@ -35,7 +40,18 @@ _RELEASE = "SELECT release_claims($1)"
 
 async def claim(db: Db, connector: int | None, limit: int, now: int, node: int, slots: tuple[int, int]) -> list[Queued]:
     """Those due of one connector, or those expired of any. They come with the connector that they now wait for."""
-    rows = await db.fetch(_CLAIM, connector, limit, now, node, *slots)
+    return await _claimed(db, await db.fetch(_CLAIM, connector, limit, now, node, *slots))
+
+
+async def claim_of(db: Db, connector: int, accounts: Sequence[int], limit: int, now: int, node: int) -> list[Queued]:
+    return await _claimed(db, await db.fetch(_CLAIM_OF, connector, list(accounts), limit, now, node))
+
+
+async def queued_accounts(db: Db, connector: int, now: int, slots: tuple[int, int]) -> list[int]:
+    return list(await db.fetchval(_ACCOUNTS, connector, now, *slots))
+
+
+async def _claimed(db: Db, rows: list[Any]) -> list[Queued]:
     if not rows:
         return []
     claimed = await queued_of(db, {row[0]: row[2] for row in rows}, queued=True)

@@ -105,8 +105,15 @@ class PostgresStore:
 
     # --- the queue
 
-    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        if accounts:
+            return await self._pool.write(lambda db: dispatch.claim_of(db, connector, accounts, limit, now, node))
         return await self._pool.write(lambda db: dispatch.claim(db, connector, limit, now, node, self._slots))
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        return await self._pool.read(lambda db: dispatch.queued_accounts(db, connector, now, self._slots))
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         return await self._pool.write(lambda db: dispatch.claim(db, None, limit, now, node, self._slots))

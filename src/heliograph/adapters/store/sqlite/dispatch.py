@@ -1,6 +1,7 @@
 """The queue: claims of scheduled, deferred and overflowing messages."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from heliograph.adapters.store.sqlite.rows import messages_of
 from heliograph.adapters.store.sqlite.statements import many
@@ -8,6 +9,10 @@ from heliograph.app.facts import NO_ANSWER, Queued
 
 _DUE = """
 SELECT key, attempted, connector FROM queue WHERE node IS NULL AND connector = ? AND due <= ? ORDER BY due, key LIMIT ?
+"""
+_DUE_OF = """
+SELECT key, attempted, connector FROM queue WHERE node IS NULL AND connector = ? AND account = ? AND due <= ?
+ORDER BY due, key LIMIT ?
 """
 _EXPIRED = (
     "SELECT key, attempted, connector FROM queue WHERE node IS NULL AND expires <= ? ORDER BY expires, key LIMIT ?"
@@ -28,12 +33,36 @@ SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND connector =
 FROM waiting WHERE connector IS NOT NULL
 """
 
+# The same for the accounts of one connector.
+_ACCOUNTS = """
+WITH RECURSIVE holder (account) AS (
+    SELECT min(account) FROM queue WHERE node IS NULL AND connector = ?1
+    UNION ALL
+    SELECT (SELECT min(account) FROM queue WHERE node IS NULL AND connector = ?1 AND account > holder.account)
+    FROM holder WHERE holder.account IS NOT NULL
+)
+SELECT account FROM holder WHERE account IS NOT NULL AND EXISTS (
+    SELECT 1 FROM queue WHERE node IS NULL AND connector = ?1 AND account = holder.account AND due <= ?2
+)
+"""
+
 _RELEASE = "UPDATE queue SET node = NULL WHERE node = ?"
 _RELEASE_CALLBACKS = "UPDATE callback_retry SET node = NULL WHERE node = ?"
 
 
-def claim_queued(db: sqlite3.Connection, connector: int, limit: int, now: int, node: int) -> list[Queued]:
-    return _claim(db, db.execute(_DUE, (connector, now, limit)).fetchall(), node)
+def claim_queued(
+    db: sqlite3.Connection, connector: int, limit: int, now: int, node: int, accounts: Sequence[int]
+) -> list[Queued]:
+    if not accounts:
+        return _claim(db, db.execute(_DUE, (connector, now, limit)).fetchall(), node)
+    rows: list[tuple[int, int, int]] = []
+    for account in accounts:
+        rows += db.execute(_DUE_OF, (connector, account, now, limit))
+    return _claim(db, rows, node)
+
+
+def queued_accounts(db: sqlite3.Connection, connector: int, now: int) -> list[int]:
+    return [account for (account,) in db.execute(_ACCOUNTS, (connector, now))]
 
 
 def claim_expired(db: sqlite3.Connection, limit: int, now: int, node: int) -> list[Queued]:

@@ -1,5 +1,6 @@
 """The hot path: what gathered, in one transaction."""
 
+import json
 import logging
 import sqlite3
 from collections.abc import Sequence
@@ -37,15 +38,7 @@ _INSERT_MESSAGE = Insert(
 _INSERT_CHARGE = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
 _INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, reference, total)", 6)
 _INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
-_QUEUE = Insert(
-    "INSERT INTO queue (key, connector, due, expires, attempted, node)",
-    6,
-    """
-    ON CONFLICT (key) DO UPDATE SET
-        connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-        attempted = excluded.attempted, node = excluded.node
-    """,
-)
+_INSERT_QUEUE = Insert("INSERT INTO queue (key, account, connector, due, expires, attempted)", 6)
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
@@ -66,6 +59,18 @@ _RETRY_CALLBACK = Insert(
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
 _ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
+_QUEUE = """
+INSERT INTO queue (key, account, connector, due, expires, attempted, node)
+SELECT
+    json_extract(value, '$[0]'),
+    coalesce((SELECT account FROM message WHERE message.key = json_extract(value, '$[0]')), 0),
+    json_extract(value, '$[1]'), json_extract(value, '$[2]'), json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'), json_extract(value, '$[5]')
+FROM json_each(?) WHERE true
+ON CONFLICT (key) DO UPDATE SET
+    connector = excluded.connector, due = excluded.due, expires = excluded.expires,
+    attempted = excluded.attempted, node = excluded.node
+"""
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
 _FAIL = """
@@ -201,14 +206,14 @@ class _Rows:
         self.messages += map(message_row, messages)
         for message in messages:
             if message.queued or message.state == State.SCHEDULED:
-                self.queue.append((message.key, message.connector, message.time, message.expires, 0, None))
+                self.queue.append((message.key, message.account, message.connector, message.time, message.expires, 0))
 
     def write(self, db: sqlite3.Connection) -> None:
         _INSERT_MESSAGE(db, self.messages)
         _INSERT_CHARGE(db, self.charges)
         _INSERT_BATCH(db, self.batches)
         _INSERT_REFERENCE(db, self.references)
-        _QUEUE(db, self.queue)
+        _INSERT_QUEUE(db, self.queue)
 
 
 def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book) -> list[Ruling]:
@@ -249,13 +254,11 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
 
 def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     if facts.queueings:
-        _QUEUE(
-            db,
-            [
-                (each.key, each.connector, each.due, each.expires, each.attempted, node if each.held else None)
-                for each in facts.queueings
-            ],
-        )
+        rows = [
+            (each.key, each.connector, each.due, each.expires, +each.attempted, node if each.held else None)
+            for each in facts.queueings
+        ]
+        db.execute(_QUEUE, (json.dumps(rows),))
     if facts.sending:
         db.execute(_ATTEMPTED, (many(facts.sending),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))

@@ -111,8 +111,13 @@ class SqliteStore:
 
     # --- the queue
 
-    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
-        return await self._writer.transact(dispatch.claim_queued, connector, limit, now, node)
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        return await self._writer.transact(dispatch.claim_queued, connector, limit, now, node, accounts)
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        return await self._reader.transact(dispatch.queued_accounts, connector, now)
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         return await self._writer.transact(dispatch.claim_expired, limit, now, node)
