@@ -5,7 +5,6 @@ from urllib.parse import parse_qs
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.report import NO_CODE
-from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
 from heliograph.domain.throttle import SHARE_OF_BURST
@@ -148,20 +147,16 @@ def rates(operators: list[Operator]) -> list[str]:
     return wrong
 
 
-def order(operators: list[Operator]) -> list[str]:
-    """To each recipient an account's messages go in the order in which they were accepted; all but those that were
-    scheduled, and those that the operator put off itself.
-
-    It holds where the lanes' memory has room for all, through crashes, not through planned stops: what is parked then
-    goes beside what is new.
-    """
+def order(operators: list[Operator], planned: set[int]) -> list[str]:
+    """To each recipient an account's messages go for the first time in the order in which they were accepted; all but
+    those that were scheduled (`planned`)."""
     wrong = []
     for operator in operators:
         latest: dict[tuple[int, str], int] = {}
         seen: set[int] = set()
         for message in operator.sequence:
             key, recipient = message.key, (message.account, message.destination)
-            if key in seen or key in operator.put_off or message.time > time_of(key):
+            if key in seen or key in planned:
                 continue
             seen.add(key)
             if latest.get(recipient, 0) > key:
@@ -192,8 +187,8 @@ def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
 
 
 _OF_LANE = (
-    "front", "fast", "slow", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
-    "_gathered", "_committing", "_references",
+    "front", "fast", "backlogs", "ahead", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
+    "_gathered", "_committing", "_references", "_behind", "_returned",
 )  # fmt: skip
 
 
@@ -215,6 +210,7 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
         wrong.append("the notifier still holds something")
     for lane in engine.dispatcher.lanes.values():
         kept = {what: getattr(lane, what) for what in _OF_LANE}
+        kept["accounts"] = lane.backlogs.by_account
         wrong += [f"the {what} of the lane {lane.connector}: {held}" for what, held in kept.items() if held]
     if engine.gatherer._waiting or engine.gatherer.facts:
         wrong.append("the gatherer still holds something")

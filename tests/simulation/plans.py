@@ -20,9 +20,9 @@ PLANS: dict[str, Plan] = {
     "waiting": Plan(unknown_wait_s=30.0),
     "whole": Plan(whole=True),
     "late": Plan(validity_ms=5_000, longest_outage_s=15.0),
-    "order": Plan(recipients=4),
-    "memory": Plan(requests_s=15.0, short_memory=True),
-    "memory-stops": Plan(requests_s=15.0, short_memory=True, graceful=True),
+    "order": Plan(recipients=4, lives=4, graceful=True),
+    "memory": Plan(requests_s=15.0, short_memory=True, recipients=6),
+    "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
 _SHORT: list[tuple[ModuleType, str, int]] = [

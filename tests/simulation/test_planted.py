@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.accounts import Entry
+from heliograph.app.backlog import Backlogs, Stage
 from heliograph.app.dispatch import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Owed, Recovery, Verdict
 from heliograph.app.lane import Item, Lane
@@ -34,6 +35,7 @@ SEEDS = 6
 
 BRIEF = Plan(busy_s=12.0, lives=2)
 LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
+CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, graceful=True)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
@@ -122,8 +124,8 @@ def a_cancelled_message_stays_in_the_queue(patch: pytest.MonkeyPatch) -> None:
 def a_scheduled_message_is_claimed_early(patch: pytest.MonkeyPatch) -> None:
     claim, due = MemoryStore.claim_queued, MemoryStore.next_due
 
-    async def hasty(self: MemoryStore, connector: int, limit: int, now: int, node: int) -> Any:
-        return await claim(self, connector, limit, now + 2_000, node)
+    async def hasty(self: MemoryStore, connector: int, limit: int, now: int, node: int, *accounts: Any) -> Any:
+        return await claim(self, connector, limit, now + 2_000, node, *accounts)
 
     async def soon(self: MemoryStore) -> dict[int, int]:
         return {connector: at - 2_000 for connector, at in (await due(self)).items()}
@@ -267,6 +269,52 @@ def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
         return item
 
     patch.setattr(Lane, "_next", broken)
+
+
+@bug("was overtaken by", plan=CROWDED)
+def a_start_does_not_look_who_has_rows(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Dispatcher, lane: Lane, store: Store) -> None:
+        lane.closed = False
+
+    patch.setattr(Dispatcher, "open", broken)
+
+
+@bug("was overtaken by", plan=replace(CROWDED, lives=6, graceful=False))
+def what_a_start_recovers_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Dispatcher, lane: Lane, store: Store) -> None:
+        lane.backlogs.suspect(await store.queued_accounts(lane.connector, self._clock.now()))
+        lane.closed = False
+
+    patch.setattr(Dispatcher, "open", broken)
+
+
+@bug("was overtaken by", plan=CROWDED)
+def what_is_new_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
+    write = Backlogs.write
+
+    def broken(self: Backlogs[Any], account: int, newest: int) -> list[Any]:
+        newer = write(self, account, newest)
+        self.by_account[account].stage = Stage.OPEN
+        return newer
+
+    patch.setattr(Backlogs, "write", broken)
+
+
+@bug("was overtaken by", plan=CROWDED)
+def rows_go_before_what_is_older_than_they(patch: pytest.MonkeyPatch) -> None:
+    take = Backlogs.take
+    patch.setattr(Backlogs, "take", lambda self, fast: take(self, None))
+
+
+@bug("was overtaken by", plan=CROWDED)
+def the_youngest_rows_are_claimed_first(patch: pytest.MonkeyPatch) -> None:
+    due = MemoryStore._due
+    patch.setattr(MemoryStore, "_due", lambda self, rows, connector, now: due(self, rows, connector, now)[::-1])
+
+
+@bug("of the lane .*: ", plan=CROWDED)
+def nobody_finds_out_that_the_rows_are_gone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Backlogs, "found", lambda self, left, done: None)
 
 
 @bug(r"was sent \d+ times with \d+ reasons")

@@ -91,6 +91,8 @@ class Simulation:
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
+        self.planned: set[int] = set()
+        """Messages that were not to be sent at once."""
         self.arrived: dict[int, list[bytes]] = {}
         self.doubts: dict[PartName, int] = {}
         self.carriers: list[ScriptedCarrier] = []
@@ -125,7 +127,7 @@ class Simulation:
         if not self.plan.clock_jumps:  # a clock that was ahead has ended validities too early
             self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
-        self.wrong += checks.order(operators)
+        self.wrong += checks.order(operators, self.planned)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += await self.store.audit()
@@ -196,6 +198,7 @@ class Simulation:
         self.arrived.setdefault(job.key, []).append(job.body)
 
     def _on_commit(self, facts: Facts) -> None:
+        self.planned.update(message.key for each in facts.accepts if each.scheduled for message in each.messages)
         for carrier in self.carriers:
             carrier.committed(facts)
         if not self.wrong:

@@ -1,5 +1,6 @@
 """Dispatch: from accepted messages to the operator's answers, over the lanes of all connectors."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -343,18 +344,35 @@ class Dispatcher:
 
     async def refill(self, lane: Lane, store: Store, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once."""
-        if len(lane.slow) > SLOW_MESSAGES // 2:
+        if lane.ahead > SLOW_MESSAGES // 2 or not lane.backlogs.claimable:
             return False
-        limit = SLOW_MESSAGES - len(lane.slow)
-        overflowing, overflowed = lane.overflowing, lane.overflowed
+        limit = SLOW_MESSAGES - lane.ahead
+        done, now = lane.backlogs.done, self._clock.now()
         lane.more = False
-        claimed = await store.claim_queued(lane.connector, limit, self._clock.now(), node)
-        if len(claimed) == limit:
-            lane.more = True
+        accounts = lane.holders[:limit] if len(lane.holders) > 1 else []
+        share = limit // len(accounts) if accounts else limit
+        claimed = await store.claim_queued(lane.connector, share, now, node, accounts)
         await self._take_up(lane, claimed, store, partial(self._resume, lane))
-        if not claimed and not lane.slow and not overflowing and lane.overflowed == overflowed:
-            lane.overflow.clear()
+        left: list[int] = []
+        if accounts or len(claimed) == limit:
+            left = await store.queued_accounts(lane.connector, now)
+        lane.backlogs.found(left, done)
+        next_one = bisect_right(left, accounts[-1]) if accounts else 0
+        lane.holders = left[next_one:] + left[:next_one]
+        if left:
+            lane.more = True
         return lane.more
+
+    async def open(self, lane: Lane, store: Store) -> None:
+        """New messages may go to the lane's memory from now on; but those of accounts that have rows in the queue go
+        behind these, and so does what is in memory. Raises Unavailable."""
+        accounts = await store.queued_accounts(lane.connector, self._clock.now())
+        lane.backlogs.suspect(accounts)
+        for item in lane.vacate(accounts):
+            self._requeue(self.gathering.facts, item, lane.connector)
+        lane.closed = False
+        lane.more = True
+        self.gathering.wake()
 
     async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
         """Claims due messages of a connector that is no more, and routes them anew."""
@@ -464,6 +482,7 @@ class Dispatcher:
     def _requeue(self, facts: Facts, item: Item, connector: int) -> None:
         """The message is the queue's from now on."""
         facts.queueings.append(self._queueing(item, connector, held=False))
+        self.lane(connector).expect_row(item.message.account)
         self._doubts.forget(item.message.key)
         if item.message.segments > 1:
             self.reporter.leave(item.message.key)
@@ -485,7 +504,7 @@ class Dispatcher:
     @property
     def hungry(self) -> bool:
         """Whether a lane runs low while the queue may hold more for it."""
-        return any(lane.more and len(lane.slow) <= SLOW_MESSAGES // 2 for lane in self.lanes.values())
+        return any(lane.more and lane.ahead <= SLOW_MESSAGES // 2 for lane in self.lanes.values())
 
     @property
     def eager(self) -> bool:

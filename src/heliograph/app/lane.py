@@ -1,10 +1,11 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from heliograph.app.facts import Accept, Facts, Message, Queued, Verdict
+from heliograph.app.backlog import Backlogs, Stage
+from heliograph.app.facts import Accept, Facts, Message, Queued, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message import Kind
@@ -127,10 +128,10 @@ class Lane:
     """
 
     __slots__ = (
-        "_committing", "_crowded", "_disordered", "_gathered", "_references", "_troubles", "_turn", "carrier",
-        "closed", "connector", "fast", "flying", "front", "in_flight", "incoming", "joins", "mark", "marked", "more",
-        "overflow", "overflowed", "overflowing", "pace", "paused_until", "per_account", "ready", "slow", "took",
-        "unknown_wait_ms",
+        "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_references", "_returned",
+        "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "flying", "front",
+        "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace", "paused_until",
+        "per_account", "ready", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -142,7 +143,12 @@ class Lane:
         self.front: deque[Item] = deque()
         """Messages that go before all others: they were on their way before."""
         self.fast: deque[Item] = deque()
-        self.slow: deque[Item] = deque()
+        self.backlogs: Backlogs[Item] = Backlogs()
+        """Messages that come back from the queue, and what stands behind them."""
+        self.ahead = 0
+        """How many of them were claimed from the queue ahead of their turn."""
+        self.holders: list[int] = []
+        """The accounts that had more in the queue when somebody looked."""
         self.incoming: deque[Item] = deque()
         """Messages that the commit under way accepts."""
         self.marked: list[Part] = []
@@ -153,12 +159,12 @@ class Lane:
         """Places of the window in use: those parts, and those whose outcome is not committed yet."""
         self.paused_until = 0.0
         self.per_account: dict[int, int] = {}
-        self.overflow: set[int] = set()
-        """Accounts whose new messages go to the queue, behind those that are there already."""
         self.overflowing = False
-        """The commit under way writes such messages."""
-        self.overflowed = 0
-        """How many there were."""
+        """The commit under way writes messages to the queue, for want of room."""
+        self._behind: list[Item] = []
+        """Messages that the commit under way accepts, and that stand behind others in `backlogs`."""
+        self._returned: list[Item] = []
+        """Messages that were in memory, and that the next commit gives rows."""
         self.more = False
         """The queue may hold more messages that are due."""
         self._gathered = 0
@@ -184,7 +190,7 @@ class Lane:
 
     def __len__(self) -> int:
         """Messages that wait, whole or in part."""
-        return len(self.front) + len(self.fast) + len(self.slow)
+        return len(self.front) + len(self.fast) + len(self.backlogs)
 
     @property
     def idle(self) -> bool:
@@ -193,7 +199,7 @@ class Lane:
 
     def eager(self, now: float) -> bool:
         """Whether the next commit could send more on its way."""
-        if not len(self) or now < self.paused_until or self._crowded:
+        if not self._sendable or now < self.paused_until or self._crowded:
             return False
         return self.capacity - self.in_flight + self._gathered - len(self.ready) - len(self.marked) > 0
 
@@ -202,28 +208,43 @@ class Lane:
     def admit(self, accept: Accept, message: Message) -> None:
         """A new message, right before the commit that accepts it: to the fast lane, or to the queue's rows."""
         account = message.account
-        here = self.per_account.get(account, 0)
-        if self.closed:
-            message.queued = True
+        is_full = self.closed or self.per_account.get(account, 0) >= FAST_MESSAGES_PER_ACCOUNT
+        in_memory = len(self.fast) + len(self.incoming)
+        backlogs = self.backlogs
+        backlog = backlogs.by_account.get(account) if backlogs.by_account else None
+        if backlog is None or backlog.stage == Stage.OPEN:
+            if not is_full and in_memory < FAST_MESSAGES:
+                item = Item(message, accept)
+                self._count(item)
+                self.incoming.append(item)
+                return
+        elif not is_full and backlog.stage != Stage.ROWS and in_memory + len(backlogs) < FAST_MESSAGES + SLOW_MESSAGES:
+            item = Item(message, accept)
+            self._count(item)
+            backlogs.admit(backlog, item)
+            self._behind.append(item)
             return
-        if (
-            account in self.overflow
-            or here >= FAST_MESSAGES_PER_ACCOUNT
-            or len(self.fast) + len(self.incoming) >= FAST_MESSAGES
-        ):
-            self.overflow.add(account)
-            self.overflowing = True
-            self.overflowed += 1
-            message.queued = True
-            return
-        item = Item(message, accept)
-        self._count(item)
-        self.incoming.append(item)
+        message.queued = True
+        self.overflowing = not self.closed
+        self.expect_row(account)
+
+    def expect_row(self, account: int) -> None:
+        """The next commit gives a message of the account its row: what is newer goes behind it, and what is in the
+        fast lane already before it."""
+        newest = self.incoming or self.fast
+        for item in self.backlogs.write(account, newest[-1].message.key if newest else 0):
+            self.forget(item)
+            if item.accept is None:
+                self._returned.append(item)
+            else:
+                item.message.queued = True
+                self._behind.remove(item)
 
     def resume(self, item: Item) -> None:
         """A message that the rows know: of the queue, or of the fast lane of an earlier run."""
         if item.row:
-            self.slow.append(item)
+            self.ahead += 1
+            self.backlogs.claimed(item.message.account, item)
             return
         self._count(item)
         (self.front if item.attempted else self.fast).append(item)
@@ -254,12 +275,7 @@ class Lane:
         late: list[Item] = []
         aside: dict[str, list[Item]] = {}
         self._crowded = False
-        self._committing += self._gathered
-        self._gathered = 0
-        if self.took:
-            self.pace.taken(now, self.took)
-            self.took = 0
-            self._troubles = 0
+        self._begin(facts, now)
         free = self.capacity - self.in_flight + self._committing - len(self.ready) - len(self.marked)
         free = min(free, PARTS_A_COMMIT)
         if free <= 0 or now < self.paused_until:
@@ -273,8 +289,7 @@ class Lane:
             if message.expires <= now_ms and item.accept is None:
                 late.append(item)
                 continue
-            if not item.reference and (message.destination in aside or self._lacks_reference(item)):
-                aside.setdefault(message.destination, []).append(item)
+            if not item.reference and self._goes_aside(item, aside):
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue
@@ -323,6 +338,7 @@ class Lane:
             if self._is_accepted(part.owner):
                 self.ready.append(part)
         self._settle()
+        self.backlogs.committed()
         if self.capacity == 0:
             self.unready()
         if self.overflowing:
@@ -333,6 +349,7 @@ class Lane:
         """The commit failed: what it would have accepted leaves; all the rest waits for the next one."""
         self.marked = [part for part in self.marked if self._is_accepted(part.owner)]
         self._settle()
+        self.backlogs.refused()
         self.overflowing = False
 
     def answered(self, part: Part) -> bool:
@@ -365,18 +382,20 @@ class Lane:
 
     def drop(self, item: Item) -> None:
         """The item has nothing to send any more."""
-        for waiting in (self.front, self.fast, self.slow):
+        for waiting in (self.front, self.fast):
             if item in waiting:
                 waiting.remove(item)
+        if self.backlogs.remove(item.message.account, item):
+            self._leave([item])
 
     def expire(self, now_ms: int) -> list[Item]:
         """Takes out what waits and whose validity is over."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
-    def vacate(self) -> list[Item]:
-        """Takes out every message that has no part under way, for good."""
+    def vacate(self, accounts: Collection[int] | None = None) -> list[Item]:
+        """Takes out every message that has no part under way, of these accounts or of all, for good."""
         self.unready()
-        items = self._take_out(lambda item: item.away == 0)
+        items = self._take_out(lambda item: item.away == 0 and (accounts is None or item.message.account in accounts))
         for item in items:
             self.forget(item)
         return items
@@ -387,7 +406,13 @@ class Lane:
             yield part.owner
         yield from self.front
         yield from self.fast
-        yield from self.slow
+        yield from self.backlogs.items()
+
+    def firsts(self) -> Iterator[Item]:
+        """The first of each of its queues."""
+        for waiting in (self.front, self.fast, *self.backlogs.queues()):
+            if waiting:
+                yield waiting[0]
 
     def forget(self, item: Item) -> None:
         """The item is over with, or leaves the lane. Harmless when repeated."""
@@ -417,6 +442,11 @@ class Lane:
     def _settle(self) -> None:
         incoming, self.incoming = self.incoming, deque()
         self.fast.extend(item for item in incoming if self._is_accepted(item))
+        if self._behind:
+            behind, self._behind = self._behind, []
+            for item in behind:
+                if not self._is_accepted(item):
+                    self.backlogs.remove(item.message.account, item)
 
     def _is_accepted(self, item: Item) -> bool:
         """After a commit, whether the item's message is in the store; it is forgotten if it is not."""
@@ -431,14 +461,42 @@ class Lane:
     def _take_out(self, wanted: Callable[[Item], bool]) -> list[Item]:
         out: list[Item] = []
         self._order()
-        for waiting in (self.front, self.fast, self.slow):
+        for waiting in (self.front, self.fast):
             found = [item for item in waiting if wanted(item)]
             if found:
                 out += found
                 keep = [item for item in waiting if not wanted(item)]
                 waiting.clear()
                 waiting.extend(keep)
-        return out
+        claimed = self.backlogs.take_out(lambda item: item.accept is None and wanted(item))
+        self._leave(claimed)
+        return out + claimed
+
+    @property
+    def _sendable(self) -> int:
+        """Messages that wait for nothing but a place."""
+        return len(self.front) + len(self.fast) + self.backlogs.count
+
+    def _begin(self, facts: Facts, now: float) -> None:
+        """A commit begins; what went from memory to the queue gets its rows from it."""
+        self._committing += self._gathered
+        self._gathered = 0
+        if self.took:
+            self.pace.taken(now, self.took)
+            self.took = 0
+            self._troubles = 0
+        self.backlogs.begun += 1
+        for message in (item.message for item in self._returned):
+            facts.queueings.append(
+                Queueing(message.key, self.connector, message.time, message.expires, attempted=False, held=False)
+            )
+        self._returned.clear()
+
+    def _leave(self, items: Iterable[Item]) -> None:
+        """These are in the backlogs no more."""
+        for item in items:
+            if not item.counted:
+                self.ahead -= 1
 
     def _order(self) -> None:
         """Messages that came back stand in the order in which they were accepted or due."""
@@ -451,27 +509,41 @@ class Lane:
             self._order()
             return self.front.popleft()
         self._turn = not self._turn
-        if self.slow and (self._turn or not self.fast):
-            return self.slow.popleft()
+        if self.backlogs.count and (self._turn or not self.fast):
+            claimed = self.backlogs.take(self.fast[0].message.key if self.fast else None)
+            if claimed is not None:
+                self._leave([claimed])
+                return claimed
         if self.fast:
             return self.fast.popleft()
         if self.incoming:
             return self.incoming.popleft()
         return None
 
-    def _lacks_reference(self, item: Item) -> bool:
-        """Whether as many long messages to its number are under way as there are references."""
+    def _goes_aside(self, item: Item, aside: dict[str, list[Item]]) -> bool:
+        """Whether as many long messages to its number are under way as there are references; or one before it waits
+        for that."""
         message = item.message
-        if message.segments == 1 or not self._references:
-            return False
-        return len(self._references.get(message.destination, ())) >= REFERENCES
+        destination = message.destination
+        if destination not in aside:
+            if message.segments == 1 or not self._references:
+                return False
+            if len(self._references.get(destination, ())) < REFERENCES:
+                return False
+        aside.setdefault(destination, []).append(item)
+        return True
 
     def _put_aside(self, aside: dict[str, list[Item]]) -> None:
         """Puts back, in its order, what has to wait for an answer to others to its number."""
         items = [item for group in aside.values() for item in group]
-        self.incoming.extendleft(item for item in reversed(items) if item.accept is not None)
-        self.front.extendleft(item for item in reversed(items) if item.accept is None)
-        self._crowded = len(items) >= len(self) + len(self.incoming)
+        for item in reversed(items):
+            if item.accept is None:
+                self.front.appendleft(item)
+            elif item in self._behind:
+                self.backlogs.put_back(item.message.account, item)
+            else:
+                self.incoming.appendleft(item)
+        self._crowded = len(items) >= self._sendable + len(self.incoming)
 
     def _make_ready(self, item: Item) -> int:
         """Marks the item's parts; returns how many."""

@@ -209,6 +209,9 @@ class Engine:
             for early in recovery.early:
                 self.reporter.restore_early(early)
         await self.dispatcher.recover(recovery.unsent, world.store)
+        if not shared:
+            for number in self._live():
+                await self.dispatcher.open(self.dispatcher.lane(number), world.store)
         for owed in recovery.owed:
             if self._receivers.known(owed.message.account) is None:
                 await self._receivers.learn(owed.message.account)
@@ -361,7 +364,7 @@ class Engine:
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
                 lane.more = False
-                if lane.overflow and not lane.slow and self._may_fill(lane):
+                if lane.backlogs.expectant and self._may_fill(lane):
                     await dispatcher.refill(lane, store, self._node)
         return more
 
@@ -474,8 +477,12 @@ class Engine:
             await self._slots.share_out(live, self._is_down)
             for number in self._live():
                 lane = self.dispatcher.lane(number)
-                lane.closed = number not in own and self._slots.of(number) == 0
-                if lane.closed and not lane.idle:
+                if number in own or self._slots.of(number):
+                    if lane.closed:
+                        await self.dispatcher.open(lane, self._world.store)
+                    continue
+                lane.closed = True
+                if not lane.idle:
                     self.dispatcher.hand_back(lane)
         self._sync_carriers()
 

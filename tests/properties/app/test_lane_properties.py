@@ -106,7 +106,7 @@ class LaneMachine(RuleBasedStateMachine):
     def every_part_is_somewhere_once(self) -> None:
         lane = self.lane
         held = [(part.message.key, part.segment) for part in (*lane.marked, *lane.ready, *lane.flying)]
-        for item in (*lane.front, *lane.fast, *lane.slow):
+        for item in (*lane.front, *lane.fast, *lane.backlogs.items()):
             held += [(item.message.key, segment) for segment in item.waiting]
         assert len(held) == len(set(held))
         assert set(held) == self.missing

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from math import inf
 
 import pytest
@@ -42,9 +43,14 @@ class QueueStore(MemoryStore):
         self.known: dict[int, Outstanding] = {}
         self.failing = False
 
-    async def claim_queued(self, connector: int, limit: int, now: int, node: int) -> list[Queued]:
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
         claimed, self.queue = self.queue[:limit], self.queue[limit:]
         return claimed
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        return sorted({queued.message.account for queued in self.queue})
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         return await self.claim_queued(0, limit, now, node)
@@ -339,11 +345,11 @@ async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, mo
     desk.lane.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
     assert await desk.dispatcher.refill(desk.lane, store, NODE)
-    assert (len(desk.lane.slow), desk.dispatcher.hungry) == (4, False)
+    assert (desk.lane.ahead, desk.dispatcher.hungry) == (4, False)
     assert not await desk.dispatcher.refill(desk.lane, store, NODE)
-    assert len(desk.lane.slow) == 4
-    desk.lane.slow.pop()
-    desk.lane.slow.pop()
+    assert desk.lane.ahead == 4
+    for item in list(desk.lane.items())[:2]:
+        desk.lane.drop(item)
     assert desk.dispatcher.hungry
 
 
@@ -358,13 +364,13 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     desk.dispatcher.prepare(desk.gathering.facts, START)
     assert other.queued
     await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
-    assert desk.lane.overflow == {1}, "the row is being written"
+    assert desk.lane.backlogs.expectant, "the row is being written"
     for accept in accepts:
         accept.verdict = Verdict.ACCEPTED
     desk.dispatcher.committed()
     assert desk.dispatcher.hungry
     await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
-    assert desk.lane.overflow == set()
+    assert not desk.lane.backlogs.by_account
     assert not desk.dispatcher.hungry
 
 
@@ -457,7 +463,7 @@ def test_messages_of_a_connector_that_is_gone_go_to_another_one(desk: Desk) -> N
     desk.routes[one.destination] = 2
     desk.dispatcher.reroute({2})
     assert desk.commit().queueings == [Queueing(one.key, 2, one.time, one.expires, False, False)]
-    assert desk.dispatcher.lanes == {}
+    assert 1 not in desk.dispatcher.lanes
 
 
 def test_without_another_route_they_are_refunded(desk: Desk) -> None:
@@ -482,7 +488,7 @@ def test_a_message_with_a_part_under_way_is_rerouted_when_that_is_answered(desk:
     desk.dispatcher.reroute({2})
     (queueing,) = desk.commit().queueings
     assert (queueing.connector, queueing.attempted) == (2, True)
-    assert desk.dispatcher.lanes == {}
+    assert 1 not in desk.dispatcher.lanes
     assert not desk.reporter._tracks[one.key].held, "it may leave memory, for whoever claims it"
 
 
@@ -498,8 +504,8 @@ def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(de
     desk.commit()
     assert desk.lane.paused_until == inf
     desk.dispatcher.park()
-    again = [queueing.key for queueing in desk.commit().queueings]
-    assert late.key in again
+    assert late.queued, "nothing passes what waits in the queue"
+    assert desk.commit().queueings == []
     assert desk.carrier.parts == []
     assert desk.is_clean()
 

@@ -191,7 +191,7 @@ class Collector:
         at, which are in order but for those that came back."""
         dues = [] if in_rows is None else [in_rows]
         for lane in self._engine.dispatcher.lanes.values():
-            dues.extend(queue[0].message.time for queue in (lane.front, lane.fast, lane.slow) if queue)
+            dues.extend(item.message.time for item in lane.firsts())
         return max(0.0, (self._clock.now() - min(dues)) / 1000) if dues else 0.0
 
 

@@ -1,0 +1,244 @@
+"""To each recipient an account's messages go in the order of acceptance: through any interleaving of requests, commits,
+claims, answers, lost links, stops and crashes, with so little memory that nearly all goes through the queue's rows."""
+
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from heliograph.app import dispatch, lane
+from heliograph.app.dispatch import Dispatcher
+from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
+from heliograph.app.ports import Accepted, Deferred, Part, Unknown
+from heliograph.app.report import Reporter
+from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, Given
+
+SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
+         (dispatch, "SLOW_MESSAGES", 3))  # fmt: skip
+OUTCOMES = st.sampled_from(
+    [Accepted("a"), Accepted("a"), Deferred(0x58, 0.1, throttled=True), Deferred(0x14, 0.2), Unknown("no answer")]
+)
+ACCOUNTS = 3
+
+
+class _Turn:
+    """Lets others do something."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+class SlowStore(MemoryStore):
+    """Others do something while the feeder asks, and again before it hears the answer."""
+
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        await _Turn()
+        claimed = await super().claim_queued(connector, limit, now, node, accounts)
+        await _Turn()
+        return claimed
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        await _Turn()
+        found = await super().queued_accounts(connector, now)
+        await _Turn()
+        return found
+
+
+def finish(work: Coroutine[Any, Any, Any]) -> Any:
+    """The work, without interruption."""
+    try:
+        while True:
+            work.send(None)
+    except StopIteration as end:
+        return end.value
+
+
+class OrderMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits = ExitStack()
+        for where, name, most in SHORT:
+            self.limits.enter_context(patch.object(where, name, most))
+        self.store = SlowStore()
+        for number in range(ACCOUNTS):
+            finish(Given(self.store).account(f"account {number}", 1_000_000 * CREDIT))
+        self.clock = SetClock()
+        self.message = Messages(self.clock)
+        self.told: set[int] = set()
+        self.seen: set[int] = set()
+        self.latest: dict[tuple[int, str], int] = {}
+        self.node = 0
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        self.node += 1
+        self.gathering = NotedGathering()
+        self.carrier = NotedCarrier(capacity=3)
+        self.on_the_wire: list[Part] = []
+        self.accepts: list[Accept] = []
+        self.written: Facts | None = None
+        self.feeding: Coroutine[Any, Any, bool] | None = None
+        reporter = Reporter(self.gathering, self.clock, self.finished)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self.finished, lambda destination: 1)
+        recovery = finish(self.store.recover(0, self.node))
+        self.lane = self.dispatcher.lane(1)
+        self.lane.mark = recovery.marks.get("attempted:1", 0)
+        finish(self.dispatcher.recover(recovery.unsent, self.store))
+        finish(self.dispatcher.open(self.lane, self.store))
+        self.lane.carrier = self.carrier
+
+    def finished(self, message: Message, final: Final) -> None:
+        """Nobody is told."""
+
+    # --- what happens
+
+    @rule(
+        account=st.integers(1, ACCOUNTS),
+        numbers=st.lists(st.sampled_from("12"), min_size=1, max_size=4),
+        content=st.sampled_from(["Hello", "Hello", LONG]),
+        poor=st.booleans(),
+    )
+    def request(self, account: int, numbers: list[str], content: str, poor: bool) -> None:
+        if self.written is not None:
+            return  # keys are given right before a commit
+        messages = [self.message(content, account=account, destination=to, wants_receipt=False) for to in numbers]
+        accept = accept_of(*messages)
+        if poor and account == 1:
+            accept.total = 10_000_000 * CREDIT
+        self.accepts.append(accept)
+
+    @precondition(lambda self: self.written is None)
+    @rule(spills=st.booleans())
+    def begin_commit(self, spills: bool) -> None:
+        self.gathering.facts.accepts += self.accepts
+        self.accepts = []
+        self.dispatcher.prepare(self.gathering.facts, self.clock.now())
+        if spills:
+            last = max(self.store._rows.messages, default=0)
+            self.dispatcher.spill(self.gathering.facts, self.clock.now(), last)
+        self.written = self.gathering.take()
+
+    @precondition(lambda self: self.written is not None)
+    @rule(works=st.sampled_from([True, True, True, False]))
+    def end_commit(self, works: bool) -> None:
+        facts, self.written = self.written, None
+        assert facts is not None
+        if works:
+            finish(self.store.record(facts))
+            for accept in facts.accepts:
+                if accept.verdict is Verdict.ACCEPTED:
+                    self.told.update(message.key for message in accept.messages)
+            self.dispatcher.committed()
+            self.pump()
+            return
+        facts.accepts = []
+        self.dispatcher.refused()
+        newer = self.gathering.take()
+        for name in ("queueings", "sending", "attempts", "submissions", "dequeued", "finals"):
+            getattr(facts, name).extend(getattr(newer, name))
+        self.gathering.facts = facts
+
+    def pump(self) -> None:
+        self.dispatcher.pump()
+        for part in self.carrier.take():
+            self.on_the_wire.append(part)
+            message = part.message
+            if message.key in self.seen:
+                continue
+            self.seen.add(message.key)
+            recipient = message.account, message.destination
+            assert self.latest.get(recipient, 0) < message.key, "it was overtaken"
+            self.latest[recipient] = message.key
+
+    @rule()
+    def feed(self) -> None:
+        """The feeder goes one step."""
+        if self.feeding is None:
+            self.feeding = self.dispatcher.refill(self.lane, self.store, self.node)
+        try:
+            self.feeding.send(None)
+        except StopIteration:
+            self.feeding = None
+
+    @precondition(lambda self: self.on_the_wire)
+    @rule(data=st.data(), outcome=OUTCOMES)
+    def answer(self, data: st.DataObject, outcome: Accepted | Deferred | Unknown) -> None:
+        part = self.on_the_wire.pop(data.draw(st.integers(0, len(self.on_the_wire) - 1)))
+        self.dispatcher.on_outcome(self.lane, part, outcome)
+
+    @rule(ms=st.sampled_from([10, 300, 70_000]))
+    def wait(self, ms: int) -> None:
+        self.clock.pass_ms(ms)
+        self.pump()
+
+    @rule(capacity=st.integers(0, 4))
+    def change_capacity(self, capacity: int) -> None:
+        if capacity == 0:
+            for part in self.on_the_wire:
+                self.dispatcher.on_outcome(self.lane, part, Unknown("the link was lost"))
+            self.on_the_wire.clear()
+        self.carrier.capacity = capacity
+        if capacity == 0:
+            self.lane.unready()
+
+    @rule(planned=st.booleans(), written=st.booleans())
+    def end_life(self, planned: bool, written: bool) -> None:
+        if self.feeding is not None:
+            self.feeding.close()
+        if planned:
+            self.park()
+        elif self.written is not None and written:
+            finish(self.store.record(self.written))
+        self.begin_life()
+
+    def park(self) -> None:
+        self.dispatcher.park()
+        for _ in range(2):
+            if self.written is None:
+                self.begin_commit(spills=False)
+            self.end_commit(works=True)
+            self.dispatcher.park()
+        self.begin_commit(spills=False)
+        self.end_commit(works=True)
+        finish(self.store.release(self.node))
+
+    # --- what is always true
+
+    @invariant()
+    def memory_is_bounded(self) -> None:
+        assert self.lane.ahead == sum(not item.counted for item in self.lane.backlogs.items())
+        assert self.lane.ahead <= 3
+        assert len(self.lane.fast) <= 4 + len(self.lane.incoming)
+
+    def teardown(self) -> None:
+        self.carrier.capacity = 3
+        for _ in range(300):
+            if self.written is None:
+                self.begin_commit(spills=False)
+            self.end_commit(works=True)
+            for _ in range(5):
+                self.feed()
+            for part in self.on_the_wire:
+                self.dispatcher.on_outcome(self.lane, part, Accepted("a"))
+            self.on_the_wire.clear()
+            self.clock.pass_ms(5_000)
+        if self.feeding is not None:
+            self.feeding.close()
+        self.limits.close()
+        assert self.told <= self.seen, "all that was accepted was sent"
+        assert not self.store._rows.queue
+        assert self.lane.idle
+        assert not self.lane.backlogs.by_account
+        assert not self.lane.per_account
+
+
+TestOrder = OrderMachine.TestCase
+TestOrder.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
