@@ -128,10 +128,10 @@ class Lane:
     """
 
     __slots__ = (
-        "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_references", "_returned",
-        "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "flying", "front",
-        "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace", "paused_until",
-        "per_account", "ready", "took", "unknown_wait_ms",
+        "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_references",
+        "_returned", "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "flying",
+        "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
+        "paused_until", "per_account", "ready", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -167,6 +167,8 @@ class Lane:
         """Messages that were in memory, and that the next commit gives rows."""
         self.more = False
         """The queue may hold more messages that are due."""
+        self._overtaking = False
+        """What the commit under way marks stood behind parts that are to be marked again."""
         self._gathered = 0
         self._committing = 0
         self._disordered = False
@@ -261,6 +263,8 @@ class Lane:
 
     def unready(self) -> None:
         """What was ready waits at the front again, in its order: no bind is up, or nothing more is to be sent."""
+        if self.ready and self.marked:
+            self._overtaking = True
         while self.ready:
             part = self.ready.popleft()
             self.take_back(part.owner, part.segment)
@@ -339,7 +343,8 @@ class Lane:
                 self.ready.append(part)
         self._settle()
         self.backlogs.committed()
-        if self.capacity == 0:
+        if self.capacity == 0 or self._overtaking:
+            self._overtaking = False
             self.unready()
         if self.overflowing:
             self.overflowing = False

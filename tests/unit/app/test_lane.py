@@ -236,6 +236,23 @@ def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_ord
     assert carrier.keys == [each.key for each in several[1:]]
 
 
+def test_what_a_commit_marks_does_not_pass_what_was_ready_when_the_link_was_gone_for_a_moment(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    first, second = message(), message()
+    for each in (first, second):
+        accept = accept_of(each, verdict=Verdict.ACCEPTED)
+        lane.admit(accept, each)
+        lane.prepare(Facts(accepts=[accept]), NOW, START)
+        if each is second:
+            lane.unready()
+        lane.committed()
+    lane.pump(NOW)
+    assert carrier.parts == []
+    commit(lane)
+    assert carrier.keys == [first.key, second.key]
+
+
 def test_parts_of_one_message_come_back_in_order(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     commit(lane, accept_of(message(LONG)))
     for part in reversed(carrier.take()):
