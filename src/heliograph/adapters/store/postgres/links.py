@@ -11,12 +11,10 @@ import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import is_loss, is_passing, translated
-from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.ports import Fenced, Unavailable
 
 R = TypeVar("R")
-
-SCHEMA = "heliograph"
 
 TRIES = 8
 """Of a transaction that others were in the way of."""
@@ -28,78 +26,27 @@ _RECONNECT_S = 0.1
 PLANS_S = 10.0
 """How long plans are kept. One that was made while a table was all but empty reads the whole of it, and some tables go
 from empty to millions of rows within minutes: the queue, when an operator is down."""
-_STATEMENTS = 512
-
-_SETTINGS = {
-    "application_name": "heliograph",
-    "search_path": SCHEMA,
-    "timezone": "UTC",
-    "jit": "off",
-    # a plan made while a table was empty would read all of it ever after
-    "enable_seqscan": "off",
-    "plan_cache_mode": "force_generic_plan",
-    # a client that vanished must not keep its locks: seconds, seconds, milliseconds
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "client_connection_check_interval": "2000",
-}
 
 Work = Callable[[Db], Awaitable[R]]
-
-
-async def connect(url: str, limits: Limits, *, patient: bool = False, **settings: str) -> Db:
-    """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable.
-
-    One that breaks off while it is being made is made once more.
-    """
-    for last in (False, True):
-        try:
-            return await _connect(url, limits, patient, settings)
-        except Exception as fault:  # noqa: BLE001 - a driver's own kinds too; none of them may quote the URL
-            if last or not isinstance(fault, ConnectionError | asyncpg.PostgresConnectionError):
-                raise _unreachable(fault) from None
-    raise AssertionError("not reached")
-
-
-async def _connect(url: str, limits: Limits, patient: bool, settings: dict[str, str]) -> Db:
-    bounds = {
-        "statement_timeout": "0" if patient else str(int(limits.statement * 1000)),
-        "lock_timeout": "0" if patient else str(int(limits.lock * 1000)),
-        "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.idle * 1000)),
-    }
-    db: Db = await asyncpg.connect(
-        url,
-        timeout=limits.connect,
-        command_timeout=None if patient else limits.silence,
-        statement_cache_size=_STATEMENTS,
-        max_cached_statement_lifetime=0,
-        server_settings=_SETTINGS | bounds | settings,
-    )
-    return db
-
-
-def _unreachable(fault: Exception) -> Exception:
-    if isinstance(fault, ValueError | asyncpg.InterfaceError):
-        # their words may quote the URL, and a password with it
-        return Unavailable("the database's URL is not one, such as postgresql://user:password@host/database")
-    return translated(fault)
 
 
 class Link:
     """A connection with its row among the writers."""
 
-    __slots__ = ("_planned", "db", "seq", "writer")
+    __slots__ = ("_planned", "db", "seq", "timeline", "writer")
 
-    def __init__(self, db: Db, writer: int) -> None:
+    def __init__(self, db: Db, writer: int, timeline: int) -> None:
         self.db = db
         self.writer = writer
+        self.timeline = timeline
         self.seq = 0
         self._planned = time.monotonic()
 
     @classmethod
-    async def open(cls, url: str, limits: Limits, node: int | None) -> "Link":
+    async def open(cls, servers: Servers, node: int | None) -> "Link":
         """Raises Unavailable, and Fenced where `node` is gone."""
-        db = await connect(url, limits)
+        db = await servers.connect()
+        timeline = servers.timeline
         writer = secrets.randbits(62)
         try:
             # the time is for keeping house among the rows of writers that vanished; nothing is judged by it
@@ -113,7 +60,7 @@ class Link:
         if not entered:
             db.terminate()
             raise Fenced("the work of this node was given to others")
-        return cls(db, writer)
+        return cls(db, writer, timeline)
 
     async def replan(self) -> None:
         """Before it is used: drops plans that are too old."""
@@ -174,16 +121,16 @@ class Unresolved(Unavailable):
         self.seq = seq
 
 
-async def resolve(url: str, limits: Limits, writer: int, seq: int) -> bool:
+async def resolve(servers: Servers, writer: int, seq: int) -> bool:
     """Whether the writer's transaction of this number was committed. Afterwards it cannot be any more: the row is
     waited for while a transaction still holds it, and then lets none of that writer begin.
 
     Raises Unavailable if that cannot be found out in time, Fenced if the row is gone.
     """
-    deadline = time.monotonic() + limits.resolve
+    deadline = time.monotonic() + servers.limits.resolve
     while True:
         try:
-            db = await connect(url, limits)
+            db = await servers.connect()
             try:
                 # more than once is harmless: the answer may be lost as well
                 reached = await db.fetchval("UPDATE writer SET over = true WHERE id = $1 RETURNING seq", writer)
@@ -205,10 +152,11 @@ async def resolve(url: str, limits: Limits, writer: int, seq: int) -> bool:
 class Pool:
     """Connections for everything but recording."""
 
-    def __init__(self, url: str, limits: Limits) -> None:
-        self._url = url
-        self._limits = limits
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._limits = limits = servers.limits
         self._idle: list[Link] = []
+        self._used: set[Link] = set()
         self._free = asyncio.Semaphore(limits.pool)
         self._waiting = 0
         self._closed = False
@@ -222,7 +170,7 @@ class Pool:
             except Exception as fault:
                 if not is_loss(fault) or last:
                     raise translated(fault) from fault
-                self._forget()
+                self.forget()
         raise AssertionError("not reached")
 
     async def look(self, work: Work[R]) -> R:
@@ -253,15 +201,15 @@ class Pool:
                 async with self._use() as link:
                     return await link.transact(run)
             except Unresolved as doubt:
-                self._forget()
-                if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+                self.forget()
+                if await resolve(self._servers, doubt.writer, doubt.seq):
                     return result[0]
             except Exception as fault:
                 again = is_passing(fault) or is_loss(fault)
                 if not again or tries >= (TRIES if is_passing(fault) else 2):
                     raise translated(fault) from fault
                 if is_loss(fault):
-                    self._forget()
+                    self.forget()
                 else:
                     await asyncio.sleep(0.002 * tries * (1 + secrets.randbelow(100) / 100))
             if tries >= TRIES:
@@ -288,7 +236,8 @@ class Pool:
             self._waiting -= 1
         try:
             self._check_open()
-            link = self._take() or await Link.open(self._url, self._limits, None)
+            link = self._take() or await Link.open(self._servers, None)
+            self._used.add(link)
             try:
                 await link.replan()
                 yield link
@@ -297,6 +246,7 @@ class Pool:
                     link.db.terminate()
                 raise
             finally:
+                self._used.discard(link)
                 if self._closed:
                     await link.close()
                 elif not link.db.is_closed():
@@ -315,7 +265,14 @@ class Pool:
                 return link
         return None
 
-    def _forget(self) -> None:
+    def cut(self, below: int | None = None) -> None:
+        """Breaks off what is under way, as when connections were lost, which nobody has noticed yet. `below`: only on
+        servers of an earlier timeline."""
+        for link in [*self._idle, *self._used]:
+            if below is None or link.timeline < below:
+                link.db.terminate()
+
+    def forget(self) -> None:
         """Where one connection was lost the others are too, as a rule, and do not know it yet."""
         idle, self._idle = self._idle, []
         for link in idle:
@@ -331,6 +288,8 @@ class Noting:
         self.read = pool.read
         self.look = pool.look
         self.close = pool.close
+        self.forget = pool.forget
+        self.cut = pool.cut
 
     async def write(self, work: Work[R]) -> R:
         async def both(db: Db) -> R:

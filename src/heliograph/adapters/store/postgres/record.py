@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, translated
-from heliograph.adapters.store.postgres.limits import Limits
 from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
+from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.statement import Call, accounts_of, add_accepts, add_others
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Unavailable
@@ -40,9 +40,8 @@ class Recorder:
     were not accepted, are undone.
     """
 
-    def __init__(self, url: str, limits: Limits) -> None:
-        self._url = url
-        self._limits = limits
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
         self._turn = asyncio.Lock()
         self._link: Link | None = None
         self._doubt: _Doubt | None = None
@@ -72,6 +71,12 @@ class Recorder:
             link, self._link = self._link, None
             if link is not None:
                 await link.close()
+
+    def cut(self, below: int | None = None) -> None:
+        """Breaks off what is under way, as when the connection was lost, which nobody has noticed yet. `below`: only
+        on a server of an earlier timeline."""
+        if self._link is not None and (below is None or self._link.timeline < below):
+            self._link.db.terminate()
 
     async def close(self) -> None:
         async with self._turn:
@@ -121,7 +126,7 @@ class Recorder:
                 verdicts = await self._execute(facts, accepts)
             except Unresolved as doubt:
                 self._keep(doubt, facts, accepts)
-                if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+                if await resolve(self._servers, doubt.writer, doubt.seq):
                     await self._tell_present(accepts)
                     self._doubt = None
                     return []
@@ -168,7 +173,7 @@ class Recorder:
                 self._link.db.terminate()
             else:
                 return self._link
-        self._link = await Link.open(self._url, self._limits, self.node)
+        self._link = await Link.open(self._servers, self.node)
         return self._link
 
     # --- what became of a transaction
@@ -191,7 +196,7 @@ class Recorder:
         doubt = self._doubt
         if doubt is None:
             return facts
-        if await resolve(self._url, self._limits, doubt.writer, doubt.seq):
+        if await resolve(self._servers, doubt.writer, doubt.seq):
             if doubt.accepts:
                 link = await self._open()
                 accepts = doubt.accepts

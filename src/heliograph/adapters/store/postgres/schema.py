@@ -7,8 +7,7 @@ import asyncpg
 from heliograph.adapters.store import schema
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
-from heliograph.adapters.store.postgres.limits import Limits
-from heliograph.adapters.store.postgres.links import SCHEMA, connect
+from heliograph.adapters.store.postgres.servers import SCHEMA, Servers
 from heliograph.adapters.store.schema import Migration
 from heliograph.app.ports import Unavailable
 
@@ -33,12 +32,12 @@ def shipped() -> list[Migration]:
     return schema.shipped("heliograph.adapters.store.postgres")
 
 
-async def migrate(url: str, limits: Limits, migrations: Sequence[Migration]) -> None:
+async def migrate(servers: Servers, migrations: Sequence[Migration]) -> None:
     """Brings the database to the newest version. Several processes may do this at once: one does it, the others wait.
 
     Raises Unavailable, SchemaTooNew and SchemaChanged.
     """
-    db = await connect(url, limits, patient=True)
+    db = await servers.connect(patient=True)
     try:
         version = db.get_server_version()
         if version.major * 10_000 < OLDEST_SERVER:

@@ -27,9 +27,10 @@ from heliograph.adapters.store.postgres import search as searching
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.limits import Limits
-from heliograph.adapters.store.postgres.links import Noting, Pool, connect
+from heliograph.adapters.store.postgres.links import Noting, Pool
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
+from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.schema import Migration
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
@@ -57,14 +58,15 @@ ALL_SLOTS = (0, 63)
 class PostgresStore:
     """`app.ports.Store` and `Leases` on one PostgreSQL database, which any number of processes may have open."""
 
-    def __init__(self, url: str, limits: Limits, slots: tuple[int, int]) -> None:
+    def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
         """The schema must be there; see `open`."""
-        self._url = url
-        self._limits = limits
+        self._servers = servers
         self._slots = slots
-        self._pool: Pool | Noting = Pool(url, limits)
-        self._recorder = Recorder(url, limits)
+        self._pool: Pool | Noting = Pool(servers)
+        self._recorder = Recorder(servers)
         self._closed = False
+        self._silent = False
+        """Whether the last heartbeat had no answer."""
 
     @classmethod
     async def open(
@@ -80,9 +82,9 @@ class PostgresStore:
         `slots` narrows what this store claims to accounts of some queue keys. Raises Unavailable when the database
         cannot be used, SchemaTooNew or SchemaChanged when it is not for this version of the program.
         """
-        limits = limits or Limits()
-        await migrate(url, limits, shipped() if migrations is None else migrations)
-        return cls(url, limits, slots)
+        servers = Servers(url, limits or Limits())
+        await migrate(servers, shipped() if migrations is None else migrations)
+        return cls(servers, slots)
 
     # --- the hot path
 
@@ -136,7 +138,24 @@ class PostgresStore:
     # --- leases
 
     async def heartbeat(self, node: int, until: int) -> bool:
-        return await self._pool.write(lambda db: nodes.heartbeat(db, node, until))
+        try:
+            renewed = await self._pool.write(lambda db: nodes.heartbeat(db, node, until))
+        except asyncio.CancelledError:
+            # The answer was waited for long enough. A machine that is gone says nothing, and neither does the way to
+            # it: so other connections are tried next, and the second time nothing is waited for any longer.
+            self._pool.forget()
+            if self._silent:
+                self._cut()
+            self._silent = True
+            raise
+        self._silent = False
+        # another server took over: whatever still waits for the old one waits for nothing
+        self._cut(self._servers.timeline)
+        return renewed
+
+    def _cut(self, below: int | None = None) -> None:
+        self._pool.cut(below)
+        self._recorder.cut(below)
 
     async def release_dead(self, now: int) -> list[int]:
         return await self._pool.write(lambda db: nodes.release_dead(db, now))
@@ -374,7 +393,7 @@ class PostgresStore:
         """Takes as long as reading all rows does, on a connection of its own."""
         if self._closed:
             raise Unavailable("the store is closed")
-        db = await connect(self._url, self._limits, patient=True, enable_seqscan="on")
+        db = await self._servers.connect(patient=True, enable_seqscan="on")
         try:
             return await upkeep.audit(db)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:

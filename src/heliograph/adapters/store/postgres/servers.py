@@ -1,0 +1,156 @@
+"""Where the database is: one server, or several of which one at a time takes writes."""
+
+import asyncio
+import re
+from typing import Any
+
+import asyncpg
+
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.faults import describe, translated
+from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.app.ports import Unavailable
+
+SCHEMA = "heliograph"
+
+_STATEMENTS = 512
+
+_SETTINGS = {
+    "application_name": "heliograph",
+    "search_path": SCHEMA,
+    "timezone": "UTC",
+    "jit": "off",
+    # a plan made while a table was empty would read all of it ever after
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+    # a client that vanished must not keep its locks: seconds, seconds, milliseconds
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "client_connection_check_interval": "2000",
+}
+
+_HOSTS = re.compile(r"([^:/]+://(?:[^/?]*@)?+)([^/?@]*,[^/?@]*)(.*)", re.DOTALL)
+
+GRACE_S = 0.3
+"""How long the other servers are waited for after the first one that takes writes: there may be one that was made the
+primary later."""
+
+_TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
+"""Goes up each time that a standby is made the primary."""
+
+
+class Servers:
+    """The hosts of one URL, which are separated by commas.
+
+    Where there are several all are asked at once, as one whose machine is gone does not answer at all, and the one that
+    takes writes is taken. A primary that a standby has replaced, and which comes back as if nothing had been, has a
+    lower timeline than that one, and is not used again.
+    """
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self.limits = limits
+        self._urls = each_host(url)
+        self.timeline = 0
+        """The highest that was seen, where there are several."""
+
+    async def connect(self, *, patient: bool = False, **settings: str) -> Db:
+        """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable.
+
+        One that breaks off while it is being made is made once more.
+        """
+        for last in (False, True):
+            try:
+                if len(self._urls) == 1:
+                    return await self._dial(self._urls[0], patient, settings)
+                return await self._find(patient, settings)
+            except Exception as fault:  # noqa: BLE001 - a driver's own kinds too; none of them may quote the URL
+                if last or not isinstance(fault, ConnectionError | asyncpg.PostgresConnectionError):
+                    raise _unreachable(fault) from None
+        raise AssertionError("not reached")
+
+    async def _dial(self, url: str, patient: bool, settings: dict[str, str], **options: str) -> Db:
+        limits = self.limits
+        bounds = {
+            "statement_timeout": "0" if patient else str(int(limits.statement * 1000)),
+            "lock_timeout": "0" if patient else str(int(limits.lock * 1000)),
+            "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.idle * 1000)),
+        }
+        db: Db = await asyncpg.connect(
+            url,
+            timeout=limits.connect,
+            command_timeout=None if patient else limits.silence,
+            statement_cache_size=_STATEMENTS,
+            max_cached_statement_lifetime=0,
+            server_settings=_SETTINGS | bounds | settings,
+            **options,
+        )
+        return db
+
+    async def _find(self, patient: bool, settings: dict[str, str]) -> Db:
+        """Of all servers the one that takes writes and was made the primary last."""
+        asked = [asyncio.create_task(self._ask(url, patient, settings)) for url in self._urls]
+        chosen: Db | None = None
+        try:
+            await self._first(asked)
+            answers = [task.result() for task in asked if task.done() and task.exception() is None]
+            if not answers:
+                raise _none_of([task.exception() for task in asked if task.done()])
+            timeline, found = max(answers, key=lambda answer: answer[0])
+            if timeline < self.timeline:
+                raise Unavailable("the one server that takes writes was replaced by another, which does not answer")
+            self.timeline, chosen = timeline, found
+        finally:
+            for task in asked:
+                task.cancel()
+            for answer in await asyncio.gather(*asked, return_exceptions=True):
+                if not isinstance(answer, BaseException) and answer[1] is not chosen:
+                    answer[1].terminate()
+        return chosen
+
+    async def _ask(self, url: str, patient: bool, settings: dict[str, str]) -> tuple[int, Db]:
+        db = await self._dial(url, patient, settings, target_session_attrs="read-write")
+        try:
+            async with asyncio.timeout(self.limits.connect):
+                return await db.fetchval(_TIMELINE), db
+        except BaseException:
+            db.terminate()
+            raise
+
+    async def _first(self, asked: list[asyncio.Task[tuple[int, Db]]]) -> None:
+        """Until it is clear enough which of them it is, or all have failed."""
+        pending: set[asyncio.Task[Any]] = set(asked)
+        found = False
+        while pending:
+            wait = GRACE_S if found else None
+            done, pending = await asyncio.wait(pending, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                return
+            found = found or any(task.exception() is None for task in done)
+
+
+def each_host(url: str) -> list[str]:
+    """A URL for each of its hosts."""
+    parts = _HOSTS.fullmatch(url)
+    if parts is None:
+        return [url]
+    before, hosts, after = parts.groups()
+    return [f"{before}{host}{after}" for host in hosts.split(",")]
+
+
+def _none_of(faults: list[BaseException | None]) -> Exception:
+    for fault in faults:
+        if isinstance(fault, ValueError | asyncpg.InterfaceError):
+            return fault
+    told = ", ".join("it is a standby" if _is_standby(fault) else describe(fault) for fault in faults if fault)
+    return Unavailable(f"none of the database's servers takes writes: {told}")
+
+
+def _is_standby(fault: BaseException) -> bool:
+    return isinstance(fault, asyncpg.exceptions.TargetServerAttributeNotMatched)
+
+
+def _unreachable(fault: Exception) -> Exception:
+    if isinstance(fault, ValueError | asyncpg.InterfaceError):
+        # their words may quote the URL, and a password with it
+        return Unavailable("the database's URL is not one, such as postgresql://user:password@host/database")
+    return fault if isinstance(fault, Unavailable) else translated(fault)

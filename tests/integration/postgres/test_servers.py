@@ -1,0 +1,104 @@
+"""One URL for several servers: which of them is used."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.store.postgres.servers import Servers, each_host
+from heliograph.app.ports import Unavailable
+from tests.support.cable import Cable
+from tests.support.postgres import LIMITS, Server, urls
+from tests.support.process import free_port
+from tests.support.store import CREDIT, Given
+
+PORT = "SELECT current_setting('port')::int"
+
+
+@pytest.mark.parametrize(
+    ("url", "each"),
+    [
+        ("postgresql://u:p@h/x", ["postgresql://u:p@h/x"]),
+        ("postgresql://h1,h2", ["postgresql://h1", "postgresql://h2"]),
+        ("postgresql://u:p%40,@h1:1,[::1]:2/x?a=b,c", ["postgresql://u:p%40,@h1:1/x?a=b,c", "postgresql://u:p%40,@[::1]:2/x?a=b,c"]),
+        ("postgresql://u:a,b@h/x", ["postgresql://u:a,b@h/x"]),
+        ("postgresql:///x?host=h1,h2", ["postgresql:///x?host=h1,h2"]),
+    ],
+)  # fmt: skip
+def test_a_url_for_each_host(url: str, each: list[str]) -> None:
+    assert each_host(url) == each
+
+
+@pytest.fixture
+def pair(own_server: Server) -> Iterator[tuple[Server, Server]]:
+    """A primary, and a standby."""
+    standby = own_server.standby()
+    yield own_server, standby
+    standby.remove()
+
+
+async def port_of(servers: Servers) -> int:
+    db = await servers.connect()
+    try:
+        port: int = await db.fetchval(PORT)
+        return port
+    finally:
+        db.terminate()
+
+
+@pytest.mark.slow
+async def test_the_one_that_takes_writes_is_used(pair: tuple[Server, Server]) -> None:
+    """The order in the URL says nothing; and one that was replaced is not used again, whoever else is there."""
+    primary, standby = pair
+    there = Servers(urls(primary.port, standby.port), LIMITS)
+    back = Servers(urls(standby.port, primary.port), LIMITS)
+    nobody = Servers(urls(standby.port, free_port()), LIMITS)
+    assert [await port_of(servers) for servers in (there, back)] == [primary.port] * 2
+    with pytest.raises(Unavailable, match=r"it is a standby.*ConnectionRefused|ConnectionRefused.*it is a standby"):
+        await port_of(nobody)
+    await asyncio.to_thread(standby.promote)
+    # both take writes now
+    assert [await port_of(servers) for servers in (there, back, nobody)] == [standby.port] * 3
+    await asyncio.to_thread(standby.kill)
+    for servers in (there, back):
+        with pytest.raises(Unavailable, match="was replaced"):
+            await port_of(servers)
+    # one that has seen nothing of it cannot know
+    assert await port_of(Servers(urls(standby.port, primary.port), LIMITS)) == primary.port
+
+
+@pytest.mark.slow
+async def test_one_whose_machine_is_gone_is_not_waited_for(pair: tuple[Server, Server]) -> None:
+    primary, standby = pair
+    with Cable(standby.port) as cable:
+        cable.unplug()
+        start = time.monotonic()
+        assert await port_of(Servers(urls(cable.port, primary.port), LIMITS)) == primary.port
+        assert time.monotonic() - start < LIMITS.connect
+
+
+@pytest.mark.slow
+async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pair: tuple[Server, Server]) -> None:
+    """Once without an answer, and the next one goes to the new server; what waited for the old one does then too."""
+    primary, standby = pair
+    with Cable(primary.port) as cable:
+        store = await PostgresStore.open(urls(cable.port, standby.port), limits=LIMITS)
+        given = Given(store)
+        account = await given.account()
+        await given.sent(account.id)
+        assert await store.heartbeat(1, 1)
+        cable.unplug()
+        start = time.monotonic()
+        waiting = [asyncio.create_task(given.sent(account.id)), asyncio.create_task(store.backlog())]
+        await asyncio.to_thread(standby.promote)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await store.heartbeat(1, 2)
+        assert await store.heartbeat(1, 3)
+        await asyncio.gather(*waiting)
+        assert time.monotonic() - start < LIMITS.statement
+        assert await store.balance(account.id) == 98 * CREDIT
+        assert await store.audit() == []
+        await store.close()

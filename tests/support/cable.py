@@ -1,0 +1,77 @@
+"""A way between two programs that can be taken away, and given back."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+
+class Cable:
+    """A relay to a port on loopback, on a loop in a thread of its own.
+
+    While it is unplugged nothing arrives at either end, and nobody is told: what was said waits, and arrives late.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._plugged = asyncio.Event()
+        self._plugged.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.port = 0
+
+    def unplug(self) -> None:
+        self._loop.call_soon_threadsafe(self._plugged.clear)
+
+    def plug_in(self) -> None:
+        self._loop.call_soon_threadsafe(self._plugged.set)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _open(self) -> None:
+        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._plugged.wait()
+            answers, target = await asyncio.open_connection("127.0.0.1", self._target)
+            await asyncio.gather(self._pump(reader, target), self._pump(answers, writer))
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while piece := await reader.read(1 << 16):
+                await self._plugged.wait()
+                writer.write(piece)
+                await writer.drain()
+            await self._plugged.wait()
+        finally:
+            with suppress(OSError):
+                writer.close()
