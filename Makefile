@@ -128,9 +128,9 @@ sim: install ## live through many seeded worlds of faults, on every core at the 
 	@$(BIN)/python -m tests.simulation.sweep --seeds $(SEEDS) --first $(FIRST) $(if $(PLAN),--plan $(PLAN)) \
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
 
-# --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`
+# --- crash: `make crash` for 50 kills; `make crash KILLS=20 STORE=postgres`; `make crash STORE=postgres NODES=3`
 KILLS := 50
 
 .PHONY: crash
 crash: install ## kill the installed program under load, many times, and compare what everybody was told
-	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE))
+	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))

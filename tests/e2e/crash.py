@@ -1,4 +1,5 @@
-"""The long form of `test_durability.py`: `make crash KILLS=50`, and `STORE=postgres` for the same on PostgreSQL."""
+"""The long form of `test_durability.py`: `make crash KILLS=50`, `STORE=postgres` for the same on PostgreSQL, and
+`STORE=postgres NODES=3` for several gateways on it, one of which is killed at a time."""
 
 import argparse
 import sys
@@ -31,6 +32,7 @@ def _settings(store: str) -> Iterator[dict[str, str]]:
 def table(store: str, toll: Toll, seconds: float) -> str:
     rows = {
         "store": store,
+        "nodes": toll.nodes,
         "kills": toll.kills,
         "minutes": f"{seconds / 60:.1f}",
         "messages answered 200": toll.answered,
@@ -43,6 +45,9 @@ def table(store: str, toll: Toll, seconds: float) -> str:
         "receipts that reached the customer": toll.receipts,
         "receipts lost": len(toll.lost_receipts),
         "receipts posted once more": toll.receipts_again,
+        "nodes given up alive": toll.given_up,
+        "longest that nothing was sent (s)": f"{toll.pause:.1f}",
+        "longest from a 200 to the operator (s)": f"{toll.wait:.1f}",
         "wrong charges (credits)": toll.wrong_charges,
         "problems found by the audit": len(toll.problems),
     }
@@ -53,7 +58,10 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="make crash", description=__doc__)
     options.add_argument("--kills", type=int, default=50)
     options.add_argument("--store", choices=STORES, default="sqlite")
+    options.add_argument("--nodes", type=int, default=1)
     given = options.parse_args()
+    if given.nodes > 1 and given.store == "sqlite":
+        options.error("several nodes need --store postgres")
     start = time.monotonic()
 
     def tell(kill: int, answered: int) -> None:
@@ -61,7 +69,7 @@ def main() -> None:
             print(f"{kill} kills, {answered} messages answered, {time.monotonic() - start:.0f} s", flush=True)
 
     with _settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        toll = kill_under_load(Path(folder), given.kills, settings, tell)
+        toll = kill_under_load(Path(folder), given.kills, settings, tell, given.nodes)
     print(table(given.store, toll, time.monotonic() - start))
     for fault in toll.faults():
         print(f"BROKEN: {fault}")

@@ -14,7 +14,7 @@ from tests.support.process import Admin, GatewayProcess, SimulatorProcess, event
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("TEST_KILLS", "3"))
+KILLS = int(os.environ.get("TEST_KILLS", "5"))
 """How often the gateway is killed under load; `make crash KILLS=50` prints what came of it."""
 
 
