@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -80,6 +81,13 @@ async def _open_database(url: str) -> Store:
             raise
         raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
     return await PostgresStore.open(url)
+
+
+def back_up(settings: Settings, target: Path) -> None:
+    """Copies the store in the data directory to a file. Raises Unavailable, FileExistsError and OSError."""
+    from heliograph.adapters.store.sqlite.backup import back_up as copy
+
+    copy(settings.data / STORE_FILE, target)
 
 
 @asynccontextmanager

@@ -15,10 +15,11 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.operators import Reach
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
-from tests.support.store import START, Given, Opener
+from tests.support.store import HOUR, START, Given, Opener
 
 
 async def test_probing(store: Store) -> None:
@@ -51,6 +52,28 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
     assert await store.backlog() == {
         "scheduled": 3, "queued": 2, "callbacks": 4, "callbacks_failed": 2, "orphans": 5, "awaiting": 6,
     }  # fmt: skip
+
+
+async def test_how_far_the_rows_reach(store: Store, given: Given, account: Account) -> None:
+    """The account's opening credit is the first of them."""
+    assert await store.reach() == Reach(account.created, 0, 0, 0, 0)
+    await given.scheduled(account.id)
+    cancelled = await given.scheduled(account.id)
+    await store.cancel(account.id, cancelled.key, cancelled.tail, START)
+    await given.sent(account.id, queued=True)
+    half, whole, silent, ended, told = [
+        await given.sent(account.id, segments=2, wants_receipt=number != 2) for number in range(5)
+    ]
+    parts = [Submission(half.key, 1, 1, "x", 0, START)] + [
+        Submission(each.key, segment, 1, "x", 0, START) for each in (whole, silent, ended, told) for segment in range(2)
+    ]
+    finals = [Final(each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)]
+    await store.record(Facts(submissions=parts, finals=finals))
+    assert await store.reach() == Reach(START + 5 * HOUR, 1, 2, 1, 2)
+    done = CallbackDone(told.key, CallbackEnd.DELIVERED, 200, 1, START + 6 * HOUR)
+    await store.record(Facts(callbacks=[done]))
+    assert await store.reach() == Reach(START + 6 * HOUR, 1, 2, 1, 1)
+    assert await store.audit() == []
 
 
 # --- the audit finds what is wrong; that it finds nothing otherwise is said by nearly every other test

@@ -1,5 +1,6 @@
 """Those who run the gateway, and what they look at, in the in-memory store."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -17,6 +18,7 @@ from heliograph.app.operators import (
     DeedQuery,
     Found,
     Hit,
+    Reach,
     Search,
     Trace,
     Usage,
@@ -287,6 +289,24 @@ class MemoryOperators(MemoryAdministration):
                 retry.due = None
                 dropped += 1
         return dropped
+
+    async def reach(self) -> Reach:
+        rows = self._open()
+        going = [m for m in rows.messages.values() if m.state == State.SENT and m.key not in rows.finals]
+        parts = Counter(key for key, _ in rows.sent)
+        times = [
+            *map(time_of, rows.messages),
+            *(entry.at for entry in rows.ledger),
+            *(end.at for end in rows.finals.values()),
+        ]
+        times += [row.at for row in rows.sent.values()] + [done.at for done in rows.callbacks.values()]
+        return Reach(
+            max(times, default=None),
+            sum(m.state == State.SCHEDULED for m in rows.messages.values()),
+            sum(parts[m.key] < m.segments for m in going),
+            sum(parts[m.key] >= m.segments and m.wants_receipt for m in going),
+            sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items()),
+        )
 
     async def standing(self, now: int) -> Backlog:
         rows = self._open()

@@ -177,6 +177,16 @@ class Server:
         self._watchman.stdin.close()
         self._watchman.wait(PATIENCE_S)
 
+    def dump(self, file: Path) -> None:
+        """All of the database `postgres`, as it is at one moment."""
+        command = ("pg_dump", "--format=custom", f"--file={file}", self.url())
+        subprocess.run([_BIN / command[0], *command[1:]], check=True, capture_output=True)
+
+    def restore(self, file: Path) -> None:
+        """Into the database `postgres`, which is empty."""
+        command = ("pg_restore", "--exit-on-error", f"--dbname={self.url()}", str(file))
+        subprocess.run([_BIN / command[0], *command[1:]], check=True, capture_output=True)
+
     async def execute(self, query: str, database: str = "postgres") -> None:
         await self.fetch(query, database)
 

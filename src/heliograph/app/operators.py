@@ -289,6 +289,22 @@ class Backlog:
 
 
 @dataclass(slots=True)
+class Reach:
+    """How far the rows reach. What they hold as not done yet may have been done since, where they are a copy that was
+    put back."""
+
+    latest: int | None
+    """When the newest of them was written, in milliseconds; None if there are none."""
+    scheduled: int
+    unsent: int
+    """Messages that are to be sent, whole or in part."""
+    awaiting: int
+    """Messages that were sent, and whose receipts are to come."""
+    owed: int
+    """Callbacks that are to be made."""
+
+
+@dataclass(slots=True)
 class Usage:
     """An account's ledger over one span of time that begins at `at`; money in micro-credits, not below zero."""
 

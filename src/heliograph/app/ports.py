@@ -34,6 +34,7 @@ from heliograph.app.operators import (
     DeedQuery,
     Found,
     Hit,
+    Reach,
     Search,
     Trace,
     Usage,
@@ -347,6 +348,9 @@ class Store(Protocol):
 
     async def backlog(self) -> dict[str, int]:
         """Counts for people and metrics: scheduled, queued, callbacks, callbacks_failed, orphans, awaiting."""
+
+    async def reach(self) -> Reach:
+        """Exact, all of one moment; it reads whole tables."""
 
     async def audit(self) -> list[str]:
         """Proves the books from the rows: one sentence for each thing that is wrong; none if all is well."""

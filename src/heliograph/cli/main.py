@@ -5,6 +5,7 @@ import click
 from heliograph import __version__
 from heliograph.cli.account import account, key
 from heliograph.cli.admin import admin
+from heliograph.cli.backup import backup, restored
 from heliograph.cli.books import audit, callbacks, receipts
 from heliograph.cli.command import Group, examples
 from heliograph.cli.completion import completion
@@ -23,7 +24,7 @@ from heliograph.cli.top import top
 
 _COMMANDS = (
     serve, account, key, connector, route, price, send, message, callbacks, receipts, top, tail, log_level, admin,
-    simulator, settings, openapi, doctor, audit, completion,
+    simulator, settings, openapi, doctor, audit, backup, restored, completion,
 )  # fmt: skip
 
 

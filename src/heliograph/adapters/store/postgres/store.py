@@ -27,7 +27,7 @@ from heliograph.adapters.store.postgres import search as searching
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.limits import Limits
-from heliograph.adapters.store.postgres.links import Noting, Pool
+from heliograph.adapters.store.postgres.links import Noting, Pool, R, Work
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
@@ -44,6 +44,7 @@ from heliograph.app.operators import (
     DeedQuery,
     Found,
     Hit,
+    Reach,
     Search,
     Trace,
     Usage,
@@ -389,13 +390,19 @@ class PostgresStore:
 
         await self._pool.write(nothing)
 
+    async def reach(self) -> Reach:
+        return await self._read_all(upkeep.reach)
+
     async def audit(self) -> list[str]:
+        return await self._read_all(upkeep.audit)
+
+    async def _read_all(self, work: Work[R]) -> R:
         """Takes as long as reading all rows does, on a connection of its own."""
         if self._closed:
             raise Unavailable("the store is closed")
         db = await self._servers.connect(patient=True, enable_seqscan="on")
         try:
-            return await upkeep.audit(db)
+            return await work(db)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
             raise translated(fault) from fault
         finally:

@@ -2,6 +2,8 @@
 
 from heliograph.adapters.store.audit import MOST, checks, findings
 from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.reach import COUNTS, NEWEST, NEWEST_KEY, latest
+from heliograph.app.operators import Reach
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",
@@ -24,6 +26,13 @@ CHECKS = checks(_mark)
 async def backlog(db: Db) -> dict[str, int]:
     """`queued` are the rows of the queue that are not scheduled messages."""
     return {name: await db.fetchval(statement) for name, statement in _COUNTS.items()}
+
+
+async def reach(db: Db) -> Reach:
+    async with db.transaction(isolation="repeatable_read", readonly=True):
+        times = [await db.fetchval(query) for query in NEWEST]
+        counts = {name: await db.fetchval(query) for name, query in COUNTS.items()}
+        return Reach(latest(await db.fetchval(NEWEST_KEY), times), **counts)
 
 
 async def audit(db: Db) -> list[str]:

@@ -30,7 +30,7 @@ from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
-from heliograph.adapters.store.sqlite.worker import Noting, Session, Worker
+from heliograph.adapters.store.sqlite.worker import Noting, R, Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.operators import (
@@ -43,6 +43,7 @@ from heliograph.app.operators import (
     DeedQuery,
     Found,
     Hit,
+    Reach,
     Search,
     Trace,
     Usage,
@@ -370,13 +371,19 @@ class SqliteStore:
     async def backlog(self) -> dict[str, int]:
         return await self._reader.transact(upkeep.backlog)
 
+    async def reach(self) -> Reach:
+        return await self._read_all(upkeep.reach)
+
     async def audit(self) -> list[str]:
+        return await self._read_all(audit)
+
+    async def _read_all(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
         session = Session(self._path, self._busy_ms, read_only=True)
 
-        def run() -> list[str]:
+        def run() -> R:
             try:
-                return session.transact(audit)
+                return session.transact(work)
             finally:
                 session.close()
 

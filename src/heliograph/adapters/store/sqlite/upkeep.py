@@ -1,6 +1,10 @@
 """Counts for people, and a write to see whether writing works."""
 
 import sqlite3
+from typing import Any
+
+from heliograph.adapters.store.reach import COUNTS, NEWEST, NEWEST_KEY, latest
+from heliograph.app.operators import Reach
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",
@@ -20,3 +24,11 @@ def probe(db: sqlite3.Connection) -> None:
 def backlog(db: sqlite3.Connection) -> dict[str, int]:
     """`queued` are the rows of the queue that are not scheduled messages."""
     return {name: db.execute(statement).fetchone()[0] for name, statement in _COUNTS.items()}
+
+
+def reach(db: sqlite3.Connection) -> Reach:
+    def one(query: str) -> Any:
+        return db.execute(query).fetchone()[0]
+
+    counts = {name: one(query) for name, query in COUNTS.items()}
+    return Reach(latest(one(NEWEST_KEY), [one(query) for query in NEWEST]), **counts)

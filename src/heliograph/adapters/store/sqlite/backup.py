@@ -1,0 +1,58 @@
+"""A copy of the store while it is in use."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from heliograph.adapters.store.sqlite.connection import create_file, is_outage
+from heliograph.app.ports import Unavailable
+
+
+def back_up(path: Path, target: Path) -> None:
+    """Writes the store, as it is at one moment, to the file `target`, which must not be there yet. Nobody who writes
+    meanwhile waits. The copy is one file, its owner's alone, and is on disk when this returns.
+
+    Raises Unavailable, and FileExistsError.
+    """
+    if target.exists():
+        raise FileExistsError(f"{target} is there already")
+    if not path.is_file():
+        raise Unavailable(f"there is no store at {path}")
+    half = target.with_name(f"{target.name}.part")
+    half.unlink(missing_ok=True)
+    create_file(half)
+    try:
+        _copy(path, half)
+        half.rename(target)
+        _sync(target.parent)
+    except sqlite3.Error as fault:
+        if is_outage(fault):
+            raise Unavailable(f"{path} cannot be copied to {target}: {fault}") from fault
+        raise
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _copy(path: Path, target: Path) -> None:
+    source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    copy = sqlite3.connect(target)
+    try:
+        # all pages in one step: one view of the store, which writers neither wait for nor disturb
+        source.backup(copy)
+        # one file, without a log beside it
+        copy.execute("PRAGMA journal_mode = DELETE")
+        (verdict,) = copy.execute("PRAGMA quick_check").fetchone()
+        if verdict != "ok":
+            raise Unavailable(f"the copy of {path} is damaged: {verdict}")
+    finally:
+        copy.close()
+        source.close()
+    _sync(target)
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,74 @@
+"""`heliograph backup` and `restored`: a copy of the store, and what one that was put back cannot know."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment
+
+if TYPE_CHECKING:
+    from heliograph.app.administer import Administration
+    from heliograph.app.operators import Reach
+
+
+@click.command(cls=Command, epilog=examples("heliograph backup /backup/heliograph-$(date +%F).db"))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_obj
+def backup(invocation: Invocation, file: Path) -> None:
+    """Copies the store in the data directory (SQLite) to FILE while the gateway runs.
+
+    The copy is of one moment. FILE must not be there yet. A PostgreSQL database is backed up with its own tools.
+    """
+    from heliograph import bootstrap
+    from heliograph.app.ports import Unavailable
+
+    settings = invocation.settings()
+    if settings.store.url:
+        raise Failure("The store is a PostgreSQL database.", "Back it up with pg_dump, or with base backups.")
+    try:
+        bootstrap.back_up(settings, file)
+    except FileExistsError as error:
+        raise Failure(f"{error}.", "A backup overwrites nothing: name another file.") from error
+    except (Unavailable, OSError) as error:
+        raise Failure(f"No backup was made: {error}.") from error
+    octets = file.stat().st_size
+    invocation.show(
+        {"file": str(file), "octets": octets}, lambda: click.echo(f"The store is in {file} ({octets} octets).")
+    )
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def restored(invocation: Invocation) -> None:
+    """Tells what a backup that was put back cannot know.
+
+    Ask before the gateway is started on it: until then nothing is sent again.
+    """
+
+    async def work(admin: "Administration") -> "tuple[Reach, int]":
+        return await admin.store.reach(), admin.now
+
+    reach, now = invocation.administer(work)
+    ends = format_moment(reach.latest)
+    counts = {"unsent": reach.unsent, "scheduled": reach.scheduled, "awaiting": reach.awaiting, "owed": reach.owed}
+    lines = _told(reach, now) if reach.latest is not None else ["The store has no messages."]
+    invocation.show(
+        {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]]},
+        lambda: click.echo("\n".join(lines)),
+    )
+
+
+def _told(reach: "Reach", now: int) -> list[str]:
+    assert reach.latest is not None
+    minutes = max(0, now - reach.latest) // 60_000
+    text = f"""\
+The newest that the store knows of happened {format_moment(reach.latest)}, {minutes} minutes ago. \
+If a gateway went on after that, the store cannot know:
+- which messages were accepted since. They are neither charged nor sent here; their receipts will be orphans.
+- whether the {reach.unsent} messages that are to be sent were sent. They will be, once more if they were.
+- whether the {reach.scheduled} scheduled messages were sent, moved or cancelled. They will be sent at their time here.
+- what receipts came for the {reach.awaiting} messages that wait for one. Operators do not repeat them.
+- whether the {reach.owed} receipts that are owed were posted. They will be, with the same webhook-id.
+- which accounts, keys, prices, routes, connectors and credit were changed."""
+    return text.splitlines()

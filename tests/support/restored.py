@@ -1,0 +1,53 @@
+"""What is expected of a store that was put back from a backup."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support.background import BackgroundSink
+from tests.support.customer import Customer
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+CREDIT = 1_000_000
+
+
+def compare_restored(
+    data: Path,
+    settings: Mapping[str, str],
+    account: Mapping[str, Any],
+    before: Mapping[str, str],
+    all_: Mapping[str, str],
+    simulator: SimulatorProcess,
+    sink: BackgroundSink,
+) -> None:
+    """`before` are the messages that were answered 200 before the backup was begun, `all_` those of before the loss,
+    both by destination. Some of the others are in it too."""
+    admin = Admin(data, settings)
+    admin.assert_books_right()
+    told = admin("restored")
+    assert told["ends"] <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    assert len(told["unknown"]) == 6
+    assert told["unsent"] + told["awaiting"] + told["owed"] > 0
+    sent_before = Counter(simulator.destinations())
+    with GatewayProcess(data, settings=settings, name="restored") as gateway:
+        with Customer(gateway.url, "acme", account["api_key"]) as customer:
+            statuses = {to: customer.get(f"/api/v1/messages/{id_}").status for to, id_ in all_.items()}
+        known = {to for to, status in statuses.items() if status == 200}
+        assert set(statuses.values()) == {200, 404}
+        assert set(before) <= known
+        # all that it knows is sent, and what it had not heard of yet was sent again
+        eventually(lambda: known <= set(simulator.destinations()), "all are sent")
+        eventually(lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5)
+        eventually(lambda: admin("restored")["owed"] == 0, "no receipt is owed", pause=0.5)
+        assert gateway.stop() == 0
+    again = Counter(simulator.destinations()) - sent_before
+    assert sum(again.values()) <= told["unsent"]
+    assert set(again) <= known
+    # what was charged is what it knows of
+    assert float(admin.balance()) == CREDIT - len(known)
+    missing = [id_ for to, id_ in all_.items() if to in known and id_ not in sink.ids()]
+    # receipts that came after the backup are not repeated by the operator
+    assert len(missing) <= told["awaiting"]
+    admin.assert_books_right()
