@@ -252,8 +252,9 @@ class StoreSettings:
 
     url: str = _setting(
         "",
-        "The PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE. Empty is a file in the data "
-        "directory (SQLite). `--database-url` wins over it.",
+        "The PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE; several hosts with commas between "
+        "them, one of which takes writes. Empty is a file in the data directory (SQLite). `--database-url` wins over "
+        "it.",
         check=_database_problem,
         variable="DATABASE_URL",
         secret=True,
