@@ -380,6 +380,11 @@ class Leases(Protocol):
     async def lease_worker(self, node: int) -> int | None:
         """A worker number (`domain.ids`) that is no other's; None if all are taken. The node recovers it next."""
 
+    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:
+        """Messages of several parts that nobody has ended though the rows know the end of each part, the last of them
+        from before `before`: the node that wrote it died before it saw the others. Looks at the next `limit` ends of
+        parts of keys above `after`; also returns the last of these keys, 0 if there are no more."""
+
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         """The node's bind slots of a connector, from 0, in order: `want` of those below `binds`, as far as no other
         node has them. Slots it had beyond that are given back: their links must be down already."""

@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING
-from heliograph.app.ports import Clock, Gathering, Report, Store, Unavailable
+from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.operator_id import variants
 from heliograph.domain.receipt import Delivery, is_final, worst
@@ -35,6 +35,12 @@ OTHER_PARTS_MS = 1_000
 
 OTHER_PARTS = 100
 """Messages that are looked for so at once."""
+
+GATHERED = 20_000
+"""Ends of parts that are looked at in one step, to find messages that nobody has ended."""
+
+GATHERED_AFTER_MS = 5_000
+"""Such a message is taken up so long after its last part ended: until then a node that lives is about to."""
 
 FRESH_EARLY_MS = 10_000
 """How long a receipt is looked for that often; the message of one that came to another node has its row by then."""
@@ -97,6 +103,7 @@ class Reporter:
         self._finish = finish
         self._shared = shared
         self._partial: dict[int, tuple[int, int]] = {}
+        self._looked = 0
         """Messages of several parts some of which are over: in which generation of facts, and when, one last was."""
         self._retried_at = 0
         self.mark = mark
@@ -312,6 +319,16 @@ class Reporter:
                         self._early.pop((connector, each.operator_id), None)
                         self._gathering.facts.early_matched.append((connector, each.operator_id))
                         self._gathering.wake()
+
+    async def find_gathered(self, leases: Leases, oldest: int) -> bool:
+        """Takes up messages whose parts have all ended and that nobody has ended: the node that took the last receipt
+        died right after. One stretch of the rows a call, from messages of the time `oldest` on; False at their end.
+        Raises Unavailable."""
+        after = max(self._looked, first_key_at(oldest))
+        keys, self._looked = await leases.gathered(after, self._clock.now() - GATHERED_AFTER_MS, GATHERED)
+        for key in keys:
+            self._partial.setdefault(key, (self._durable, 0))
+        return self._looked != 0
 
     def drop_early(self, before: int) -> None:
         """Early receipts that came before then are only looked for among their rows."""

@@ -46,6 +46,10 @@ SWEEP_ROUNDS = 5
 OVERDUE_ROUNDS = 30
 """Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
 
+GATHERED_ROUNDS = 600
+"""Rounds between two searches for messages that a node which died left with all parts ended and no end; each death
+begins one too."""
+
 STATE_ROUNDS = 3
 """Rounds between two reports of the links' states for people."""
 
@@ -406,9 +410,9 @@ class Engine:
 
     async def _keep_rows(self, now: int) -> None:
         store = self._world.store
+        oldest = now - int((self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS)
         if self._due("overdue", OVERDUE_ROUNDS):
-            wait = (self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS
-            self._repeat("overdue", await self.reporter.give_up(store, now - int(wait), BATCH))
+            self._repeat("overdue", await self.reporter.give_up(store, oldest, BATCH))
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
         if self._due("numbers", NUMBERS_ROUNDS):
@@ -416,8 +420,12 @@ class Engine:
                 if await store.index_numbers(now, NUMBERS_BLOCK) == 0:
                     self._unfinished.discard("numbers")
                     break
-        if self._lease is not None and self._round % OVERDUE_ROUNDS == 0:
+        if self._lease is None or self._world.leases is None:
+            return
+        if self._round % OVERDUE_ROUNDS == 0:
             await self.reporter.reconsider(store, await store.orphans(BATCH))
+        if self._due("gathered", GATHERED_ROUNDS) and not await self.reporter.find_gathered(self._world.leases, oldest):
+            self._unfinished.discard("gathered")
 
     async def _look_after_nodes(self) -> None:
         """Where nodes share the store: takes over from those that are gone, and takes what binds are free."""
@@ -425,6 +433,7 @@ class Engine:
             return
         self.reporter.drop_early(self._world.clock.now() - EARLY_KEPT_MS)
         if self._duties.upkeep and await self._lease.release_dead():
+            self._unfinished.add("gathered")
             self.gatherer.stir()
         await self._share_binds()
 

@@ -363,6 +363,25 @@ async def test_one_reference_from_many_nodes_is_sent_once(url: str, store: Postg
         await each.close()
 
 
+async def test_messages_that_a_dead_node_left_with_all_parts_ended(
+    store: PostgresStore, given: Given, account: Account
+) -> None:
+    whole, half, fresh, ended, late = [await given.sent(account.id, segments=2) for _ in range(5)]
+    ends = [(whole, 0, 1), (whole, 1, 2), (half, 0, 1), (fresh, 0, 1), (fresh, 1, 9), (ended, 0, 1), (ended, 1, 2)]
+    parts = [
+        PartReceipt(message.key, segment, Delivery.DELIVRD, "000", START + at * SECOND) for message, segment, at in ends
+    ]
+    await store.record(Facts(parts=parts, finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=True)]))
+    before = START + 5 * SECOND
+    assert await store.gathered(0, before, 100) == ([whole.key], 0)
+    assert await store.gathered(0, START + 10 * SECOND, 100) == ([whole.key, fresh.key], 0)
+    assert await store.gathered(whole.key, before, 100) == ([], 0)
+    # a stretch may end in the middle of a message
+    assert await store.gathered(0, before, 1) == ([whole.key], whole.key)
+    assert await store.gathered(whole.key, before, 2) == ([], fresh.key)
+    assert await store.gathered(late.key, before, 1) == ([], 0)
+
+
 async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: PostgresStore, account: Account) -> None:
     waits = await asyncio.gather(*(each.admit_list(account.id, START, 10_000) for each in [store, other] * 5))
     assert sorted(waits) == [0] + [10_000] * 9

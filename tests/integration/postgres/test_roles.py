@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.app.facts import Facts, PartReceipt, Submission
+from heliograph.domain.ids import to_hex
+from heliograph.domain.receipt import Delivery
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
@@ -18,6 +22,7 @@ from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
+from tests.support.store import Given
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -143,6 +148,33 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
         sent = Counter(simulator.destinations())
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     admin.assert_books_right()
+
+
+async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
+    own_server: Server, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    """It died between that commit and the look at what the others had written."""
+    url = own_server.url()
+    admin = Admin(tmp_path / "one", {"HELIOGRAPH_DATABASE_URL": url})
+    admin.account("acme", str(CREDIT))
+    store = await PostgresStore.open(url)
+    dead, now = 99, int(time.time() * 1000)
+    assert await store.heartbeat(dead, now)
+    given = Given(store, now - 60_000)
+    message = await given.sent(1, segments=2, wants_receipt=True, callback_url=sink.url(), expires=now + 3_600_000)
+    await store.record(
+        Facts(
+            submissions=[Submission(message.key, part, 1, f"id{part}", 0, now - 50_000) for part in range(2)],
+            parts=[PartReceipt(message.key, part, Delivery.DELIVRD, "000", now - 40_000) for part in range(2)],
+        )
+    )
+    with node(tmp_path, url, "one", "api,notify,upkeep") as one:
+        one.until(lambda: "node.released" in one.err, "the dead node is given up")
+        one.until(lambda: sink.ids(), "its message ends, and the customer is told")
+        assert one.stop() == 0
+    assert sink.ids() == {to_hex(message.key, message.tail)}
+    assert await store.audit() == []
+    await store.close()
 
 
 def test_when_the_database_is_away_for_long_a_node_waits_and_goes_on(

@@ -41,6 +41,9 @@ class Register:
     async def lease_worker(self, node: int) -> int | None:
         return self.worker
 
+    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:
+        raise NotImplementedError
+
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         self.asked.append((connector, want))
         return list(range(min(want, binds - self.others)))

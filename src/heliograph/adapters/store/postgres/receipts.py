@@ -24,6 +24,14 @@ JOIN message AS m ON m.key = a.key
 WHERE a.key < $1 AND m.time < $2 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
 ORDER BY a.key LIMIT $3
 """
+_PARTS = "SELECT key FROM part_receipt WHERE key > $1 ORDER BY key, segment LIMIT $2"
+_GATHERED = """
+SELECT k.key FROM unnest($1::bigint[]) AS k (key)
+WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = k.key)
+  AND (SELECT count(*) FROM part_receipt AS p WHERE p.key = k.key AND p.at < $2)
+      = (SELECT m.segments FROM message AS m WHERE m.key = k.key)
+ORDER BY k.key
+"""
 _PART_STATES = "SELECT key, segment, state, err FROM part_receipt WHERE key = ANY ($1::bigint[]) ORDER BY key, segment"
 _TAKEN = """
 SELECT key, segment, connector, operator_id FROM sent
@@ -49,6 +57,12 @@ async def outstanding(db: Db, key: int) -> Outstanding | None:
 
 async def overdue(db: Db, before: int, limit: int) -> list[Outstanding]:
     return await outstanding_of(db, await _keys(db, _OVERDUE, first_key_at(before), before, limit))
+
+
+async def gathered(db: Db, after: int, before: int, limit: int) -> tuple[list[int], int]:
+    parts = await _keys(db, _PARTS, after, limit)
+    found = await _keys(db, _GATHERED, list(dict.fromkeys(parts)), before)
+    return found, parts[-1] if len(parts) == limit else 0
 
 
 async def _keys(db: Db, query: str, *values: Any) -> list[int]:
