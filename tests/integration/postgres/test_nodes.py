@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -274,15 +275,16 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
 
 @pytest.mark.slow
 async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
-    """Sends, cancels, moves, top-ups, claims and failures on few accounts and messages, from three nodes."""
-    stores = [await PostgresStore.open(url, limits=AMPLE) for _ in range(3)]
+    """Sends, cancels, moves, top-ups, claims and failures on few accounts and messages: 64 at once, on three nodes."""
+    patient = replace(AMPLE, acquire=60.0)
+    stores = [await PostgresStore.open(url, limits=patient) for _ in range(3)]
     givens = [await joined(each, node) for node, each in enumerate(stores, 1)]
-    accounts = [await givens[0].account(f"a{n}", credit=40 * CREDIT) for n in range(3)]
+    accounts = [await givens[0].account(f"a{n}", credit=100 * CREDIT) for n in range(3)]
     now = START + HOUR
     pending: list[Message] = []
     cancelled: set[int] = set()
     claimed: set[int] = set()
-    balance = {account.id: 40 * CREDIT for account in accounts}
+    balance = {account.id: 100 * CREDIT for account in accounts}
 
     async def send(chance: random.Random, given: Given) -> None:
         accepts: list[Accept] = []
@@ -299,7 +301,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
     async def act(seed: int) -> None:
         chance = random.Random(seed)
         mine, given = stores[seed % 3], givens[seed % 3]
-        for _ in range(12):
+        for _ in range(20):
             kind = chance.randrange(5)
             if kind == 0 or not pending:
                 await send(chance, given)
@@ -334,7 +336,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
                         facts.parts.append(PartReceipt(each.key, 0, Delivery.DELIVRD, "000", now))
                 await mine.record(facts)
 
-    await asyncio.gather(*(act(seed) for seed in range(24)))
+    await asyncio.gather(*(act(seed) for seed in range(64)))
     assert not claimed & cancelled
     for account in accounts:
         assert await store.balance(account.id) == balance[account.id]

@@ -16,6 +16,7 @@ from heliograph.app.facts import Facts, PartReceipt, Submission
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
 from tests.support.background import BackgroundSink
+from tests.support.crash import kill_under_load
 from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.patience import COMMAND_S
@@ -111,6 +112,13 @@ def test_a_node_that_sends_dies_under_load(
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     assert Decimal(admin.balance()) == CREDIT - len(sent) - LONG_ONES * LONG_PARTS
     admin.assert_books_right()
+
+
+def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> None:
+    """The short form of `make crash STORE=postgres NODES=3`."""
+    toll = kill_under_load(tmp_path, 2, {"HELIOGRAPH_DATABASE_URL": own_server.url()}, nodes=3)
+    assert toll.faults() == []
+    assert toll.receipts == toll.answered <= toll.taken
 
 
 def test_a_node_that_was_given_up_sends_nothing_and_ends(

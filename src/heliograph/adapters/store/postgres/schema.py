@@ -1,5 +1,6 @@
 """The schema's versions: each applied once, in order, in a transaction of its own, by one process at a time."""
 
+import asyncio
 from collections.abc import Sequence
 
 import asyncpg
@@ -16,6 +17,14 @@ OLDEST_SERVER = 150_000
 
 _LOCK = 0x48_65_6C_69_6F
 """The advisory lock that one who migrates holds."""
+
+PATIENCE_MS = 1_000
+"""How long a migration waits for a table. Whoever reads it for long, as a dump does, is waited for, and everybody who
+comes after waits behind: nodes that are at work must get on meanwhile, and their leases with them."""
+
+TRIES = 60
+PAUSE_S = 0.5
+"""Between two tries, in which the others get on."""
 
 _LEDGER = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
@@ -52,18 +61,30 @@ async def migrate(servers: Servers, migrations: Sequence[Migration]) -> None:
 
 async def _apply(db: Db, migrations: Sequence[Migration]) -> None:
     for migration in migrations:
-        async with db.transaction():
-            await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-            await db.execute(_LEDGER)
-            if migration not in await _missing(db, migrations):
-                continue
-            await db.execute(migration.text)
-            await db.execute(
-                "INSERT INTO migration (number, name, checksum) VALUES ($1, $2, $3)",
-                migration.number,
-                migration.name,
-                migration.checksum,
-            )
+        for last in [False] * (TRIES - 1) + [True]:
+            try:
+                await _apply_one(db, migration, migrations)
+                break
+            except asyncpg.LockNotAvailableError:
+                if last:
+                    raise
+                await asyncio.sleep(PAUSE_S)
+
+
+async def _apply_one(db: Db, migration: Migration, migrations: Sequence[Migration]) -> None:
+    async with db.transaction():
+        await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await db.execute(_LEDGER)
+        if migration not in await _missing(db, migrations):
+            return
+        await db.execute(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
+        await db.execute(migration.text)
+        await db.execute(
+            "INSERT INTO migration (number, name, checksum) VALUES ($1, $2, $3)",
+            migration.number,
+            migration.name,
+            migration.checksum,
+        )
 
 
 async def _missing(db: Db, migrations: Sequence[Migration]) -> list[Migration]:

@@ -37,7 +37,7 @@ def migrate(db: sqlite3.Connection, migrations: list[Migration], busy_ms: int) -
                 for statement in _statements(migration.text):
                     db.execute(statement)
                 db.execute(
-                    "INSERT INTO migration VALUES (?, ?, ?)",
+                    "INSERT INTO migration (number, name, checksum) VALUES (?, ?, ?)",
                     (migration.number, migration.name, migration.checksum),
                 )
             db.execute("COMMIT")
