@@ -23,10 +23,10 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Fenced, Leases, NotScheduled
-from heliograph.domain.ids import IdSequence
+from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
-from tests.support.postgres import AMPLE
+from tests.support.postgres import AMPLE, server
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 
 ONE, OTHER = 1001, 1002
@@ -382,6 +382,28 @@ async def test_messages_that_a_dead_node_left_with_all_parts_ended(
     assert await store.gathered(0, before, 1) == ([whole.key], whole.key)
     assert await store.gathered(whole.key, before, 2) == ([], fresh.key)
     assert await store.gathered(late.key, before, 1) == ([], 0)
+
+
+async def test_the_audit_finds_claims_of_nodes_that_are_gone(
+    store: PostgresStore, given: Given, account: Account, url: str
+) -> None:
+    await joined(store, ONE)
+    queued = await given.sent(account.id, queued=True)
+    told = await given.sent(account.id, wants_receipt=True)
+    await store.record(
+        Facts(
+            submissions=[answered(told)],
+            finals=[Final(told.key, Delivery.DELIVRD, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(told.key, START, 1, b"", "", START)],
+        )
+    )
+    assert len(await store.claim_queued(1, 9, START, ONE)) == len(await store.claim_callbacks(9, START, ONE)) == 1
+    assert await store.audit() == []
+    await server().script("UPDATE node SET gone = true", url.rpartition("/")[2])
+    assert await store.audit() == [
+        f"The message {to_hex(queued.key, queued.tail)} is claimed by the node {ONE}, which is gone.",
+        f"The callback for the message {to_hex(told.key, told.tail)} is claimed by the node {ONE}, which is gone.",
+    ]
 
 
 async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: PostgresStore, account: Account) -> None:

@@ -87,6 +87,29 @@ async def test_a_database_that_became_read_only(store: PostgresStore, given: Giv
     await store.probe()
 
 
+async def test_a_full_disk(store: PostgresStore, given: Given, account: Account, url: str) -> None:
+    """The server says so from within a commit."""
+    full = """
+    CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION full_disk();
+    """
+    accept = given.accept(given.message(account.id))
+    await server().script(full, database(url))
+    try:
+        with pytest.raises(Unavailable, match="No space left"):
+            await store.record(Facts(accepts=[accept]))
+        with pytest.raises(Unavailable, match="No space left"):
+            await store.add_credit(account.id, 1, "", START)
+    finally:
+        await server().script("DROP FUNCTION full_disk CASCADE", database(url))
+    assert accept.verdict is Verdict.UNAVAILABLE
+    assert await store.message(account.id, accept.key, accept.tail) is None
+    assert await store.balance(account.id) == 100 * CREDIT
+    await given.recorded(accept)
+    assert await store.balance(account.id) == 99 * CREDIT
+
+
 async def test_connections_that_were_all_cut_are_made_anew(
     store: PostgresStore, given: Given, account: Account, url: str
 ) -> None:

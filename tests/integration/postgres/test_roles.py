@@ -5,6 +5,8 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,31 @@ def test_a_node_that_sends_dies_under_load(
     assert sum(count - 1 for count in sent.values()) <= WINDOW
     assert Decimal(admin.balance()) == CREDIT - len(sent) - LONG_ONES * LONG_PARTS
     admin.assert_books_right()
+
+
+def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path) -> None:
+    """Three nodes with a bind each send as fast as they may, and together not faster than the operator allows."""
+    rate, messages = 30, 240
+    url = own_server.url()
+    admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
+    account = admin.account("acme", str(CREDIT))
+    with SimulatorProcess(tmp_path, magic=False, max_binds=3) as simulator, ExitStack() as stack:
+        admin.operator(simulator.port, "operator", "", "--rate", str(rate), "--binds", "3")
+        nodes = [stack.enter_context(node(tmp_path, url, name, SENDER, 1)) for name in ("one", "two", "three")]
+        for each in nodes:
+            each.until(lambda each=each: each.bound("operator"), "it is bound")  # type: ignore[misc]
+        api = stack.enter_context(node(tmp_path, url, "api", "api"))
+        with Load(api.url, "acme", account["api_key"], connections=4, most=messages) as load:
+            load.join()
+        eventually(lambda: len(simulator.submits()) >= messages, "all are sent", 60, pause=0.2)
+        assert [each.stop() for each in (*nodes, api)] == [0] * 4
+        lines = [line for line in simulator.seen() if line["event"] == "request"]
+    sent = [line for line in lines if line["pdu"]["command"] == "submit_sm"]
+    assert len({line["link"] for line in sent}) == 3
+    times = sorted(datetime.fromisoformat(line["at"]).timestamp() for line in sent)
+    span = 2.0
+    most = max(sum(start <= at < start + span for at in times) for start in times)
+    assert most <= rate * span * 1.2 + 3
 
 
 def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> None:

@@ -20,7 +20,19 @@ def _mark(name: str, key: str) -> str:
     return f"coalesce((SELECT k.value FROM mark AS k WHERE k.worker = {key} & 31 AND k.name = '{name}'), 0)"  # noqa: S608
 
 
-CHECKS = checks(_mark)
+_GONE = "JOIN node AS n ON n.number = q.node AND n.gone JOIN message AS m ON m.key = q.key"
+
+CHECKS = [
+    *checks(_mark),
+    (
+        "The message {id} is claimed by the node {node}, which is gone.",
+        f"SELECT m.key, m.tail, q.node FROM queue AS q {_GONE}",  # noqa: S608 - made of constants
+    ),
+    (
+        "The callback for the message {id} is claimed by the node {node}, which is gone.",
+        f"SELECT m.key, m.tail, q.node FROM callback_retry AS q {_GONE}",  # noqa: S608 - made of constants
+    ),
+]
 
 
 async def backlog(db: Db) -> dict[str, int]:
