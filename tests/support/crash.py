@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from tests.support.sink import Answer
 WINDOW = 10
 CREDIT = 1_000_000
 SETTLED_S = 60.0
+"""After so long without another receipt those that are missing are lost."""
 
 
 @dataclass
@@ -66,9 +68,9 @@ class Toll:
             so_far > WINDOW * (kills + self.given_up) for kills, so_far in enumerate(accumulate(self.repeats), 1)
         )
         return [
-            *([f"lost: {sorted(self.lost)}"] if self.lost else []),
-            *([f"sent though nobody asked: {sorted(self.invented)}"] if self.invented else []),
-            *([f"receipts lost: {sorted(self.lost_receipts)}"] if self.lost_receipts else []),
+            *([f"lost: {_some(self.lost)}"] if self.lost else []),
+            *([f"sent though nobody asked: {_some(self.invented)}"] if self.invented else []),
+            *([f"receipts lost: {_some(self.lost_receipts)}"] if self.lost_receipts else []),
             *([f"charges wrong by {self.wrong_charges}"] if self.wrong_charges else []),
             *([f"{self.repeats} repeats after each kill, with a window of {WINDOW}"] if many else []),
             *([f"the operator's limit of binds was tried: {self.binds}"] if self.binds != {"ESME_ROK"} else []),
@@ -76,6 +78,10 @@ class Toll:
             *([f"answers {self.statuses}"] if not self.statuses <= {503} else []),
             *self.problems,
         ]
+
+
+def _some(names: set[str]) -> str:
+    return f"{len(names)}, among them {sorted(names)[:20]}"
 
 
 def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> None:
@@ -149,7 +155,8 @@ def kill_under_load(
     nodes: int = 1,
 ) -> Toll:
     """Of several nodes one at a time is killed, by chance; the others go on. `told` is told of each kill, and how many
-    messages were answered by then."""
+    messages were answered by then. Where nodes have leases (`settings` name a database) customers pause between two
+    requests: a new one takes 6 seconds to have a bind, in which the queue would grow beyond what there is time for."""
     shared = dict(settings or {}) | ({"HELIOGRAPH_NODE_MOST_BINDS": "1"} if nodes > 1 else {})
     chance = random.Random(kills)
     admin = Admin(folder / "node0", settings)
@@ -164,9 +171,8 @@ def kill_under_load(
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
         seen_at_kill = []
         with Gateways(folder, shared, nodes) as gateways:
-            load = Load(
-                gateways.urls, "acme", account["api_key"], connections=8, dlr_url=sink.url(), pause=0.02 * (nodes > 1)
-            )
+            key, pause = account["api_key"], 0.02 if settings else 0.0
+            load = Load(gateways.urls, "acme", key, connections=8, dlr_url=sink.url(), pause=pause)
             with load:
                 for kill in range(kills):
                     victim = chance.randrange(nodes)
@@ -191,12 +197,13 @@ def kill_under_load(
 
 
 def _settle(load: Load, sink: BackgroundSink) -> None:
-    """Waits for all receipts; for those that are lost not for ever."""
+    """Waits for all receipts, as long as some come; for those that are lost not for ever."""
     ids = set(load.accepted.values())
-    try:
-        eventually(lambda: ids <= sink.ids(), "all receipts", SETTLED_S, pause=0.5)
-    except AssertionError:
-        return
+    missing, since = len(ids) + 1, time.monotonic()
+    while missing and time.monotonic() - since < SETTLED_S:
+        if (now := len(ids - sink.ids())) < missing:
+            missing, since = now, time.monotonic()
+        time.sleep(0.5)
 
 
 def _compare(toll: Toll, load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> Counter[str]:
