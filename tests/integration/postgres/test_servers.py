@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres.servers import Servers, each_host
+from heliograph.adapters.store.postgres.store import SILENT
 from heliograph.app.ports import Unavailable
 from tests.support.cable import Cable
 from tests.support.postgres import LIMITS, Server, urls
@@ -98,6 +99,29 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
                 await store.heartbeat(1, 2)
         assert await store.heartbeat(1, 3)
         await asyncio.gather(*waiting)
+        assert time.monotonic() - start < LIMITS.statement
+        assert await store.balance(account.id) == 98 * CREDIT
+        assert await store.audit() == []
+        await store.close()
+
+
+@pytest.mark.slow
+async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: Server) -> None:
+    """The one address of the database leads to another server now, or will lead there again."""
+    with Cable(own_server.port) as cable:
+        store = await PostgresStore.open(urls(cable.port), limits=LIMITS)
+        given = Given(store)
+        account = await given.account()
+        await given.sent(account.id)
+        cable.unplug()
+        waiting = asyncio.create_task(given.sent(account.id))
+        start = time.monotonic()
+        for _ in range(SILENT):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await store.heartbeat(1, 1)
+        cable.plug_in()
+        await waiting
         assert time.monotonic() - start < LIMITS.statement
         assert await store.balance(account.id) == 98 * CREDIT
         assert await store.audit() == []

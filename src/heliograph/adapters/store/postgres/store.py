@@ -52,6 +52,10 @@ from heliograph.app.operators import (
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
+SILENT = 3
+"""So many heartbeats in a row without an answer, and what is under way is broken off. Fewer happen where a machine has
+too much to do, which this would make worse."""
+
 ALL_SLOTS = (0, 63)
 """The queue keys, both inclusive: which part of the accounts a claim is about."""
 
@@ -66,8 +70,8 @@ class PostgresStore:
         self._pool: Pool | Noting = Pool(servers)
         self._recorder = Recorder(servers)
         self._closed = False
-        self._silent = False
-        """Whether the last heartbeat had no answer."""
+        self._silent = 0
+        """How many heartbeats in a row had no answer."""
 
     @classmethod
     async def open(
@@ -143,13 +147,13 @@ class PostgresStore:
             renewed = await self._pool.write(lambda db: nodes.heartbeat(db, node, until))
         except asyncio.CancelledError:
             # The answer was waited for long enough. A machine that is gone says nothing, and neither does the way to
-            # it: so other connections are tried next, and the second time nothing is waited for any longer.
+            # it: so other connections are tried next, and in the end nothing is waited for any longer.
             self._pool.forget()
-            if self._silent:
+            self._silent += 1
+            if self._silent >= SILENT:
                 self._cut()
-            self._silent = True
             raise
-        self._silent = False
+        self._silent = 0
         # another server took over: whatever still waits for the old one waits for nothing
         self._cut(self._servers.timeline)
         return renewed
