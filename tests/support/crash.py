@@ -14,6 +14,7 @@ from typing import Self
 
 from tests.support.background import BackgroundSink
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
 from tests.support.sink import Answer
 
@@ -141,7 +142,7 @@ class Gateways:
     def revive(self, number: int, *, wait: bool) -> None:
         """Starts it again. `wait`: until it has a bind, so until that of the one before it is free."""
         self._running[number] = self._start(number)
-        eventually(lambda: not wait or self._tended(number).bound("operator"), "it is bound", 60)
+        eventually(lambda: not wait or self._tended(number).bound("operator"), "it is bound", COMMAND_S)
 
     def stop(self) -> None:
         assert [self._tended(number).stop() for number in range(len(self._running))] == [0] * len(self._running)

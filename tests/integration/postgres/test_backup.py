@@ -11,7 +11,7 @@ from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 from tests.support.restored import CREDIT, compare_restored
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture

@@ -12,10 +12,12 @@ import pytest
 from tests.support.background import BackgroundSink
 from tests.support.cable import Cable
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server, urls
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.slowness import Slowness
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 WINDOW = 10
 CREDIT = 1_000_000
@@ -56,7 +58,11 @@ def lose(
     sender = settings | {"HELIOGRAPH_ROLES": "dispatch,notify,upkeep"}
     front = settings | {"HELIOGRAPH_ROLES": "api,upkeep"}
     gap = Gap()
-    with BackgroundSink() as sink, SimulatorProcess(folder, magic=False, latency_ms=2) as simulator:
+    with (
+        Slowness() as slowness,
+        BackgroundSink() as sink,
+        SimulatorProcess(folder, magic=False, latency_ms=2) as simulator,
+    ):
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
         with (
             GatewayProcess(folder / "one", settings=sender, name="one") as one,
@@ -68,15 +74,16 @@ def lose(
             loss()
             start, accepted, submits = time.monotonic(), len(load.accepted), len(simulator.submits())
             pair[1].promote()
-            load.wait_for(accepted + 10, gap_s)
+            load.wait_for(accepted + 10, COMMAND_S)
             gap.accepted = time.monotonic() - start
-            eventually(lambda: len(simulator.submits()) > submits + WINDOW, "it sends again", gap_s)
+            eventually(lambda: len(simulator.submits()) > submits + WINDOW, "it sends again", COMMAND_S)
             gap.sent = time.monotonic() - start
+            assert gap.sent < slowness.within(gap_s)
             back()
             load.wait_for(len(load.accepted) + 200)
             load.stop()
             ids = set(load.accepted.values())
-            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
             assert [one.stop(), api.stop()] == [0, 0]
         sent = Counter(simulator.destinations())
     print(f"{len(ids)} messages, {gap}")

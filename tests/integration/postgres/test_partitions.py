@@ -14,10 +14,12 @@ from heliograph.runtime.lease import LEASE_S, MARGIN_S
 from tests.support.background import BackgroundSink
 from tests.support.cable import Cable
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server, urls
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.slowness import Slowness
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 WINDOW = 10
 CREDIT = 1_000_000
@@ -73,7 +75,7 @@ def finish(load: Load, sink: BackgroundSink) -> None:
     load.wait_for(min(len(load.accepted) + 50, 100))
     load.stop()
     ids = set(load.accepted.values())
-    eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+    eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
 
 
 def compare(admin: Admin, load: Load, simulator: SimulatorProcess, window: int, *more: Load) -> None:
@@ -94,7 +96,11 @@ def test_a_node_cut_off_from_the_database_while_both_send(
     admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
     account = admin.account("acme", str(CREDIT))
     knobs: dict[str, Any] = {"receipt_delay_ms": 100, "latency_ms": 30, "max_binds": 2}
-    with Cable(own_server.port) as cable, SimulatorProcess(tmp_path, magic=False, **knobs) as simulator:
+    with (
+        Slowness() as slowness,
+        Cable(own_server.port) as cable,
+        SimulatorProcess(tmp_path, magic=False, **knobs) as simulator,
+    ):
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", "2")
         with (
             node(tmp_path, cable.port, "one", SENDER, 1) as one,
@@ -111,7 +117,7 @@ def test_a_node_cut_off_from_the_database_while_both_send(
                 before, cut = binds(two), time.time()
                 cable.unplug()
                 # with another one it binds the one that it has anew
-                eventually(lambda: binds(two) == before + 2, "the other node has both binds", 2 * GAP_S)
+                eventually(lambda: binds(two) == before + 2, "the other node has both binds")
                 taken_over = time.time() - cut
                 cable.plug_in()
                 assert one.wait() == 1
@@ -119,8 +125,8 @@ def test_a_node_cut_off_from_the_database_while_both_send(
                 assert [two.stop(), api.stop()] == [0, 0]
         last = max(at(line) for line in submits(simulator) if line["link"] == first) - cut
         print(f"{len(load.accepted)} messages; the last from it after {last:.2f} s; its bind after {taken_over:.2f} s")
-        assert last < LEASE_S - MARGIN_S + LEEWAY_S
-        assert taken_over < GAP_S
+        assert last < slowness.within(LEASE_S - MARGIN_S + LEEWAY_S)
+        assert taken_over < slowness.within(GAP_S)
         compare(admin, load, simulator, WINDOW)
 
 
@@ -132,7 +138,11 @@ def test_a_node_cut_off_from_the_database_with_messages_in_hand(
     window, rate = 60, 4
     admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
     account = admin.account("acme", str(CREDIT))
-    with Cable(own_server.port) as cable, SimulatorProcess(tmp_path, magic=False) as simulator:
+    with (
+        Slowness() as slowness,
+        Cable(own_server.port) as cable,
+        SimulatorProcess(tmp_path, magic=False) as simulator,
+    ):
         admin.operator(simulator.port, "operator", "", "--window", str(window), "--rate", str(rate))
         with (
             node(tmp_path, cable.port, "one", f"api,{SENDER}") as one,
@@ -145,9 +155,9 @@ def test_a_node_cut_off_from_the_database_with_messages_in_hand(
             first = submits(simulator)[0]["link"]
             cut = time.time()
             cable.unplug()
-            one.until(lambda: "lease.lapsed" in one.err, "its lease lapses", GAP_S)
-            eventually(lambda: any(line["link"] != first for line in submits(simulator)), "the other sends", 2 * GAP_S)
-            assert time.time() < cut + LEASE_S + GAP_S
+            one.until(lambda: "lease.lapsed" in one.err, "its lease lapses")
+            eventually(lambda: any(line["link"] != first for line in submits(simulator)), "the other sends")
+            assert time.time() - cut < slowness.within(GAP_S)
             cable.plug_in()
             assert one.wait() == 1
             admin("connector", "set", "operator", "rate=0")
@@ -161,7 +171,7 @@ def test_a_node_cut_off_from_the_database_with_messages_in_hand(
             times[line["link"] == first].append(at(line) - cut)
         print(f"{len(load.accepted)} messages; after {max(times[True]):.2f} s the last from it")
         # it goes on until its lease is over, and not beyond
-        assert 1 < max(times[True]) < LEASE_S - MARGIN_S + LEEWAY_S
+        assert 1 < max(times[True]) < slowness.within(LEASE_S - MARGIN_S + LEEWAY_S)
         compare(admin, load, simulator, window, more)
 
 

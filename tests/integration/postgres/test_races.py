@@ -20,7 +20,7 @@ from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.store import CREDIT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 CLIENTS = 64
 STEPS = 20
@@ -118,7 +118,9 @@ async def test_who_sends_cancels_moves_and_tops_up_at_once(own_server: Server, t
         await asyncio.to_thread(
             eventually, lambda: set(crowd.now.values()) <= set(simulator.destinations()), "all sent"
         )
-        await asyncio.to_thread(eventually, lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", 30, 0.5)
+        await asyncio.to_thread(
+            eventually, lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5
+        )
         assert await store.audit() == []
         assert [await asyncio.to_thread(gateway.stop) for gateway in gateways] == [0, 0, 0]
         sent = Counter(simulator.destinations())

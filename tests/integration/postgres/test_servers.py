@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,9 @@ from tests.support.cable import Cable
 from tests.support.postgres import LIMITS, Server, urls
 from tests.support.process import free_port
 from tests.support.store import CREDIT, Given
+
+PATIENT = replace(LIMITS, statement=120.0)
+"""Who waits for an answer waits for minutes, if nobody tells it that there will be none."""
 
 PORT = "SELECT current_setting('port')::int"
 
@@ -85,7 +89,7 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
     """Once without an answer, and the next one goes to the new server; what waited for the old one does then too."""
     primary, standby = pair
     with Cable(primary.port) as cable:
-        store = await PostgresStore.open(urls(cable.port, standby.port), limits=LIMITS)
+        store = await PostgresStore.open(urls(cable.port, standby.port), limits=PATIENT)
         given = Given(store)
         account = await given.account()
         await given.sent(account.id)
@@ -99,7 +103,7 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
                 await store.heartbeat(1, 2)
         assert await store.heartbeat(1, 3)
         await asyncio.gather(*waiting)
-        assert time.monotonic() - start < LIMITS.statement
+        assert time.monotonic() - start < PATIENT.silence / 2
         assert await store.balance(account.id) == 98 * CREDIT
         assert await store.audit() == []
         await store.close()
@@ -109,7 +113,7 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
 async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: Server) -> None:
     """The one address of the database leads to another server now, or will lead there again."""
     with Cable(own_server.port) as cable:
-        store = await PostgresStore.open(urls(cable.port), limits=LIMITS)
+        store = await PostgresStore.open(urls(cable.port), limits=PATIENT)
         given = Given(store)
         account = await given.account()
         await given.sent(account.id)
@@ -122,7 +126,7 @@ async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: S
                     await store.heartbeat(1, 1)
         cable.plug_in()
         await waiting
-        assert time.monotonic() - start < LIMITS.statement
+        assert time.monotonic() - start < PATIENT.silence / 2
         assert await store.balance(account.id) == 98 * CREDIT
         assert await store.audit() == []
         await store.close()

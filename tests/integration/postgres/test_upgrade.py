@@ -18,6 +18,7 @@ from heliograph.adapters.store.schema import Migration
 from heliograph.app.ports import Unavailable
 from tests.support.background import BackgroundSink
 from tests.support.load import Load
+from tests.support.patience import COMMAND_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.store import CREDIT, Given
@@ -42,7 +43,7 @@ EXPANDING = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) -> None:
     settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
     admin = Admin(tmp_path / "old", settings)
@@ -59,7 +60,7 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
                 load.wait_for(len(load.accepted) + 50)
             load.stop()
             ids = set(load.accepted.values())
-            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", 60, pause=0.2)
+            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
             # one that starts now would not understand what is there
             late = Admin(tmp_path / "late", settings).run("serve", "--listen", "127.0.0.1:0")
             assert late.returncode == 1
