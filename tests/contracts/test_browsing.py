@@ -160,6 +160,14 @@ async def test_a_list_is_admitted_once_an_interval(store: Store, account: Accoun
     assert await store.admit_list(account.id, START + 10 * SECOND, 10 * SECOND) == 10 * SECOND
 
 
+async def test_a_list_asked_with_a_clock_a_little_behind_is_not_admitted(store: Store, account: Account) -> None:
+    """Of two processes, or of two requests that overtook each other."""
+    assert await store.admit_list(account.id, START, 10 * SECOND) == 0
+    assert await store.admit_list(account.id, START - 1, 10 * SECOND) == 10 * SECOND + 1
+    assert await store.admit_list(account.id, START - 9 * SECOND, 10 * SECOND) == 19 * SECOND
+    assert await store.admit_list(account.id, START - 10 * SECOND, 10 * SECOND) == 0
+
+
 async def test_an_interval_of_nothing_admits_and_remembers(store: Store, account: Account) -> None:
     assert await store.admit_list(account.id, START, 0) == 0
     assert await store.admit_list(account.id, START, 0) == 0

@@ -398,7 +398,7 @@ class MemoryStore(MemoryOperators):
     async def admit_list(self, account: int, now: int, interval: int) -> int:
         rows = self._open()
         last = rows.last_list.get(account)
-        if last is not None and last <= now < last + interval:
+        if last is not None and abs(now - last) < interval:
             return last + interval - now
         rows.last_list[account] = now
         return 0

@@ -179,7 +179,7 @@ class Store(Protocol):
 
     async def admit_list(self, account: int, now: int, interval: int) -> int:
         """0 if `interval` ms have passed since the last admitted list query of the account (and remembers this one);
-        else the ms still to wait. Holds across processes."""
+        else the ms still to wait. Holds across processes, whose clocks may differ by less than that."""
 
     async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
         """The message's history, put together from its rows, in the order of time; None if there is no such message."""
