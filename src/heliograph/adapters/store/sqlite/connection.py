@@ -6,8 +6,10 @@ from pathlib import Path
 
 from heliograph.app.ports import Unavailable
 
-CACHE_KIB = 16 * 1024
-"""Pages kept in memory, a connection. There is no memory map: a disk's fault would then be a signal, not an error."""
+WRITER_CACHE_KIB = 8 * 1024
+READER_CACHE_KIB = 4 * 1024
+"""Pages kept in memory, a connection: a commit of another one voids them, and the system has them all. There is no
+memory map: a disk's fault would then be a signal, not an error."""
 
 WAL_LIMIT = 64 * 1024 * 1024
 """Octets to which the log is cut after a checkpoint."""
@@ -40,7 +42,7 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute("PRAGMA temp_store = MEMORY")
-        db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        db.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB if read_only else WRITER_CACHE_KIB}")
         db.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
         if read_only:
             db.execute("PRAGMA query_only = ON")
