@@ -24,6 +24,9 @@ HOUR_MS = 3_600_000
 CALM_S = 600.0
 """How long everything has to come to its end once nothing goes wrong any more; twice that where clocks were wrong."""
 
+READ_STEPS = 200
+"""Hundredths of a second that a look at the rows may take which housekeeping has begun right before the end."""
+
 CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
 
 
@@ -118,6 +121,10 @@ class Simulation:
         self.clock.ahead = max(0, self.clock.ahead)
         calm = self.clock.now()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
+        for _ in range(READ_STEPS):
+            if not engine.reporter._reads:
+                break
+            await asyncio.sleep(0.01)
         if engine.failed.is_set() or self.journal.deaths:
             self.wrong.append(f"a task died: {self.journal.deaths}")
         operators = list(self.operators.values())
