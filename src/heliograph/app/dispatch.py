@@ -170,6 +170,7 @@ class Dispatcher:
                 self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
             case Deferred() if outcome.status == NOT_SENT:
                 lane.take_back(item, part.segment)
+                lane.unready(overtaken=True)
             case Deferred(status, pause, throttled):
                 facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
                 lane.hold(self._clock.monotonic(), pause, throttled=throttled)
@@ -356,7 +357,7 @@ class Dispatcher:
         left: list[int] = []
         if accounts or len(claimed) == limit:
             left = await store.queued_accounts(lane.connector, now)
-        lane.backlogs.found(left, done)
+        lane.backlogs.found(set(left), done)
         next_one = bisect_right(left, accounts[-1]) if accounts else 0
         lane.holders = left[next_one:] + left[:next_one]
         if left:
@@ -368,7 +369,7 @@ class Dispatcher:
         behind these, and so does what is in memory. Raises Unavailable."""
         accounts = await store.queued_accounts(lane.connector, self._clock.now())
         lane.backlogs.suspect(accounts)
-        for item in lane.vacate(accounts):
+        for item in lane.vacate(set(accounts)):
             self._requeue(self.gathering.facts, item, lane.connector)
         lane.closed = False
         lane.more = True

@@ -128,7 +128,7 @@ class Lane:
     """
 
     __slots__ = (
-        "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_references",
+        "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_references",
         "_returned", "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "flying",
         "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
         "paused_until", "per_account", "ready", "took", "unknown_wait_ms",
@@ -163,6 +163,8 @@ class Lane:
         """The commit under way writes messages to the queue, for want of room."""
         self._behind: list[Item] = []
         """Messages that the commit under way accepts, and that stand behind others in `backlogs`."""
+        self._begun = False
+        """A commit is under way: what it accepts is written as it is."""
         self._returned: list[Item] = []
         """Messages that were in memory, and that the next commit gives rows."""
         self.more = False
@@ -236,7 +238,7 @@ class Lane:
         newest = self.incoming or self.fast
         for item in self.backlogs.write(account, newest[-1].message.key if newest else 0):
             self.forget(item)
-            if item.accept is None:
+            if item.accept is None or self._begun:
                 self._returned.append(item)
             else:
                 item.message.queued = True
@@ -261,9 +263,9 @@ class Lane:
         self.front.append(item)
         self._disordered = True
 
-    def unready(self) -> None:
+    def unready(self, *, overtaken: bool = False) -> None:
         """What was ready waits at the front again, in its order: no bind is up, or nothing more is to be sent."""
-        if self.ready and self.marked:
+        if self.marked and (self.ready or overtaken):
             self._overtaking = True
         while self.ready:
             part = self.ready.popleft()
@@ -445,6 +447,7 @@ class Lane:
         self.per_account[account] = self.per_account.get(account, 0) + 1
 
     def _settle(self) -> None:
+        self._begun = False
         incoming, self.incoming = self.incoming, deque()
         self.fast.extend(item for item in incoming if self._is_accepted(item))
         if self._behind:
@@ -491,7 +494,8 @@ class Lane:
             self.took = 0
             self._troubles = 0
         self.backlogs.begun += 1
-        for message in (item.message for item in self._returned):
+        self._begun = True
+        for message in (item.message for item in self._returned if item.accept is None):
             facts.queueings.append(
                 Queueing(message.key, self.connector, message.time, message.expires, attempted=False, held=False)
             )

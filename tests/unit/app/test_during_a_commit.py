@@ -1,0 +1,107 @@
+"""What happens in the lanes while a commit is under way, which another thread, or a database, may take its time for."""
+
+from unittest.mock import patch
+
+from heliograph.app import dispatch
+from heliograph.app.backlog import Stage
+from heliograph.app.dispatch import Dispatcher
+from heliograph.app.facts import NOT_SENT, Facts, Final, Message
+from heliograph.app.lane import Lane
+from heliograph.app.ports import Accepted, Deferred, Unknown
+from heliograph.app.report import Reporter
+from tests.support.core import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, Given
+
+FAR = 1 << 62
+GONE, LIVE = 2, 1
+"""A connector that was removed, and the one that its messages are sent by instead."""
+
+
+class Desk:
+    """A dispatcher over a store, whose commits are begun and ended by hand."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        reporter = Reporter(self.gathering, self.clock, self._finish)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self._finish, lambda _: LIVE)
+        self.messages = Messages(self.clock)
+        self.lane = self.dispatcher.lane(LIVE)
+
+    def _finish(self, message: Message, final: Final) -> None:
+        raise AssertionError(f"{message.key} ended: {final}")
+
+    def begin(self, *messages: Message, connector: int = LIVE) -> Facts:
+        for message in messages:
+            message.connector = connector
+            self.gathering.facts.accepts.append(accept_of(message))
+        self.dispatcher.prepare(self.gathering.facts, self.clock.now())
+        return self.gathering.take()
+
+    async def end(self, facts: Facts) -> None:
+        await self.store.record(facts)
+        self.dispatcher.committed()
+        self.dispatcher.pump()
+
+    async def commit(self, *messages: Message, connector: int = LIVE) -> None:
+        await self.end(self.begin(*messages, connector=connector))
+
+    async def reclaim_one(self, lane: Lane) -> None:
+        with patch.object(dispatch, "SLOW_MESSAGES", 1):
+            await self.dispatcher.reclaim(lane, self.store, 1)
+
+
+async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does_not_write() -> None:
+    desk = Desk()
+    await Given(desk.store).account("a", 1_000 * CREDIT)
+    await desk.dispatcher.open(desk.lane, desk.store)
+    desk.lane.carrier = carrier = NotedCarrier(capacity=0)
+    gone = desk.dispatcher.lane(GONE)
+    gone.closed = True
+    await desk.commit(*(desk.messages() for _ in range(3)), connector=GONE)
+    await desk.reclaim_one(gone)
+    await desk.dispatcher.refill(desk.lane, desk.store, 1)  # before the commit that gives the row: none is found
+    assert [backlog.stage for backlog in desk.lane.backlogs.by_account.values()] == [Stage.CLOSING]
+    new = desk.messages()
+    facts = desk.begin(new)
+    queued = new.queued
+    await desk.reclaim_one(gone)
+    new.queued = queued  # as it was when the commit began, which has read it
+    await desk.end(facts)
+    carrier.capacity = 10
+    sent: list[int] = []
+    for _ in range(60):
+        await desk.commit()
+        await desk.dispatcher.refill(desk.lane, desk.store, 1)
+        await desk.reclaim_one(gone)
+        for part in carrier.take():
+            sent.append(part.message.key)
+            desk.dispatcher.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
+        desk.clock.pass_ms(1_000)
+    assert new.key in sent
+    assert len(sent) == 4
+
+
+async def test_what_a_lost_bind_never_wrote_goes_before_what_was_marked_meanwhile() -> None:
+    desk = Desk()
+    await Given(desk.store).account("a", 1_000 * CREDIT)
+    desk.lane.carrier = carrier = NotedCarrier(capacity=20)  # two binds of ten
+    await desk.commit(*(desk.messages() for _ in range(15)))
+    parts = carrier.take()
+    facts = desk.begin(*(desk.messages() for _ in range(5)))
+    carrier.capacity = 10
+    for part in parts[:10]:
+        desk.dispatcher.on_outcome(desk.lane, part, Unknown("lost"))
+    for part in parts[10:]:
+        desk.dispatcher.on_outcome(desk.lane, part, Deferred(NOT_SENT, 0.0))
+    await desk.end(facts)
+    first_sent = dict.fromkeys(part.message.key for part in parts[:10])
+    for _ in range(10):
+        for part in carrier.take():
+            first_sent[part.message.key] = None
+            desk.dispatcher.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
+        await desk.commit()
+    assert list(first_sent) == sorted(first_sent)
+    assert len(first_sent) == 20
