@@ -72,9 +72,11 @@ class Staff:
 
     async def set_password(self, name: str, password: str | None = None) -> str:
         """Replaces the password and ends the user's sessions; returns the new one."""
-        user = await self._find(name)
+        await self._find(name)
         chosen = self._password(password)
-        changed = replace(user, password_hash=await self._hash(chosen))
+        password_hash = await self._hash(chosen)
+        # Read after the hash, which takes its time: what changed meanwhile, the role above all, must stay so.
+        changed = replace(await self._find(name), password_hash=password_hash)
         await self._update(self._noting("admin.set-password", name), changed)
         return chosen
 

@@ -227,3 +227,15 @@ async def test_tokens_are_checked(house: House, name: str, scopes: list[str]) ->
     with pytest.raises(Invalid):
         await house.staff.create_token(name, scopes)
     assert await house.staff.tokens() == []
+
+
+async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(house: House) -> None:
+    async def hash_slowly(password: str) -> str:
+        await house.staff.set_role("ada", "viewer")
+        return house.secrets.hash_password(password)
+
+    slow = Staff(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
+    await slow.set_password("ada", "another horse")
+    (found,) = [user for user in await house.store.admins() if user.name == "ada"]
+    assert found.role is Role.VIEWER
+    assert house.secrets.verify_password(found.password_hash, "another horse")
