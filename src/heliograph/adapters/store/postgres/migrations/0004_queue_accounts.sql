@@ -2,10 +2,6 @@
 -- of others'.
 ALTER TABLE queue ADD COLUMN account bigint NOT NULL DEFAULT 0;
 
-UPDATE queue AS q SET account = m.account FROM message AS m WHERE m.key = q.key;
-
-CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL;
-
 CREATE FUNCTION name_account() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     SELECT coalesce(max(m.account), 0) INTO NEW.account FROM message AS m WHERE m.key = NEW.key;
