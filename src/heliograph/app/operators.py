@@ -172,7 +172,8 @@ class Search:
     """Messages by what is known of them, newest first; None and '' match all.
 
     `start` and `end` mean when messages were accepted, within an account when they were, or are to be, sent. Both are
-    inclusive, in ms. The order is when they were accepted, too, unless `by_acceptance` says otherwise.
+    inclusive, in ms. The order is when they were accepted where `by_acceptance` says so, else when they are, or are to
+    be, sent.
     """
 
     account: int | None = None

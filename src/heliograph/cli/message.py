@@ -79,7 +79,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
             empty="Nothing was found.",
         )
         if reached is not None:
-            click.echo(f"Looked back to {reached}; name an account to look further.", err=True)
+            click.echo(f"Looked back to {reached}; give more of the number, or an account, to look further.", err=True)
 
     invocation.show({"messages": rows, "reached": views.maybe_moment(found.reached)}, people)
 

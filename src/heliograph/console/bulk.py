@@ -146,6 +146,8 @@ def earlier(deed: Deed) -> Earlier | None:
 
 async def find_earlier(store: Store, job: str) -> Earlier | None:
     """With the messages of it that were accepted."""
+    if not job.isalnum():
+        return None  # no list is called so, and a store may not even take it for text
     for deed in await store.deeds(DeedQuery(1, action="message.send", target=f"list {job}")):
         found = earlier(deed)
         account = None if found is None else await store.account(found.account)

@@ -378,11 +378,11 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: House,
         await given.sent(account[0].id, destination=number, reference=f"list-4f1a-{row}")
     await store.note(Deed(now, "user:ada", "message.send", "list 4f1a", {"account": "acme", "messages": "3"}))
     await store.note(Deed(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
-    assert "acme: 3 rows before the gateway's last start" in text_of(await ada.get("/send"))
+    assert "acme: 3 rows not sent by this process" in text_of(await ada.get("/send"))
     page = text_of(await ada.get("/send/lists/4f1a"))
     assert "2 of 3 rows were accepted." in page
     assert "Accepted 2 Charged 2 credits" in page
-    assert "The other row was refused, or not reached" in page
+    assert "The other row was not accepted so far" in page
     result = (await ada.get("/send/lists/4f1a/result")).text.splitlines()
     assert result[0] == "row,number,status,id,price"
     assert [line.split(",")[:3] for line in result[1:]] == [

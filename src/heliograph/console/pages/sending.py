@@ -227,7 +227,10 @@ async def start(visit: Visit) -> Reply:
     # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
     await visit.oversight.note(visit.actor, "message.send", f"list {job.id}", details)
-    visit.jobs.start(job, lambda _: None)
+    try:
+        visit.jobs.start(job, lambda _: None)
+    except OverflowError as problem:  # another one took the last place meanwhile
+        return await form(visit, Problem(f"{str(problem).capitalize()}; nothing of it was sent."))
     return visit.go(f"/send/lists/{job.id}")
 
 
