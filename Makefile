@@ -23,9 +23,12 @@ $(VENV)/.installed: $(LOCK) pyproject.toml
 run: install ## start the gateway with a simulated operator and a demo account
 	$(BIN)/heliograph serve --dev
 
+# Many tests wait for other processes: one worker more than there are cores keeps the cores at work.
+TEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 test: install ## run everything: checks and all tests
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(TEST_WORKERS)
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
 	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/unit tests/vectors tests/properties

@@ -62,4 +62,4 @@ def test_both_stores_give_what_compiled_values_take(native: Path) -> None:
 
 
 def test_the_program_does_the_same_when_it_is_compiled(native: Path) -> None:
-    must_pass(native, *WHOLE, "--deselect", PATCHED)
+    must_pass(native, *WHOLE, "--deselect", PATCHED, "-n", "3")
