@@ -198,7 +198,10 @@ def test_top_on_a_terminal_goes_on_until_it_is_told_to_stop(data: Path) -> None:
         ours, its = pty.openpty()
         environment = clean_environment({"TERM": "xterm", "COLUMNS": "120", "LINES": "40"})
         command = [str(PROGRAM), "top", "--data", str(data), "--interval", "0.2"]
-        process = subprocess.Popen(command, env=environment, stdin=its, stdout=its, stderr=its, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=environment, stdin=its, stdout=its, stderr=its, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
+        )  # fmt: skip
         os.close(its)
         try:
             shown = b""

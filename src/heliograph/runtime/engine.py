@@ -81,6 +81,9 @@ DRAIN_S = 10.0
 EARLY_KEPT_MS = 60_000
 """How long an early receipt is in memory where nodes share a store: another node may have found its message."""
 
+CANCEL_AGAIN_S = 0.1
+"""Seconds until a task that was cancelled, and goes on, is cancelled again."""
+
 FENCED_S = 2.0
 """Seconds for the end of a node whose work is others' already."""
 
@@ -578,13 +581,21 @@ class Engine:
     async def _cancel(self, name: str) -> None:
         for task in self._tasks:
             if task.get_name() == name:
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+                await end(task)
 
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work, max(0.1, deadline - self._world.clock.monotonic()))
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancels a task until it has ended, however: `asyncio.wait_for` of Python 3.11 loses a cancellation that comes in
+    the moment in which what it waits for is there, and a task that goes round and round would never end."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
+    if not task.cancelled():
+        task.exception()  # it has been told of
 
 
 def _ending_name(connector: int) -> str:

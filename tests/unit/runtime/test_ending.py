@@ -1,0 +1,56 @@
+"""Tasks come to their end, also where a cancellation is lost."""
+
+import asyncio
+
+from heliograph.runtime.engine import end
+
+
+async def test_a_task_that_loses_its_cancellation_is_cancelled_again() -> None:
+    lost: list[str] = []
+
+    async def forgetful() -> None:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if lost:
+                    raise
+                lost.append("one")
+
+    task = asyncio.create_task(forgetful())
+    await asyncio.sleep(0)
+    await asyncio.wait_for(end(task), 30)
+    assert task.cancelled()
+    assert lost == ["one"]
+
+
+async def test_a_task_that_ends_with_an_error_has_ended() -> None:
+    async def broken() -> None:
+        raise RuntimeError("as it happens")
+
+    task = asyncio.create_task(broken())
+    await asyncio.sleep(0)
+    await end(task)
+    assert task.done()
+
+
+async def test_the_wait_that_a_stir_ends_in_the_moment_of_the_cancellation() -> None:
+    """The loss as it comes about."""
+    stirred = asyncio.Event()
+    rounds: list[int] = []
+
+    async def feed() -> None:
+        while True:
+            try:
+                await asyncio.wait_for(stirred.wait(), 60)
+            except TimeoutError:
+                continue
+            stirred.clear()
+            rounds.append(1)
+
+    task = asyncio.create_task(feed())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    stirred.set()
+    await asyncio.wait_for(end(task), 30)
+    assert task.cancelled()
