@@ -29,6 +29,7 @@ from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
 from heliograph.back_office import BackOffice, Means
 from heliograph.config import Settings, parse_address
+from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Deadlines, Duties, Engine, World
 from heliograph.watching import Watching
 
@@ -43,6 +44,9 @@ SIMULATOR = 0
 
 NAMES = {SIMULATOR: "simulator"}
 """Connectors that the store does not have, by id."""
+
+OVERDUE_S = 10.0
+"""Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
 
 HTTP_GRACE_SHARE = 0.5
 """Of the time for a graceful stop, what requests under way may take."""
@@ -333,6 +337,7 @@ class Gateway:
         """Stops taking requests, lets what is under way end, then ends; what is left over is taken up next time."""
         drain = self._settings.shutdown.drain_s
         self._journal.say("info", "stopping", drain_s=drain)
+        overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
         if hasattr(self, "_http"):
             await self._http.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_back_office"):
@@ -344,7 +349,16 @@ class Gateway:
             await self._simulator.stop()
         self._verifier.close()
         await self._store.close()
+        overdue.cancel()
         self._journal.say("info", "stopped")
+
+    def _give_up(self) -> None:
+        """Something does not come to its end. Nothing is lost if the process ends as in a crash, and whoever asked it
+        to stop is spared the wait; what it was that did not end is told."""
+        for task in asyncio.all_tasks():
+            self._journal.say("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
+        sys.stderr.flush()
+        os._exit(1)
 
     # --- parts
 

@@ -30,6 +30,7 @@ from heliograph.app.ports import (
 from heliograph.app.receivers import KnownReceivers
 from heliograph.app.report import Reporter
 from heliograph.domain.ids import worker_of
+from heliograph.runtime.ending import end
 from heliograph.runtime.gather import Gatherer, Hooks
 from heliograph.runtime.lease import MARGIN_S, Lease
 from heliograph.runtime.slots import Slots
@@ -80,9 +81,6 @@ DRAIN_S = 10.0
 
 EARLY_KEPT_MS = 60_000
 """How long an early receipt is in memory where nodes share a store: another node may have found its message."""
-
-CANCEL_AGAIN_S = 0.1
-"""Seconds until a task that was cancelled, and goes on, is cancelled again."""
 
 FENCED_S = 2.0
 """Seconds for the end of a node whose work is others' already."""
@@ -586,16 +584,6 @@ class Engine:
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work, max(0.1, deadline - self._world.clock.monotonic()))
-
-
-async def end(task: asyncio.Task[None]) -> None:
-    """Cancels a task until it has ended, however: `asyncio.wait_for` of Python 3.11 loses a cancellation that comes in
-    the moment in which what it waits for is there, and a task that goes round and round would never end."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
-    if not task.cancelled():
-        task.exception()  # it has been told of
 
 
 def _ending_name(connector: int) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from heliograph.runtime.engine import end
+from heliograph.runtime.ending import end, whereabouts
 
 
 async def test_a_task_that_loses_its_cancellation_is_cancelled_again() -> None:
@@ -54,3 +54,17 @@ async def test_the_wait_that_a_stir_ends_in_the_moment_of_the_cancellation() -> 
     stirred.set()
     await asyncio.wait_for(end(task), 30)
     assert task.cancelled()
+
+
+async def test_where_a_task_stands_is_told_from_without_to_within() -> None:
+    async def inner() -> None:
+        await asyncio.Event().wait()
+
+    async def outer() -> None:
+        await inner()
+
+    task = asyncio.create_task(outer())
+    await asyncio.sleep(0)
+    told = [place.partition(":")[0] for place in whereabouts(task).split(" > ")]
+    assert told[:3] == ["outer", "inner", "wait"]
+    await end(task)

@@ -80,6 +80,7 @@ class Link:
         """Runs `work` in one transaction, whose number stands in the writer's row.
 
         A loss is raised as Unresolved if it came after COMMIT was sent, and otherwise as it is: then nothing was done.
+        Who is cancelled is cancelled, and does not learn what became of it.
         """
         db = self.db
         self.seq += 1
@@ -95,7 +96,7 @@ class Link:
         try:
             await db.execute("COMMIT")
         except BaseException as fault:
-            if is_loss(fault) or not isinstance(fault, Exception):
+            if is_loss(fault):
                 db.terminate()
                 raise Unresolved(self.writer, self.seq) from fault
             await self._undo(fault)
