@@ -127,7 +127,11 @@ def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin
         account = admin.account("acme", "10")
         secret = admin("admin", "token", "create", "mirror", "--all-scopes")["secret"]
         with Customer(gateway.url, "acme", account["api_key"]) as customer:
-            takes_effect(lambda: status(customer) == 200, "the new account can be used")
+            asked = {"to": "491701234567", "from": "acme", "content": "Hello"}
+            takes_effect(
+                lambda: customer.form("/api/v1/messages/quote", asked).status == 200,
+                "the account has a route and a price",
+            )
             message = customer.send(1, to="491701234567", content="Hello", dlr="yes")["Id"]
             eventually(lambda: "Final" in customer.events(message), "a delivery")
             bearer = {"Authorization": f"Bearer {secret}"}

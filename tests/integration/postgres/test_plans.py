@@ -78,11 +78,11 @@ async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str)
 @pytest.mark.parametrize("account", [None, 1])
 @pytest.mark.parametrize("standing", [None, *Standing])
 async def test_searches_are_read_in_the_order_of_an_index(
-    url: str, standing: Standing | None, account: int | None
+    pristine: str, standing: Standing | None, account: int | None
 ) -> None:
     for number in ("", "4917012345678"):
         for rows, order, _ in search._rows(Search(account=account, standing=standing, number=number), 7):
-            text = await plan(url, search._PAGE.format(rows=rows, order=order))
+            text = await plan(pristine, search._PAGE.format(rows=rows, order=order))
             assert "Seq Scan" not in text
             assert " Sort  (" not in text.replace("Incremental Sort", "")
             # sorted block by block: a page of the newest ones needs no others
