@@ -134,8 +134,8 @@ def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path) -> None
         assert [each.stop() for each in (*nodes, api)] == [0] * 4
         lines = [line for line in simulator.seen() if line["event"] == "request"]
     sent = [line for line in lines if line["pdu"]["command"] == "submit_sm"]
-    # which of them claims how much of so little is nobody's promise
-    assert len({line["link"] for line in sent}) >= 2
+    # which of them claims how much of so little is nobody's promise, so it is not looked at
+    assert len(sent) >= messages
     times = sorted(datetime.fromisoformat(line["at"]).timestamp() for line in sent)
     span = 2.0
     most = max(sum(start <= at < start + span for at in times) for start in times)
