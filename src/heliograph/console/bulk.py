@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -108,7 +108,8 @@ class Job:
 
 @dataclass(slots=True)
 class Earlier:
-    """A list of which only the audit log and its messages are left: the gateway ended since, or it was long ago."""
+    """A list of which this process knows only what the audit log and its messages tell: another node sends it, the
+    gateway ended since, or it was long ago."""
 
     id: str
     actor: str
@@ -182,20 +183,23 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def check_room(self) -> None:
-        """Raises OverflowError if too many are under way."""
+    def reserve(self, job: Job) -> None:
+        """Takes a place for what `start` or `forget` is called of next. Raises OverflowError if there is none."""
         running = sum(each.ended is None for each in self._jobs.values())
         if running >= JOBS:
             raise OverflowError(f"{running} lists are being sent already")
-
-    def start(self, job: Job, over: Callable[[Job], None]) -> None:
-        """Begins to send; `over` is told when it has ended. Raises OverflowError if too many are under way."""
-        self.check_room()
         for old in [name for name, each in self._jobs.items() if each.ended is not None][: len(self._jobs) - JOBS + 1]:
             del self._jobs[old]
         job.outcomes = [None] * len(job.orders)
         self._jobs[job.id] = job
-        task = asyncio.get_running_loop().create_task(self._run(job, over), name=f"job {job.id}")
+
+    def forget(self, job: Job) -> None:
+        """It is not sent after all."""
+        del self._jobs[job.id]
+
+    def start(self, job: Job) -> None:
+        """Begins to send what has its place."""
+        task = asyncio.get_running_loop().create_task(self._run(job), name=f"job {job.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -214,7 +218,7 @@ class Jobs:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _run(self, job: Job, over: Callable[[Job], None]) -> None:
+    async def _run(self, job: Job) -> None:
         room = asyncio.Semaphore(UNDER_WAY)
         try:
             for place, order in enumerate(job.orders):
@@ -229,7 +233,6 @@ class Jobs:
                 await room.acquire()
         finally:
             job.ended = self._clock.now()
-            over(job)
 
     async def _send(self, job: Job, place: int, order: Order, room: asyncio.Semaphore) -> None:
         template = job.template

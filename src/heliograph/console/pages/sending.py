@@ -221,16 +221,17 @@ async def start(visit: Visit) -> Reply:
         visit.now,
     )
     try:
-        visit.jobs.check_room()
+        visit.jobs.reserve(job)
     except OverflowError as problem:
         return await form(visit, Problem(f"{str(problem).capitalize()}; wait for one to end."))
     # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
-    await visit.oversight.note(visit.actor, "message.send", f"list {job.id}", details)
     try:
-        visit.jobs.start(job, lambda _: None)
-    except OverflowError as problem:  # another one took the last place meanwhile
-        return await form(visit, Problem(f"{str(problem).capitalize()}; nothing of it was sent."))
+        await visit.oversight.note(visit.actor, "message.send", f"list {job.id}", details)
+    except BaseException:
+        visit.jobs.forget(job)
+        raise
+    visit.jobs.start(job)
     return visit.go(f"/send/lists/{job.id}")
 
 
@@ -246,7 +247,7 @@ def _unknown() -> Fault:
 
 
 async def _earlier(visit: Visit) -> bulk.Earlier:
-    """A list of an earlier run of the gateway. Raises Fault."""
+    """A list that this process does not send. Raises Fault."""
     found = await bulk.find_earlier(visit.oversight.store, visit.path["job"])
     if found is None:
         raise _unknown()
