@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from msgspec.structs import asdict
+
 from heliograph.admin import links, shapes
 from heliograph.app import accounts, oversee
 from heliograph.app.administer import AccountView, BuiltIn, RouteView
@@ -42,8 +44,7 @@ def account(found: accounts.Account, balance: int) -> shapes.Account:
 
 def account_with_keys(view: AccountView) -> shapes.AccountWithKeys:
     plain = account(view.account, view.balance)
-    values = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return shapes.AccountWithKeys(**values, keys=[key(each) for each in view.keys])
+    return shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
 
 
 def key(found: accounts.ApiKey) -> shapes.Key:
@@ -80,9 +81,8 @@ def connector_with_links(
 ) -> shapes.ConnectorWithLinks:
     own = [state for state in states if state.connector == found.id]
     plain = connector(found, own, now)
-    values = {name: getattr(plain, name) for name in plain.__struct_fields__}
     said = [shapes.Link(moment(state.at), state.node, links.read(state)) for state in own]
-    return shapes.ConnectorWithLinks(**values, links=said)
+    return shapes.ConnectorWithLinks(**asdict(plain), links=said)
 
 
 def route(found: RouteView) -> shapes.Route:
@@ -129,9 +129,8 @@ def message_in_full(sight: oversee.Sight) -> shapes.MessageInFull:
         {sight.account.id: sight.account.name},
         sight.connectors,
     )
-    values = {name: getattr(plain, name) for name in plain.__struct_fields__}
     return shapes.MessageInFull(
-        **values,
+        **asdict(plain),
         explanation=sight.explanation,
         content=trace.message.content,
         callback_url=trace.message.callback_url,
