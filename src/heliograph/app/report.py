@@ -103,8 +103,9 @@ class Reporter:
         self._finish = finish
         self._shared = shared
         self._partial: dict[int, tuple[int, int]] = {}
-        self._looked = 0
         """Messages of several parts some of which are over: in which generation of facts, and when, one last was."""
+        self._looked = 0
+        """How far `find_gathered` has come among the rows; 0 at their end."""
         self._retried_at = 0
         self.mark = mark
         self._entries: dict[int, dict[str, tuple[Track, tuple[int, ...]]]] = {}
