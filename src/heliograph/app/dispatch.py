@@ -164,7 +164,7 @@ class Dispatcher:
             case Accepted(operator_id):
                 took = self._took(part)
                 lane.took += 1
-                self.accept(lane, item, part.segment, operator_id, now - took - message.time, took)
+                self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
             case Refused():
                 took = self._took(part)
                 self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
@@ -212,9 +212,11 @@ class Dispatcher:
         self._hand_over(lane, item)
         lane.forget(item)
 
-    def accept(self, lane: Lane, item: Item, segment: int, operator_id: str, waited: int = -1, took: int = -1) -> None:
+    def accept(
+        self, lane: Lane, item: Item, segment: int, operator_id: str, now: int, waited: int = -1, took: int = -1
+    ) -> None:
         """The operator has the part."""
-        message, now = item.message, self._clock.now()
+        message = item.message
         segments = item.covers(segment)
         for number in segments:
             self.gathering.facts.submissions.append(

@@ -25,7 +25,7 @@ class Lanes(Protocol):
 
     def refuse(self, lane: Lane, item: Item, segment: int, refused: Refused) -> None: ...
 
-    def accept(self, lane: Lane, item: Item, segment: int, operator_id: str) -> None: ...
+    def accept(self, lane: Lane, item: Item, segment: int, operator_id: str, now: int) -> None: ...
 
 
 class Hindsight:
@@ -104,7 +104,7 @@ class Hindsight:
             self._owner.refuse(lane, item, segment, outcome)
         elif isinstance(outcome, Accepted):
             doubt.answered[segment] = outcome.operator_id
-            self._owner.accept(lane, item, segment, outcome.operator_id)
+            self._owner.accept(lane, item, segment, outcome.operator_id, self._clock.now())
         if doubt.queued and item.open and message.segments > 1:
             self._owner.reporter.leave(message.key)
         self._owner.gathering.wake()
