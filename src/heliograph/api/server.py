@@ -1,7 +1,6 @@
 """The HTTP server: how it is made, and how it stops."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from email.utils import formatdate
 
@@ -11,6 +10,7 @@ from uvicorn.server import ServerState
 from heliograph.api.app import Api, Asgi
 from heliograph.api.connection import Connection
 from heliograph.api.hot import HotConnection
+from heliograph.runtime.ending import end
 
 MAX_CONNECTIONS = 4_096
 """Open connections of one server; beyond, a new one is answered 503 and closed."""
@@ -59,9 +59,7 @@ class Server:
         await asyncio.sleep(0)  # the connections learn of it before their requests end
         for task in list(self._state.tasks):
             task.cancel()
-        self._ticking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._ticking
+        await end(self._ticking)
 
     async def _tick(self) -> None:
         loop = asyncio.get_running_loop()

@@ -3,7 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+
+from heliograph.runtime.ending import end
 
 SECONDS = 300
 """Seconds that are kept."""
@@ -27,9 +28,7 @@ class Pulse:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
 
     def sample(self) -> None:
         """One second is over."""
