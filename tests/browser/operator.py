@@ -18,6 +18,7 @@ class Operator:
         self.errors: list[str] = []
         self._url = url
         self._expected = 0
+        self._overloaded = "nothing"
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._asked)
@@ -26,6 +27,14 @@ class Operator:
     def expect_refusal(self) -> None:
         """One more answer of 4xx is what the test is about."""
         self._expected += 1
+
+    @contextmanager
+    def overload(self, pieces: str) -> Iterator[None]:
+        """The pieces of pages whose path ends so are answered 503 while it lasts."""
+        self._overloaded = pieces  # for good: the last of these answers may come when it is over
+        self.page.route(f"**{pieces}", lambda route: route.fulfill(status=503, body="Too busy."))
+        yield
+        self.page.unroute(f"**{pieces}")
 
     def go(self, path: str) -> Page:
         self.page.goto(f"{self._url}/console{path}")
@@ -78,7 +87,7 @@ class Operator:
             self.errors.append(f"{request.url} is somewhere else")
 
     def _answered(self, response: Response) -> None:
-        if response.status < 400:
+        if response.status < 400 or (response.status == 503 and response.url.endswith(self._overloaded)):
             return
         if self._expected and response.status < 500:
             self._expected -= 1

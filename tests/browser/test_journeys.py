@@ -227,6 +227,17 @@ def test_what_refreshes_itself_stays_under_a_held_button_and_when_it_has_ended(o
     assert page.evaluate("asked") == 0
 
 
+def test_what_cannot_be_refreshed_says_how_old_it_is(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/")
+    warning = page.get_by_role("alert").filter(has_text="What stands here is of")
+    with operator.overload("/live"):
+        expect(warning).to_be_visible()
+        expect(page.locator(".stale")).to_be_visible()
+    expect(warning).to_have_count(0)
+    expect(page.locator(".stale")).to_have_count(0)
+
+
 def test_the_theme_is_chosen_and_kept(opened: Opener) -> None:
     operator = opened()
     page = operator.go("/")

@@ -12,8 +12,23 @@
 
   // [data-refresh]: its content is fetched anew every so many milliseconds, until `data-until` matches in it. While
   // somebody is in it, with the focus or with a button held down, it stays: what is swapped under a press is not clicked.
+  // Where no answer comes, or none of use, it is marked as old, and a line above says since when.
   for (const part of document.querySelectorAll("[data-refresh]")) {
     const used = () => part.contains(document.activeElement) || part.matches(":active");
+    const warning = document.createElement("p");
+    warning.className = "trouble";
+    warning.setAttribute("role", "alert");
+    let seen = new Date();
+    const show = (fresh) => {
+      if (fresh) {
+        seen = new Date();
+        warning.remove();
+      } else if (!warning.isConnected) {
+        warning.textContent = `The gateway gives no answer. What stands here is of ${seen.toLocaleTimeString()}.`;
+        part.before(warning);
+      }
+      part.classList.toggle("stale", !fresh);
+    };
     const later = () => {
       if (!part.dataset.until || !part.querySelector(part.dataset.until)) setTimeout(again, Number(part.dataset.every));
     };
@@ -22,9 +37,9 @@
         try {
           const html = await piece(part.dataset.refresh);
           if (html !== null && !used()) part.innerHTML = html;
-          part.classList.remove("stale");
+          show(html !== null);
         } catch {
-          part.classList.add("stale");
+          show(false);
         }
       }
       later();
