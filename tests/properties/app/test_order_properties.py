@@ -3,6 +3,7 @@ claims, answers, lost links, stops and crashes, with so little memory that nearl
 
 from collections.abc import Coroutine, Generator, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
 from typing import Any
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from heliograph.app import dispatch, lane
 from heliograph.app.dispatch import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
+from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
 from heliograph.app.report import Reporter
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
@@ -25,6 +27,8 @@ OUTCOMES = st.sampled_from(
     [Accepted("a"), Accepted("a"), Deferred(0x58, 0.1, throttled=True), Deferred(0x14, 0.2), Unknown("no answer")]
 )
 ACCOUNTS = 3
+LIVE, GONE = 1, 2
+"""A connector, and one that was removed: messages accepted for it before are routed anew, to other recipients here."""
 
 
 class _Turn:
@@ -85,12 +89,14 @@ class OrderMachine(RuleBasedStateMachine):
         self.on_the_wire: list[Part] = []
         self.accepts: list[Accept] = []
         self.written: Facts | None = None
+        """What the commit under way is of, and what it writes: the store read that when it began."""
+        self.writing = Facts()
         self.feeding: Coroutine[Any, Any, bool] | None = None
         reporter = Reporter(self.gathering, self.clock, self.finished)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self.finished, lambda destination: 1)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self.finished, lambda destination: LIVE)
         recovery = finish(self.store.recover(0, self.node))
-        self.lane = self.dispatcher.lane(1)
-        self.lane.mark = recovery.marks.get("attempted:1", 0)
+        self.lane = self.dispatcher.lane(LIVE)
+        self.lane.mark = recovery.marks.get(attempted(LIVE), 0)
         finish(self.dispatcher.recover(recovery.unsent, self.store))
         finish(self.dispatcher.open(self.lane, self.store))
         self.lane.carrier = self.carrier
@@ -100,6 +106,7 @@ class OrderMachine(RuleBasedStateMachine):
 
     # --- what happens
 
+    @precondition(lambda self: self.written is None)
     @rule(
         account=st.integers(1, ACCOUNTS),
         numbers=st.lists(st.sampled_from("12"), min_size=1, max_size=4),
@@ -107,13 +114,22 @@ class OrderMachine(RuleBasedStateMachine):
         poor=st.booleans(),
     )
     def request(self, account: int, numbers: list[str], content: str, poor: bool) -> None:
-        if self.written is not None:
-            return  # keys are given right before a commit
+        # keys are given right before a commit
         messages = [self.message(content, account=account, destination=to, wants_receipt=False) for to in numbers]
         accept = accept_of(*messages)
         if poor and account == 1:
             accept.total = 10_000_000 * CREDIT
         self.accepts.append(accept)
+
+    @precondition(lambda self: self.written is None)
+    @rule(account=st.integers(1, ACCOUNTS), count=st.integers(1, 3), queued=st.booleans())
+    def request_of_old(self, account: int, count: int, queued: bool) -> None:
+        """Accepted by somebody who has not heard yet that the connector is no more, for memory or the queue."""
+        self.dispatcher.lane(GONE).closed = queued
+        for _ in range(count):
+            message = self.message("Hello", account=account, destination="3", wants_receipt=False)
+            message.connector = GONE
+            self.accepts.append(accept_of(message))
 
     @precondition(lambda self: self.written is None)
     @rule(spills=st.booleans())
@@ -125,6 +141,7 @@ class OrderMachine(RuleBasedStateMachine):
             last = max(self.store._rows.messages, default=0)
             self.dispatcher.spill(self.gathering.facts, self.clock.now(), last)
         self.written = self.gathering.take()
+        self.writing = deepcopy(self.written)
 
     @precondition(lambda self: self.written is not None)
     @rule(works=st.sampled_from([True, True, True, False]))
@@ -132,8 +149,9 @@ class OrderMachine(RuleBasedStateMachine):
         facts, self.written = self.written, None
         assert facts is not None
         if works:
-            finish(self.store.record(facts))
-            for accept in facts.accepts:
+            finish(self.store.record(self.writing))
+            for accept, written in zip(facts.accepts, self.writing.accepts, strict=True):
+                accept.verdict = written.verdict
                 if accept.verdict is Verdict.ACCEPTED:
                     self.told.update(message.key for message in accept.messages)
             self.dispatcher.committed()
@@ -155,6 +173,8 @@ class OrderMachine(RuleBasedStateMachine):
                 continue
             self.seen.add(message.key)
             recipient = message.account, message.destination
+            if message.destination == "3":
+                continue  # what is routed anew has no promised order
             assert self.latest.get(recipient, 0) < message.key, "it was overtaken"
             self.latest[recipient] = message.key
 
@@ -189,6 +209,26 @@ class OrderMachine(RuleBasedStateMachine):
         if capacity == 0:
             self.lane.unready()
 
+    @rule()
+    def reroute(self) -> None:
+        """What stands in the lane of the connector that is no more, and some of its rows."""
+        self.dispatcher.reroute({LIVE})
+        with patch.object(dispatch, "SLOW_MESSAGES", 1):
+            finish(self.dispatcher.reclaim(self.dispatcher.lane(GONE), self.store, self.node))
+
+    @rule()
+    def lose_binds(self) -> None:
+        """Other nodes have them: what waits is theirs."""
+        self.change_capacity(0)
+        self.lane.closed = True
+        self.dispatcher.hand_back(self.lane)
+
+    @precondition(lambda self: self.lane.closed)
+    @rule()
+    def get_binds(self) -> None:
+        finish(self.dispatcher.open(self.lane, self.store))
+        self.change_capacity(3)
+
     @rule(planned=st.booleans(), written=st.booleans())
     def end_life(self, planned: bool, written: bool) -> None:
         if self.feeding is not None:
@@ -196,7 +236,7 @@ class OrderMachine(RuleBasedStateMachine):
         if planned:
             self.park()
         elif self.written is not None and written:
-            finish(self.store.record(self.written))
+            finish(self.store.record(self.writing))
         self.begin_life()
 
     def park(self) -> None:
@@ -219,11 +259,14 @@ class OrderMachine(RuleBasedStateMachine):
         assert len(self.lane.fast) <= 4 + len(self.lane.incoming)
 
     def teardown(self) -> None:
+        if self.lane.closed:
+            self.get_binds()
         self.carrier.capacity = 3
         for _ in range(300):
             if self.written is None:
                 self.begin_commit(spills=False)
             self.end_commit(works=True)
+            self.reroute()
             for _ in range(5):
                 self.feed()
             for part in self.on_the_wire:
