@@ -6,6 +6,7 @@ connector with a problem does not bind: its messages wait, instead of going out 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from heliograph.adapters.smpp.outcome import Verdict, read_override
@@ -128,13 +129,18 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
             elif name in _READERS:
                 values[name] = _READERS[name](value)
             else:
-                problems.append(f"option {name}: there is no such option")
+                problems.append(f"option {name}: there is no such option; {_advice(name)}")
         except ValueError as error:
             problems.append(f"option {name}: {error}")
     if values.get("key_file") and not values.get("cert_file"):
         problems.append("option key_file: a key needs its certificate: set cert_file")
     wanted = Timings(**{name: times.get(name, getattr(timings, name)) for name in _TIMES})
     return Dialect(**values, outcomes=outcomes), wanted, problems
+
+
+def _advice(name: str) -> str:
+    near = get_close_matches(name, OPTION_NAMES, n=1)
+    return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(OPTION_NAMES))}"
 
 
 def parse_hosts(text: Any) -> tuple[tuple[str, int], ...]:
