@@ -30,7 +30,8 @@ from heliograph.app.submit import Submit
 from heliograph.back_office import BackOffice, Means
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.ending import whereabouts
-from heliograph.runtime.engine import Deadlines, Duties, Engine, World
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.world import Deadlines, Duties, World
 from heliograph.watching import Watching
 
 if TYPE_CHECKING:

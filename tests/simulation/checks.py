@@ -204,9 +204,10 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
     if rows.awaiting:
         wrong.append(f"receipts are awaited: {rows.awaiting}")
     reporter, notifier = engine.reporter, engine.notifier
-    for what in ("_entries", "_tracks", "_leaving", "_ended", "_misses", "_acknowledge", "_acknowledge_next", "_reads"):
-        held = getattr(reporter, what)
-        if any(held.values()) if what == "_entries" else held:
+    kept = {what: getattr(reporter, what) for what in ("missed", "_acknowledge", "_acknowledge_next")}
+    kept |= {what: getattr(reporter.awaited, what) for what in ("entries", "tracks", "leaving", "ended", "reads")}
+    for what, held in kept.items():
+        if any(held.values()) if what == "entries" else held:
             wrong.append(f"the reporter's {what} holds {held}")
     if notifier._flights or notifier._next or notifier._committing:
         wrong.append("the notifier still holds something")

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from types import ModuleType
 from unittest.mock import patch
 
-from heliograph.app import dispatch, lane, notify, report
-from heliograph.runtime import engine, gather
+from heliograph.app import awaited, dispatch, lane, notify
+from heliograph.runtime import gather, upkeep
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -31,10 +31,10 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "SLOW_MESSAGES", 6),
     (lane, "PARTS_A_COMMIT", 3),
     (dispatch, "SLOW_MESSAGES", 6),
-    (report, "KEEP_PARTS", 6),
+    (awaited, "KEEP_PARTS", 6),
     (notify, "IN_THE_AIR", 4),
     (notify, "CLAIM", 3),
-    (engine, "BATCH", 5),
+    (upkeep, "BATCH", 5),
     (gather, "COMMIT_MESSAGES", 2),
 ]
 """Limits of memory, so low that they are met all the time."""

@@ -15,7 +15,7 @@ from heliograph.app.notify import UNREADABLE_PAUSE_MS
 from heliograph.app.ports import Carrier, CarrierEvents, Deferred, Job, NotScheduled, Part, Sent, Unavailable, Unknown
 from heliograph.app.submit import Fields, Submit, SubmitRules
 from heliograph.domain.message import State
-from heliograph.runtime.engine import World
+from heliograph.runtime.world import World
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import GRACE_MS, Plan, Simulation

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from heliograph.app.accounts import Entry
+from heliograph.app.awaited import Awaited
 from heliograph.app.backlog import Backlogs, Stage
 from heliograph.app.dispatch import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Owed, Recovery, Verdict
-from heliograph.app.lane import Item, Lane
+from heliograph.app.item import Item
+from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.notify import Notifier
 from heliograph.app.ports import Job, Part, Report, Sent, Store
@@ -21,6 +23,7 @@ from heliograph.app.report import Acknowledge, Reporter
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
 from heliograph.runtime.engine import Engine
+from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.gather import Gatherer
 from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
@@ -217,7 +220,7 @@ def the_mark_of_dispatch_runs_ahead(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the receipt of part .* would not be recognised")
 def the_mark_of_receipts_runs_ahead(patch: pytest.MonkeyPatch) -> None:
-    _mark_runs_ahead(patch, Reporter, AWAITING)
+    _mark_runs_ahead(patch, Awaited, AWAITING)
 
 
 @bug("nothing will make the callback of")
@@ -360,10 +363,10 @@ def what_is_in_doubt_counts_as_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was left to expire, though nothing was in its way")
 def the_feeder_never_claims(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: Engine, due: dict[int, int], now: int) -> bool:
+    async def broken(self: Feeder, due: dict[int, int], now: int) -> bool:
         return False
 
-    patch.setattr(Engine, "_feed_lanes", broken)
+    patch.setattr(Feeder, "_feed_lanes", broken)
 
 
 @bug("is still scheduled", "the queue holds")
@@ -424,7 +427,7 @@ def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> 
 
 @bug("the reporter's .* holds")
 def the_reporter_keeps_what_is_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reporter, "_drop_entries", lambda self, track: None)
+    patch.setattr(Awaited, "drop_entries", lambda self, track: None)
 
 
 # --- callbacks

@@ -9,7 +9,7 @@ from heliograph.app.facts import Facts, Final
 from heliograph.app.narrate import Happening, Narrator
 from heliograph.app.tally import Tally
 from heliograph.domain.message import State
-from heliograph.runtime.engine import World
+from heliograph.runtime.world import World
 from tests.simulation.faults import Odds, ScriptedSender
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run

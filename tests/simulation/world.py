@@ -12,7 +12,8 @@ from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, Job, NotScheduled, Unavailable
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
-from heliograph.runtime.engine import Deadlines, Engine, World
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.world import Deadlines, World
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.memory_rows import Rows
@@ -122,7 +123,7 @@ class Simulation:
         calm = self.clock.now()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
         for _ in range(READ_STEPS):
-            if not engine.reporter._reads:
+            if not engine.reporter.awaited.reads:
                 break
             await asyncio.sleep(0.01)
         if engine.failed.is_set() or self.journal.deaths:

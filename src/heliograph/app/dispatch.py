@@ -8,7 +8,8 @@ from math import inf
 
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.hindsight import Hindsight
-from heliograph.app.lane import SLOW_MESSAGES, Item, Lane
+from heliograph.app.item import Item
+from heliograph.app.lane import SLOW_MESSAGES, Lane
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import (
     Accepted,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.lane import Item
+from heliograph.app.item import Item
 
 MOST_DOUBTS = 5_000
 """Messages whose doubts are remembered, the latest; receipts of the copies of older ones match nothing."""

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from heliograph.app.doubt import REPEAT_AFTER_MS, Doubt, Doubts
 from heliograph.app.facts import Queued
-from heliograph.app.lane import Item, Lane
+from heliograph.app.item import Item
+from heliograph.app.lane import Lane
 from heliograph.app.ports import Accepted, Clock, Gathering, Outcome, Part, Refused, Store, Unavailable
 from heliograph.app.report import Reporter
 
@@ -115,7 +116,7 @@ class Hindsight:
         One to a number to which nothing is on its way, and one part in doubt that waits for word, is taken for that
         part's. Where nothing is in doubt any more, it is that of a first copy whose message was settled by the second.
         """
-        for early in self._owner.reporter.unmatched():
+        for early in self._owner.reporter.early.all():
             doubts = self.doubts.at(early.connector, early.destination)
             lane = self._owner.lanes.get(early.connector)
             if not doubts or lane is None or lane.is_sending_to(doubts[0].destination):

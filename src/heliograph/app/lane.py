@@ -1,11 +1,11 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from heliograph.app.backlog import Backlogs, Stage
-from heliograph.app.facts import Accept, Facts, Message, Queued, Queueing, Verdict
+from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
+from heliograph.app.item import Item
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
 from heliograph.domain.message import Kind
@@ -33,91 +33,6 @@ REFERENCES = 255
 
 ASIDE = 100
 """Messages to one number that a lane passes over, looking for some to others."""
-
-
-def joins_parts(options: Mapping[str, Any]) -> bool:
-    """Whether, by a connector's options, a long message goes as one part, which the operator cuts up."""
-    return str(options.get("concatenation", "")).lower() == "whole"
-
-
-class Item:
-    """A message in a lane.
-
-    Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, it was never
-    started) or is away: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and
-    will not be asked about again; `doubtful` are those that it may have, and that are sent again; `withheld` are of
-    these the ones that wait for word from the operator first. `row` says that the queue has a row for it. `tries`
-    counts answers that never came. `whole`: a long message that goes as one part, number 0, which stands for all.
-    """
-
-    __slots__ = (
-        "accept", "counted", "doubtful", "message", "open", "reference", "row", "taken", "to_send", "tries", "whole",
-        "withheld",
-    )  # fmt: skip
-
-    def __init__(self, message: Message, accept: Accept | None = None) -> None:
-        self.message = message
-        self.accept = accept
-        """The request it came with, until that is committed."""
-        self.to_send: list[int] | None = None
-        self.reference = 0
-        self.open = message.segments
-        self.taken = 0
-        self.doubtful: set[int] = set()
-        self.withheld: set[int] = set()
-        self.row = False
-        self.counted = False
-        """It counts among its account's messages in the fast lane."""
-        self.tries = 0
-        self.whole = False
-
-    @classmethod
-    def of_queue(cls, queued: Queued, *, row: bool = True) -> "Item":
-        """The item of a message that the rows know: only its parts without an answer are sent."""
-        item = cls(queued.message)
-        item.row = row
-        item.taken = len(queued.taken)
-        item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
-        item.open = len(item.to_send)
-        if queued.attempted:
-            item.doubtful = set(item.to_send)
-        return item
-
-    @property
-    def waiting(self) -> list[int]:
-        """The numbers of the parts that wait."""
-        return list(range(self.open)) if self.to_send is None else self.to_send
-
-    def covers(self, segment: int) -> tuple[int, ...]:
-        """The numbers of the segments, as the customer was charged for them, that a part stands for."""
-        return tuple(range(self.message.segments)) if self.whole else (segment,)
-
-    def shape(self, whole: bool) -> None:
-        """Makes one part of a message of which all waits, or several again."""
-        total = self.message.segments
-        if whole == self.whole or total == 1 or len(self.waiting) < (1 if self.whole else total):
-            return
-        self.whole = whole
-        self.open = 1 if whole else total
-        if self.to_send is not None:
-            self.to_send = list(range(self.open))
-        if self.doubtful:
-            self.doubtful = set(range(self.open))
-
-    @property
-    def away(self) -> int:
-        """How many of its parts are on their way, or about to be."""
-        return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.withheld)
-
-    @property
-    def attempted(self) -> bool:
-        """Whether one of its parts without an answer may have reached the operator."""
-        return bool(self.doubtful) or self.away > 0
-
-    @property
-    def unsent(self) -> bool:
-        """Whether no part of it has reached the operator, nor may have."""
-        return self.taken == 0 and not self.attempted
 
 
 class Lane:

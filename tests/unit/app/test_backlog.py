@@ -5,7 +5,8 @@ import pytest
 from heliograph.app import lane as lanes
 from heliograph.app.backlog import Backlogs, Stage
 from heliograph.app.facts import Facts, Queued, Verdict
-from heliograph.app.lane import Item, Lane
+from heliograph.app.item import Item
+from heliograph.app.lane import Lane
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.store import START
 

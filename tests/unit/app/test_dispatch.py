@@ -123,7 +123,7 @@ def test_what_the_operator_takes_is_recorded_under_its_name_for_it(desk: Desk) -
     assert (submission.key, submission.segment, submission.connector, submission.operator_id, submission.status) == (
         one.key, 0, 1, "4711", 0,
     )  # fmt: skip
-    assert desk.reporter.awaited() == 1
+    assert len(desk.reporter.awaited) == 1
     assert desk.is_clean()
 
 
@@ -140,7 +140,7 @@ def test_what_was_never_written_goes_again_at_once_and_nobody_hears_of_it(desk: 
 def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
     (part,) = desk.sent(desk.message(wants_receipt=False))
     desk.answer(part, TAKEN)
-    assert desk.reporter.awaited() == 0
+    assert len(desk.reporter.awaited) == 0
 
 
 def test_what_the_operator_refuses_for_good_is_refunded_and_told(desk: Desk) -> None:
@@ -163,7 +163,7 @@ def test_a_message_whose_every_part_is_refused_is_refunded_once(desk: Desk) -> N
     assert [(final.failed, final.refund) for final in facts.finals] == [(True, long.price)]
     assert len(facts.submissions) == 3
     assert desk.is_clean()
-    assert desk.reporter._tracks == {}
+    assert desk.reporter.awaited.tracks == {}
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -214,7 +214,7 @@ def test_one_without_a_receipt_that_gets_no_answer_leaves_nothing_behind(desk: D
         desk.commit()
         parts = desk.carrier.take()
     assert desk.finished == []
-    assert (desk.reporter._tracks, desk.is_clean()) == ({}, True)
+    assert (desk.reporter.awaited.tracks, desk.is_clean()) == ({}, True)
 
 
 def test_a_second_outcome_of_a_part_is_not_believed(desk: Desk) -> None:
@@ -305,7 +305,7 @@ async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became
     desk.reporter.on_report(1, Report("b", "", Delivery.UNDELIV, True, "034"), lambda _: None)
     for _ in range(2):
         desk.commit()
-    assert desk.reporter._tracks == {}
+    assert desk.reporter.awaited.tracks == {}
     store = QueueStore()
     store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
     desk.dispatcher.hindsight.on_late(desk.lane, first, Accepted("a"))
@@ -489,7 +489,7 @@ def test_a_message_with_a_part_under_way_is_rerouted_when_that_is_answered(desk:
     (queueing,) = desk.commit().queueings
     assert (queueing.connector, queueing.attempted) == (2, True)
     assert 1 not in desk.dispatcher.lanes
-    assert not desk.reporter._tracks[one.key].held, "it may leave memory, for whoever claims it"
+    assert not desk.reporter.awaited.tracks[one.key].held, "it may leave memory, for whoever claims it"
 
 
 def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(desk: Desk) -> None:

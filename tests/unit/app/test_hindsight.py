@@ -6,6 +6,7 @@ from heliograph.app import doubt as doubts
 from heliograph.app.doubt import REPEAT_AFTER_MS, WAIT_S, unknown_wait_ms
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.hindsight import GUESS_MS
+from heliograph.app.lookup import Lookup
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
@@ -37,8 +38,9 @@ async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delive
     """A receipt comes, and is looked for; what was said to the operator, after the next commit."""
     said: list[bool] = []
     desk.reporter.on_report(1, Report(operator_id, to, state, True, "000"), said.append)
-    if desk.reporter.has_work:
-        await desk.reporter.look_up(QueueStore())
+    lookup = Lookup(desk.reporter, desk.gathering, desk.clock)
+    if lookup.has_work:
+        await lookup.look_up(QueueStore())
     return said
 
 
@@ -234,7 +236,7 @@ async def test_word_that_cannot_be_taken_in_now_is_taken_in_later(patient: Desk)
     store.failing = True
     for number, part in enumerate(parts):
         late(patient, part, Accepted(str(number)))
-    patient.reporter._tracks.clear()
+    patient.reporter.awaited.tracks.clear()
     with pytest.raises(Unavailable):
         await settle(patient, store)
     store.failing = False

@@ -2,11 +2,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from heliograph.app import report as reports
+from heliograph.app import awaited, early
+from heliograph.app.awaited import KEEP_MS
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
+from heliograph.app.lookup import Lookup
 from heliograph.app.marks import AWAITING
 from heliograph.app.ports import Report, Unavailable
-from heliograph.app.report import KEEP_MS, Reporter
+from heliograph.app.report import Reporter
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG, Messages, NotedGathering, SetClock
@@ -47,6 +49,7 @@ class Desk:
         self.gathering = NotedGathering()
         self.finished: list[tuple[int, Delivery]] = []
         self.reporter = Reporter(self.gathering, self.clock, self._finish)
+        self.lookup = Lookup(self.reporter, self.gathering, self.clock)
         self.message = Messages(self.clock)
         self.store = ScriptedStore()
         self.acks: list[tuple[str, bool]] = []
@@ -146,7 +149,7 @@ async def test_a_receipt_that_comes_again_changes_nothing_and_is_not_kept(desk: 
     desk.report("a")
     desk.commit()
     desk.report("a", again)
-    assert not desk.reporter.has_work
+    assert not desk.lookup.has_work
     facts = desk.commit()
     assert desk.acks == [("a", True), ("a", True)]
     assert not facts
@@ -162,7 +165,7 @@ def test_another_form_of_the_id_counts_where_the_destination_agrees(desk: Desk, 
     desk.report(reported, to="+" + one.destination)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.report(reported, to=one.destination)
-    assert not desk.reporter.has_work, "it is known to be a repeat, in the operator's form too"
+    assert not desk.lookup.has_work, "it is known to be a repeat, in the operator's form too"
 
 
 @pytest.mark.parametrize(("reported", "to"), [("6699", ""), ("6699", "4915112345678"), ("1A2B", "4915112345678")])
@@ -170,7 +173,7 @@ def test_a_guess_without_the_destination_or_against_it_is_none(desk: Desk, repor
     desk.taken(desk.message(), "1A2B")
     desk.report(reported, to=to)
     assert desk.finished == []
-    assert desk.reporter.has_work
+    assert desk.lookup.has_work
 
 
 def test_the_same_id_of_another_operator_is_another_message(desk: Desk) -> None:
@@ -194,7 +197,7 @@ async def test_of_two_messages_with_one_id_in_the_rows_the_destination_finds_its
     one, other = desk.message(destination="4917011111111"), desk.message(destination="4917022222222")
     desk.store.found = [known(one, "1"), known(other, "1")]
     desk.report("1", to=other.destination)
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(other.key, Delivery.DELIVRD)]
     assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.key, 0)]
 
@@ -231,7 +234,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     long = desk.message(LONG)
     if early:
         desk.report("a", to=long.destination)
-        await desk.reporter.look_up(desk.store)
+        await desk.lookup.look_up(desk.store)
     desk.reporter.taken(long, (0, 1, 2), 1, "a")
     if not early:
         desk.report("a", Delivery.ENROUTE)
@@ -243,7 +246,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     ]
     assert [(part.segment, part.state) for part in facts.parts] == [(n, Delivery.DELIVRD) for n in range(3)]
     assert [(final.key, final.state) for final in facts.finals] == [(long.key, Delivery.DELIVRD)]
-    assert desk.reporter.awaited() == 0
+    assert len(desk.reporter.awaited) == 0
 
 
 def test_an_operator_may_give_all_parts_of_a_message_one_id(desk: Desk) -> None:
@@ -265,10 +268,10 @@ async def test_rows_know_that_one_id_stands_for_several_parts(desk: Desk) -> Non
         ("a", 0), ("a", 1), ("a", 2),
     ]  # fmt: skip
     desk.commit()
-    assert desk.reporter.awaited() == 0
+    assert len(desk.reporter.awaited) == 0
     desk.store.found = [Outstanding(long, {(1, "a"): (0, 1, 2)}, {})]
     desk.report("a")
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
     assert [each.segment for each in desk.commit().awaiting_matched] == [0, 1, 2]
 
@@ -286,24 +289,24 @@ async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
     # The rows that are read do not show yet that the first part is over.
     desk.store.found = [known(long, "a", "b")]
     desk.report("b")
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
 
 
 async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_message_back(desk: Desk) -> None:
     one = desk.message()
-    desk.reporter.mark = one.key
+    desk.reporter.awaited.mark = one.key
     desk.taken(one, "a", connector=1)
     desk.report("a")
     desk.store.found = [known(one, "a")]
     desk.store.meanwhile = desk.commit
     desk.report("b", to=one.destination)
     desk.store.found[0].operator_ids[1, "b"] = (0,)
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.commit()
     desk.commit()
-    assert desk.reporter._ended == {}
+    assert desk.reporter.awaited.ended == {}
 
 
 async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) -> None:
@@ -313,18 +316,18 @@ async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) 
     desk.commit(spill=True)
     desk.clock.pass_ms(1_000)
     desk.commit()
-    assert desk.reporter.awaited() == 0
+    assert len(desk.reporter.awaited) == 0
     desk.taken(long, "b", first=1)
     assert desk.commit().awaiting == [Awaiting(1, "b", long.key, 1)]
     desk.store.found = [known(long, "a", "b")]
     desk.report("a")
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     desk.report("b")
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
     for _ in range(3):
         desk.commit(spill=True)
-    assert (desk.reporter._tracks, desk.reporter._leaving, desk.reporter.awaited()) == ({}, [], 0)
+    assert (desk.reporter.awaited.tracks, desk.reporter.awaited.leaving, len(desk.reporter.awaited)) == ({}, [], 0)
 
 
 async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: Desk) -> None:
@@ -352,7 +355,7 @@ async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
 async def test_a_receipt_that_comes_before_its_answer_waits_for_it(desk: Desk) -> None:
     one = desk.message()
     desk.report("77", to=one.destination)
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     facts = desk.commit()
     assert [early.operator_id for early in facts.early] == ["77"]
     assert desk.acks == [("77", True)]
@@ -366,7 +369,7 @@ async def test_an_answer_that_comes_while_its_receipt_is_looked_for_finds_it(des
     one = desk.message()
     desk.report("a")
     desk.store.meanwhile = lambda: desk.taken(one, "a")
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     assert desk.commit().early == []
 
@@ -375,7 +378,7 @@ async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> N
     one = desk.message()
     desk.reporter.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.ENROUTE, "000", START))
     desk.report("a", Delivery.ENROUTE)
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     desk.taken(one, "a")
     assert desk.finished == []
 
@@ -383,7 +386,7 @@ async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> N
 async def test_an_early_receipt_that_is_sent_again_is_kept_once(desk: Desk) -> None:
     for _ in range(3):
         desk.report("a", to="49170")
-        await desk.reporter.look_up(desk.store)
+        await desk.lookup.look_up(desk.store)
     assert len(desk.commit().early) == 1
     assert len(desk.acks) == 3
 
@@ -391,10 +394,10 @@ async def test_an_early_receipt_that_is_sent_again_is_kept_once(desk: Desk) -> N
 async def test_strangers_do_not_crowd_out_the_latest_early_receipts(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "KEEP_EARLY", 2)
+    monkeypatch.setattr(early, "KEEP_EARLY", 2)
     for name in ("x", "y", "z"):
         desk.report(name)
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     one = desk.message()
     desk.taken(one, "z")
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
@@ -418,11 +421,11 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     desk.report("b", connector=1, name="one/b")
     desk.report("a", connector=2, name="two/a")
     desk.store.found = [Outstanding(one, {(2, "a"): (0,)}, {})]
-    await desk.reporter.look_up(desk.store)
+    await desk.lookup.look_up(desk.store)
     desk.commit()
     assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
-    assert not desk.reporter.has_work
+    assert not desk.lookup.has_work
 
 
 async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> None:
@@ -436,19 +439,19 @@ async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> No
     desk.report("b", connector=2)
     desk.store.meanwhile = stop
     with pytest.raises(Stopped):
-        await desk.reporter.look_up(desk.store)
+        await desk.lookup.look_up(desk.store)
     assert desk.acks == []
     desk.reporter.turn_away()
     assert sorted(desk.acks) == [("a", False), ("b", False)]
-    assert desk.reporter._reads == []
+    assert desk.reporter.awaited.reads == []
 
 
 async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [known(long, "a", "b", states={2: (Delivery.UNDELIV, "034")})]
-    assert await desk.reporter.give_up(desk.store, START, 10) == 1
+    assert await desk.lookup.give_up(desk.store, START, 10) == 1
     assert desk.finished == [(long.key, Delivery.UNDELIV)]
-    assert await desk.reporter.give_up(desk.store, START, 10) == 1, "the rows show it until the commit"
+    assert await desk.lookup.give_up(desk.store, START, 10) == 1, "the rows show it until the commit"
     assert len(desk.finished) == 1
     facts = desk.commit()
     assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
@@ -459,14 +462,14 @@ async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) ->
     long = desk.message(LONG)
     desk.taken(long, "a")
     desk.store.found = [known(long, "a")]
-    await desk.reporter.give_up(desk.store, START, 10)
+    await desk.lookup.give_up(desk.store, START, 10)
     assert desk.finished == []
 
 
 async def test_parts_that_were_given_one_id_do_not_keep_a_message_open_for_ever(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [Outstanding(long, {(1, "same"): (0, 1)}, {})]
-    await desk.reporter.give_up(desk.store, START, 10)
+    await desk.lookup.give_up(desk.store, START, 10)
     assert desk.finished == [(long.key, Delivery.UNKNOWN)]
 
 
@@ -491,9 +494,9 @@ def test_below_the_mark_every_awaited_part_has_its_row(desk: Desk) -> None:
         facts = desk.commit(spill=True)
         rows.update(each.key for each in facts.awaiting)
         waiting = {message.key for message in late}
-        assert all(key in rows for key in keys if key <= desk.reporter.mark and key not in waiting)
+        assert all(key in rows for key in keys if key <= desk.reporter.awaited.mark and key not in waiting)
         desk.clock.pass_ms(1_000)
-    assert desk.reporter.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
+    assert desk.reporter.awaited.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
 
 
 @pytest.mark.parametrize("how", ["late", "below the mark"])
@@ -502,7 +505,7 @@ def test_a_part_that_is_taken_late_has_a_row_at_once(desk: Desk, how: str) -> No
     if how == "late":
         desk.clock.pass_ms(KEEP_MS + 1)
     else:
-        desk.reporter.mark = one.key
+        desk.reporter.awaited.mark = one.key
     desk.taken(one, "a")
     assert desk.commit().awaiting == [Awaiting(1, "a", one.key, 0)]
 
@@ -522,23 +525,23 @@ def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk:
     desk.clock.pass_ms(KEEP_MS)
     assert len(desk.begin(spill=True).awaiting) == 1
     assert desk.begin(spill=True).awaiting == [], "the commit failed, and its facts are in the next one"
-    assert desk.reporter.awaited() == 1
+    assert len(desk.reporter.awaited) == 1
     desk.report("a")
     desk.reporter.committed()
-    assert desk.reporter.awaited() == 0
+    assert len(desk.reporter.awaited) == 0
     assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.key, 0)]
 
 
 def test_memory_is_bounded_and_keeps_those_whose_receipts_come_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "KEEP_PARTS", 3)
+    monkeypatch.setattr(awaited, "KEEP_PARTS", 3)
     messages = [desk.message() for _ in range(5)]
     for number, message in enumerate(messages):
         desk.taken(message, str(number))
     facts = desk.commit(spill=True)
     assert [each.operator_id for each in facts.awaiting] == ["3", "4"]
-    assert desk.reporter.awaited() == 3
+    assert len(desk.reporter.awaited) == 3
 
 
 def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
@@ -546,7 +549,7 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
     desk.reporter.part_over(long, 0, Delivery.REJECTD, "011")
     desk.reporter.forget(long.key)
     desk.commit()
-    assert (desk.reporter._tracks, desk.reporter._ended, desk.reporter.awaited()) == ({}, {}, 0)
+    assert (desk.reporter.awaited.tracks, desk.reporter.awaited.ended, len(desk.reporter.awaited)) == ({}, {}, 0)
 
 
 # --- several nodes on one store
@@ -555,6 +558,7 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
 @pytest.fixture
 def shared(desk: Desk) -> Desk:
     desk.reporter = Reporter(desk.gathering, desk.clock, desk._finish, shared=True)
+    desk.lookup = Lookup(desk.reporter, desk.gathering, desk.clock)
     return desk
 
 
@@ -572,39 +576,39 @@ async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(share
     shared.report("a")
     shared.report("b", Delivery.UNDELIV)
     # before the commit the rows cannot show it all
-    await shared.reporter.look_again(shared.store)
+    await shared.lookup.look_again(shared.store)
     assert shared.commit().finals == []
     shared.clock.pass_ms(1_000)
     theirs = {n: (state, "000") for n, state in enumerate([Delivery.DELIVRD, Delivery.UNDELIV, Delivery.DELIVRD])}
     shared.store.found = [known(one, states=theirs)]
-    await shared.reporter.look_again(shared.store)
+    await shared.lookup.look_again(shared.store)
     assert [(each.key, each.state) for each in shared.commit().finals] == [(one.key, Delivery.UNDELIV)]
-    await shared.reporter.look_again(shared.store)
+    await shared.lookup.look_again(shared.store)
     assert shared.commit().finals == []
 
 
 async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_row(shared: Desk) -> None:
     one = shared.message()
     shared.report("a")
-    await shared.reporter.look_up(shared.store)
+    await shared.lookup.look_up(shared.store)
     assert len(shared.commit().early) == 1
     shared.store.found = [known(one, "a")]
     shared.clock.pass_ms(300)
-    await shared.reporter.look_again(shared.store)
+    await shared.lookup.look_again(shared.store)
     facts = shared.commit()
     assert [each.key for each in facts.finals] == [one.key]
     assert facts.early_matched == [(1, "a")]
-    assert shared.reporter.unmatched() == []
+    assert shared.reporter.early.all() == []
 
 
 async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_leave_memory(shared: Desk) -> None:
     one = shared.message()
     early = EarlyReceipt(1, "a", "", Delivery.DELIVRD, "000", shared.clock.now())
-    await shared.reporter.reconsider(shared.store, [early])
+    await shared.lookup.reconsider(shared.store, [early])
     assert not shared.commit()
     shared.store.found = [known(one, "a")]
-    await shared.reporter.reconsider(shared.store, [early])
+    await shared.lookup.reconsider(shared.store, [early])
     assert [each.key for each in shared.commit().finals] == [one.key]
     shared.reporter.restore_early(early)
-    shared.reporter.drop_early(shared.clock.now() + 1)
-    assert shared.reporter.unmatched() == []
+    shared.reporter.early.drop(shared.clock.now() + 1)
+    assert shared.reporter.early.all() == []

@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.dispatch import UNANSWERED_TRIES
 from heliograph.app.facts import NO_ANSWER, Message, Outstanding, Queued
-from heliograph.app.lane import joins_parts
+from heliograph.app.item import joins_parts
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG

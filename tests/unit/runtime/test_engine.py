@@ -15,7 +15,8 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Carrier, CarrierEvents, Job, Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
-from heliograph.runtime.engine import Deadlines, Engine, World
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.world import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.memory_rows import Rows

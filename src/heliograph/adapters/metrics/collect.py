@@ -151,7 +151,7 @@ class Collector:
     def _receipts(self, links: list[tuple[Connector, dict[str, Any]]]) -> Iterator[Sample]:
         tally, reporter = self._tally, self._engine.reporter
         yield Sample("heliograph_receipts_total", ("matched",), reporter.matched)
-        yield Sample("heliograph_receipts_total", ("repeated",), reporter.repeated)
+        yield Sample("heliograph_receipts_total", ("repeated",), reporter.names.repeated)
         yield Sample("heliograph_receipts_total", ("early",), tally.early)
         yield Sample("heliograph_receipts_total", ("late_match",), tally.late_matches)
         for connector, state in links:
@@ -160,7 +160,7 @@ class Collector:
             yield Sample("heliograph_receipts_put_off_total", label, counters.get("receipts_put_off", 0))
             yield Sample("heliograph_receipts_unreadable_total", label, counters.get("receipts_unreadable", 0))
         yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)
-        yield Sample("heliograph_receipts_awaited", (), reporter.awaited())
+        yield Sample("heliograph_receipts_awaited", (), len(reporter.awaited))
 
     def _callbacks(self) -> Iterator[Sample]:
         tally = self._tally

@@ -1,0 +1,193 @@
+"""Look-ups: receipts whose message is not in memory are looked for among the rows, and so are ends that nobody saw."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from heliograph.app.facts import EarlyReceipt, Outstanding
+from heliograph.app.names import forms, is_for
+from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
+from heliograph.app.report import NO_CODE, Acknowledge, Reporter
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.receipt import Delivery, is_final
+
+RETRY_EARLY_MS = 250
+"""Milliseconds between two looks for the messages of early receipts among the rows, where nodes share a store."""
+
+FRESH_EARLY_MS = 10_000
+"""How long a receipt is looked for that often; the message of one that came to another node has its row by then."""
+
+OTHER_PARTS_MS = 1_000
+"""How long the other parts of a message are waited for here before the rows are asked whether other nodes had them."""
+
+OTHER_PARTS = 100
+"""Messages that are looked for so at once."""
+
+GATHERED = 20_000
+"""Ends of parts that are looked at in one step, to find messages that nobody has ended."""
+
+GATHERED_AFTER_MS = 5_000
+"""Such a message is taken up so long after its last part ended: until then a node that lives is about to."""
+
+
+class Lookup:
+    """Finds among the rows what the reporter does not know, and tells it."""
+
+    def __init__(self, reporter: Reporter, gathering: Gathering, clock: Clock) -> None:
+        self._reporter = reporter
+        self._awaited = reporter.awaited
+        self._gathering = gathering
+        self._clock = clock
+        self._looked = 0
+        """How far `find_gathered` has come among the rows; 0 at their end."""
+        self._retried_at = 0
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `look_up` has something to do."""
+        return bool(self._reporter.missed)
+
+    async def look_up(self, store: Store) -> None:
+        """Looks for the receipts that memory did not know among the rows; what is not there either is kept as early.
+
+        Those that cannot be looked for, since the store is unavailable, are told so and come again.
+        """
+        reporter = self._reporter
+        missed, reporter.missed = reporter.missed, []
+        by_connector: dict[int, list[tuple[Report, Acknowledge]]] = {}
+        for connector, report, acknowledge in missed:
+            by_connector.setdefault(connector, []).append((report, acknowledge))
+        try:
+            while by_connector:
+                connector = next(iter(by_connector))
+                ids = {form for report, _ in by_connector[connector] for form in forms(report.operator_id)}
+                with self._awaited.reading():
+                    try:
+                        found = await store.find_outstanding(connector, sorted(ids))
+                    except Unavailable:
+                        for _, acknowledge in by_connector.pop(connector):
+                            acknowledge(False)
+                    else:
+                        self._sort_out(connector, by_connector.pop(connector), found)
+        finally:
+            reporter.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
+            self._gathering.wake()
+
+    async def look_again(self, store: Store) -> None:
+        """What other nodes wrote meanwhile may be what was missing: the other parts of a message, or the message of a
+        receipt that came too early. Raises Unavailable."""
+        reporter, awaited = self._reporter, self._awaited
+        now = self._clock.now()
+        ripe = (
+            key
+            for key, (generation, at) in reporter.partial.items()
+            if generation <= awaited.durable and not 0 <= now - at < OTHER_PARTS_MS
+        )
+        for key in list(islice(ripe, OTHER_PARTS)):
+            waiting = reporter.partial.pop(key, None)
+            if waiting is None:
+                continue
+            try:
+                with awaited.reading():
+                    outstanding = await store.outstanding(key)
+            except Unavailable:
+                reporter.partial.setdefault(key, waiting)
+                raise
+            if outstanding is None or key in awaited.ended:
+                continue
+            track = awaited.found(outstanding)
+            if len(track.states) == track.message.segments:
+                reporter.complete(track)
+                self._gathering.wake()
+        if reporter.shared and reporter.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
+            self._retried_at = now
+            await self.reconsider(store, [each for each in reporter.early.all() if now - each.at < FRESH_EARLY_MS])
+
+    async def reconsider(self, store: Store, early: Iterable[EarlyReceipt]) -> None:
+        """Looks among the rows for the messages of receipts that are kept as early. Raises Unavailable."""
+        by_connector: dict[int, list[EarlyReceipt]] = {}
+        for each in early:
+            if is_final(each.state):
+                by_connector.setdefault(each.connector, []).append(each)
+        for connector, receipts in by_connector.items():
+            ids = {form for each in receipts for form in forms(each.operator_id)}
+            with self._awaited.reading():
+                found = await store.find_outstanding(connector, sorted(ids))
+                by_id = _by_id(connector, found)
+                for each in receipts:
+                    report = Report(each.operator_id, each.destination, each.state, True, each.err)
+                    if self._reporter.apply(connector, report) or self._apply_rows(connector, report, by_id):
+                        self._reporter.early.matched(connector, each.operator_id)
+                        self._gathering.wake()
+
+    async def find_gathered(self, leases: Leases, oldest: int) -> bool:
+        """Takes up messages whose parts have all ended and that nobody has ended: the node that took the last receipt
+        died right after. One stretch of the rows a call, from messages of the time `oldest` on; False at their end.
+        Raises Unavailable."""
+        after = max(self._looked, first_key_at(oldest))
+        keys, self._looked = await leases.gathered(after, self._clock.now() - GATHERED_AFTER_MS, GATHERED)
+        for key in keys:
+            self._reporter.partial.setdefault(key, (self._awaited.durable, 0))
+        return self._looked != 0
+
+    async def give_up(self, store: Store, before: int, limit: int) -> int:
+        """Ends messages accepted before `before` whose receipts never came: UNKNOWN. Returns how many were found."""
+        reporter, awaited = self._reporter, self._awaited
+        with awaited.reading():
+            overdue = await store.overdue(before, limit)
+            for outstanding in overdue:
+                if outstanding.message.key in awaited.ended:
+                    continue
+                track = awaited.found(outstanding)
+                if track.held:
+                    continue  # its last parts are about to expire
+                track.taken = 0
+                for (connector, operator_id), segments in outstanding.operator_ids.items():
+                    reporter.settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
+                # Parts whose answer nobody waits for any more.
+                for segment in range(track.message.segments):
+                    if segment not in track.states:
+                        reporter.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
+        if overdue:
+            self._gathering.wake()
+        return len(overdue)
+
+    # --- inside
+
+    def _sort_out(
+        self, connector: int, reports: Iterable[tuple[Report, Acknowledge]], found: Iterable[Outstanding]
+    ) -> None:
+        """Applies receipts to memory, as it is now, or to what was `found`; keeps the others."""
+        reporter = self._reporter
+        by_id = _by_id(connector, found)
+        for report, acknowledge in reports:
+            if not (
+                reporter.apply(connector, report)
+                or self._apply_rows(connector, report, by_id)
+                or reporter.names.is_repeat(connector, report)
+            ):
+                reporter.early.keep(connector, report)
+            reporter.keep(acknowledge)
+
+    def _apply_rows(self, connector: int, report: Report, by_id: dict[str, list[Outstanding]]) -> bool:
+        for form in forms(report.operator_id):
+            for outstanding in by_id.get(form, ()):
+                message = outstanding.message
+                if not is_for(report, form, message):
+                    continue
+                if message.key not in self._awaited.ended:
+                    track = self._awaited.found(outstanding)
+                    segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
+                    if segments:
+                        self._reporter.note(track, segments, connector, form, report)
+                return True
+        return False
+
+
+def _by_id(connector: int, found: Iterable[Outstanding]) -> dict[str, list[Outstanding]]:
+    """The messages by what the operator calls their parts."""
+    by_id: dict[str, list[Outstanding]] = {}
+    for outstanding in found:
+        for of, operator_id in outstanding.operator_ids:
+            if of == connector:
+                by_id.setdefault(operator_id, []).append(outstanding)
+    return by_id

@@ -1,0 +1,175 @@
+"""The carriers of one process: which connectors it has binds of, and how they come and go."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from heliograph.app.accounts import Connector, LinkState
+from heliograph.app.dispatch import Dispatcher, LaneEvents
+from heliograph.app.doubt import unknown_wait_ms
+from heliograph.app.item import joins_parts
+from heliograph.app.ports import Carrier
+from heliograph.runtime.lease import MARGIN_S, Lease
+from heliograph.runtime.slots import Slots
+from heliograph.runtime.world import Duties, World
+
+DRAIN_S = 10.0
+"""Seconds that a carrier which is taken down waits for the operator's answers."""
+
+
+class Carriers:
+    """Keeps carriers and lanes in line with the connectors that there are, and with the slots that this node has."""
+
+    def __init__(
+        self, world: World, node: int, duties: Duties, fallbacks: tuple[Connector, ...], lease: Lease | None
+    ) -> None:
+        """`lease` is there where other nodes may be on the same store."""
+        self._world = world
+        self._node = node
+        self._dispatches = duties.dispatch
+        self._fallbacks = fallbacks
+        self._lease = lease
+        self._slots: Slots | None = None
+        if world.leases is not None:
+            self._slots = Slots(world.leases, node, duties.most_binds)
+        self._dispatcher: Dispatcher | None = None
+        self._up: dict[int, tuple[Connector, Carrier]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def attach(self, dispatcher: Dispatcher) -> None:
+        """Must be called before there are carriers."""
+        self._dispatcher = dispatcher
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Whose lanes they serve."""
+        assert self._dispatcher is not None
+        return self._dispatcher
+
+    def live(self) -> dict[int, Connector]:
+        """The connectors that there are, by id."""
+        connectors = {connector.id: connector for connector in self._fallbacks}
+        connectors.update((connector.id, connector) for connector in self._world.directory.connectors())
+        return connectors
+
+    def links(self) -> list[tuple[Connector, dict[str, Any]]]:
+        """Each connector with the state of its binds, for people."""
+        return [(connector, carrier.state()) for connector, carrier in self._up.values()]
+
+    def states(self, now: int) -> list[LinkState]:
+        """Those of the store's connectors as they are written for people."""
+        return [
+            LinkState(connector.id, self._node, self._world.encode_state(self._state(connector, carrier)), now)
+            for connector, carrier in self._up.values()
+            if connector.id > 0
+        ]
+
+    def _state(self, connector: Connector, carrier: Carrier) -> dict[str, Any]:
+        """What the carrier says, and how its lane goes."""
+        lane = self.dispatcher.lane(connector.id)
+        pace = lane.pace.rate
+        return {
+            **carrier.state(),
+            "rate": connector.rate,
+            "pace": round(pace, 1) if pace < inf else None,
+            "throttles": lane.pace.throttles,
+            "window_used": lane.in_flight,
+            "waiting": len(lane),
+        }
+
+    # --- coming and going
+
+    async def share_binds(self) -> None:
+        """Takes the binds that this node may have, and brings carriers and lanes in line. Raises Unavailable."""
+        if self._slots is not None and self._dispatches:
+            own = {connector.id for connector in self._fallbacks}
+            live = [connector for number, connector in self.live().items() if number not in own]
+            await self._slots.share_out(live, self._is_down)
+            for number in self.live():
+                lane = self.dispatcher.lane(number)
+                if number in own or self._slots.of(number):
+                    if lane.closed:
+                        await self.dispatcher.open(lane, self._world.store)
+                    continue
+                lane.closed = True
+                if not lane.idle:
+                    self.dispatcher.hand_back(lane)
+        self.sync()
+
+    def lapsed(self) -> None:
+        """The lease was not renewed in time: nothing is sent any more, and the links go down before others bind. What
+        is with the operator has its answers or is in doubt."""
+        if self._slots is not None:
+            self._slots.lose()
+            if self._up:
+                self.sync(MARGIN_S)
+
+    def sync(self, drain: float = DRAIN_S) -> None:
+        """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
+        live = self._carried()
+        for number, (connector, carrier) in list(self._up.items()):
+            wanted = live.get(number)
+            if wanted is None or not wanted.enabled or wanted != connector:
+                if wanted is not None and wanted.enabled and _differs_in_pace_only(wanted, connector):
+                    self._up[number] = (wanted, carrier)
+                    continue
+                del self._up[number]
+                lane = self.dispatcher.lane(number)
+                lane.carrier = None
+                lane.unready()
+                self._end(number, carrier, drain)
+        for number, connector in live.items():
+            lane = self.dispatcher.lane(number)
+            lane.pace.limit(self._world.clock.monotonic(), connector.rate)
+            lane.unknown_wait_ms = unknown_wait_ms(connector.options)
+            lane.joins = joins_parts(connector.options)
+            if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
+                carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
+                self._up[number] = (connector, carrier)
+                lane.carrier = carrier
+
+    async def drain(self, deadline: float) -> None:
+        """All of them come to their end, at the latest by then (seconds of the loop's clock)."""
+        drains: Iterable[Any] = [carrier.drain(deadline) for _, carrier in self._up.values()]
+        await asyncio.gather(*drains, *self._ending, return_exceptions=True)
+
+    # --- inside
+
+    def _is_down(self, connector: int, binds: int) -> bool:
+        """Whether no more than so many binds of the connector are up or may be."""
+        up = self._up.get(connector)
+        return not self._is_ending(connector) and (up is None or up[0].binds <= binds)
+
+    def _is_ending(self, connector: int) -> bool:
+        return any(task.get_name() == _ending_name(connector) for task in self._ending)
+
+    def _carried(self) -> dict[int, Connector]:
+        """The connectors that this node has carriers for, as it has them."""
+        live = self.live()
+        if self._slots is None:
+            return live
+        own = {connector.id for connector in self._fallbacks}
+        if not self._dispatches:
+            return {}
+        return {
+            number: connector if number in own else self._slots.part(connector)
+            for number, connector in live.items()
+            if number in own or self._slots.of(number)
+        }
+
+    def _end(self, connector: int, carrier: Carrier, seconds: float) -> None:
+        deadline = self._world.clock.monotonic() + seconds
+        task = asyncio.create_task(carrier.drain(deadline), name=_ending_name(connector))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+def _ending_name(connector: int) -> str:
+    return f"ending {connector}"
+
+
+def _differs_in_pace_only(one: Connector, other: Connector) -> bool:
+    """Whether a connector changed in nothing that its binds would notice."""
+    return replace(one, rate=other.rate, name=other.name, enabled=other.enabled) == other

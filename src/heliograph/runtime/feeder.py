@@ -1,0 +1,80 @@
+"""The feeder: what waits in the rows is looked up, claimed, and taken up."""
+
+from math import inf
+
+from heliograph.app.lane import Lane
+from heliograph.app.ports import Unavailable
+from heliograph.runtime.core import Core
+from heliograph.runtime.world import Duties, World
+
+TICK_S = 0.25
+"""Seconds between two looks at the queue when nothing says that there is work."""
+
+
+class Feeder:
+    """Looks up receipts, claims what is due, sends callbacks that are due."""
+
+    def __init__(self, world: World, node: int, duties: Duties, core: Core) -> None:
+        self._world = world
+        self._node = node
+        self._duties = duties
+        self._gatherer = core.gatherer
+        self._carriers = core.carriers
+        self._lookup = core.lookup
+        self._dispatcher = core.dispatcher
+        self._notifier = core.notifier
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        pause = TICK_S
+        while True:
+            await self._gatherer.stirred(pause)
+            try:
+                pause = await self._feed()
+            except Unavailable as problem:
+                self._world.journal.say("warning", "feed.unavailable", problem=str(problem))
+                pause = 1.0
+
+    async def _feed(self) -> float:
+        """Returns the seconds until there is something to do again."""
+        store, clock = self._world.store, self._world.clock
+        if self._lookup.has_work:
+            await self._lookup.look_up(store)
+        await self._lookup.look_again(store)
+        await self._dispatcher.hindsight.settle(store)
+        due = await store.next_due() if self._duties.dispatch else {}
+        now = clock.now()
+        more = await self._feed_lanes(due, now)
+        wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])
+        callback_due = await self._notifier.next_due(store) if self._duties.notify else None
+        if callback_due is not None:
+            if callback_due > now:
+                wake_at = min(wake_at, callback_due)
+            elif await self._notifier.take_up(store, self._node):
+                more = True
+        return 0.0 if more else max(0.0, (wake_at - clock.now()) / 1000)
+
+    async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
+        """Claims messages for the lanes that run low; True if there may be more for them at once."""
+        store, dispatcher = self._world.store, self._dispatcher
+        live = self._carriers.live()
+        more = False
+        for connector in [connector for connector, at in due.items() if at <= now]:
+            lane = dispatcher.lane(connector)
+            if connector not in live:
+                await dispatcher.reclaim(lane, store, self._node)
+                more = True
+            elif not self._may_fill(lane):
+                lane.more = False
+            elif await dispatcher.refill(lane, store, self._node):
+                more = True
+        for lane in list(dispatcher.lanes.values()):
+            if due.get(lane.connector, inf) > now:
+                lane.more = False
+                if lane.backlogs.expectant and self._may_fill(lane):
+                    await dispatcher.refill(lane, store, self._node)
+        return more
+
+    def _may_fill(self, lane: Lane) -> bool:
+        """Where others may send it too, nothing is claimed that could not be sent."""
+        return self._world.leases is None or (not lane.closed and lane.capacity > 0)

@@ -1,0 +1,146 @@
+"""Upkeep: what is looked after now and then, so that nothing waits for ever and nothing is kept for ever."""
+
+import asyncio
+
+from heliograph.app.ports import Unavailable
+from heliograph.app.receivers import KnownReceivers
+from heliograph.runtime.core import Core
+from heliograph.runtime.lease import Lease
+from heliograph.runtime.world import Deadlines, Duties, World
+
+HOUSEKEEPING_S = 1.0
+"""Seconds between two rounds of housekeeping."""
+
+SWEEP_ROUNDS = 5
+"""Rounds of housekeeping between two searches for messages whose validity is over."""
+
+OVERDUE_ROUNDS = 30
+"""Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
+
+GATHERED_ROUNDS = 600
+"""Rounds between two searches for messages that a node which died left with all parts ended and no end; each death
+begins one too."""
+
+STATE_ROUNDS = 3
+"""Rounds between two reports of the links' states for people."""
+
+NUMBERS_ROUNDS = 5
+"""Rounds between two looks whether there are enough new messages to be indexed by number."""
+
+NUMBERS_BLOCK = 8_192
+"""Messages that are indexed by number in one transaction: of fewer there are more places to look at, more of them hold
+up other transactions for longer."""
+
+NUMBERS_BLOCKS = 4
+"""Such transactions that a round of housekeeping may have: twice the messages that may come in a second."""
+
+BATCH = 2_000
+"""Rows that housekeeping takes at once."""
+
+ORPHAN_DAYS = 7
+"""Days that receipts which matched nothing are kept."""
+
+EARLY_KEPT_MS = 60_000
+"""How long an early receipt is in memory where nodes share a store: another node may have found its message."""
+
+HOUR_MS = 3_600_000
+
+
+class Upkeep:
+    """The rounds of housekeeping."""
+
+    def __init__(
+        self,
+        world: World,
+        deadlines: Deadlines,
+        node: int,
+        duties: Duties,
+        core: Core,
+        receivers: KnownReceivers,
+        lease: Lease | None,
+    ) -> None:
+        """`lease` is there where other nodes may be on the same store."""
+        self._world = world
+        self._deadlines = deadlines
+        self._node = node
+        self._duties = duties
+        self._core = core
+        self._receivers = receivers
+        self._lease = lease
+        self._round = 0
+        self._unfinished: set[str] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_S)
+            try:
+                await self._keep_house()
+            except Unavailable as problem:
+                self._world.journal.say("warning", "housekeeping.unavailable", problem=str(problem))
+
+    async def _keep_house(self) -> None:
+        world = self._world
+        self._round += 1
+        if await world.directory.refresh():
+            self._receivers.doubt()
+            if self._lease is None:
+                self._core.carriers.sync()
+        await self._look_after_nodes()
+        await self._receivers.refresh()
+        now = world.clock.now()
+        self._core.dispatcher.reroute(self._core.carriers.live())
+        if self._due("sweep", SWEEP_ROUNDS):
+            self._core.dispatcher.sweep(now)
+            if self._duties.upkeep:
+                self._repeat("sweep", await self._core.dispatcher.drop_expired(world.store, self._node, BATCH))
+        if self._duties.upkeep:
+            await self._keep_rows(now)
+        if self._round % STATE_ROUNDS == 1:
+            states = self._core.carriers.states(now)
+            if states:
+                await world.store.save_link_states(states)
+        if len(self._core.reporter.awaited) or self._core.notifier.in_the_air or self._core.dispatcher.busy:
+            self._core.gatherer.wake()
+
+    async def _keep_rows(self, now: int) -> None:
+        store = self._world.store
+        oldest = now - int((self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS)
+        if self._due("overdue", OVERDUE_ROUNDS):
+            self._repeat("overdue", await self._core.lookup.give_up(store, oldest, BATCH))
+        if self._due("forget", OVERDUE_ROUNDS):
+            self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
+        if self._due("numbers", NUMBERS_ROUNDS):
+            for _ in range(NUMBERS_BLOCKS):
+                if await store.index_numbers(now, NUMBERS_BLOCK) == 0:
+                    self._unfinished.discard("numbers")
+                    break
+        if self._lease is None or self._world.leases is None:
+            return
+        if self._round % OVERDUE_ROUNDS == 0:
+            await self._core.lookup.reconsider(store, await store.orphans(BATCH))
+        if self._due("gathered", GATHERED_ROUNDS) and not await self._core.lookup.find_gathered(
+            self._world.leases, oldest
+        ):
+            self._unfinished.discard("gathered")
+
+    async def _look_after_nodes(self) -> None:
+        """Where nodes share the store: takes over from those that are gone, and takes what binds are free."""
+        if self._lease is None or not self._lease.holds:
+            return
+        self._core.reporter.early.drop(self._world.clock.now() - EARLY_KEPT_MS)
+        if self._duties.upkeep and await self._lease.release_dead():
+            self._unfinished.add("gathered")
+            self._core.gatherer.stir()
+        await self._core.carriers.share_binds()
+
+    def _due(self, chore: str, rounds: int) -> bool:
+        """Whether a chore of every so many rounds is due in this one."""
+        if self._round % rounds == 0:
+            self._unfinished.add(chore)
+        return chore in self._unfinished
+
+    def _repeat(self, chore: str, found: int) -> None:
+        """A chore that found as much as it may take at once goes on in the next round, and so does one that failed."""
+        if found < BATCH:
+            self._unfinished.discard(chore)
