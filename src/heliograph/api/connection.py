@@ -3,9 +3,14 @@
 uvicorn has no limit on the size of a head and no time in which one must arrive, and answers some errors in plain text.
 Each connection here knows since when it waits for what; once a second those that wait too long are closed, which costs
 a request no timer.
+
+Requests may be sent ahead of their answers. What is read ahead is bounded: beyond a slice, octets wait until what was
+in them before has been answered, and nothing more is read meanwhile.
 """
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import httptools
 import uvicorn
@@ -33,6 +38,9 @@ BODY_TIMEOUT_S = 60.0
 WRITE_TIMEOUT_S = 60.0
 """Seconds in which a client must begin to take an answer that does not fit the socket."""
 
+SLICE_OCTETS = 4_096
+"""Octets that are parsed at once: requests in them may wait for one another, what follows waits for all of them."""
+
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 Local = tuple[str, int | None] | None
@@ -40,6 +48,18 @@ Remote = tuple[str, int] | None
 
 IDLE, HEAD, BODY, ANSWER = range(4)
 """What a connection waits for: a request, its head, its body, our answer."""
+
+
+class _Flow(FlowControl):
+    """Reads on only when nothing waits that was read before."""
+
+    def __init__(self, transport: asyncio.Transport, behind: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._behind = behind
+
+    def resume_reading(self) -> None:
+        if self.read_paused and not self._behind():
+            super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
@@ -52,6 +72,10 @@ class Connection(HttpToolsProtocol):
         self.since = self.loop.time()
         self._head_octets = 0
         self._repeated_head = False
+        self._held = b""
+        """What was read, and is parsed when the requests that came before it have their turn."""
+        self._refusal: str | None = None
+        """Why nothing more is read: it is told when the requests before it have been answered."""
         self._name_request = app.next_request_id
         self._max_connections = max_connections
 
@@ -59,7 +83,7 @@ class Connection(HttpToolsProtocol):
         # As the base class does it, but for the addresses.
         self.connections.add(self)
         self.transport = transport
-        self.flow = FlowControl(transport)
+        self.flow = _Flow(transport, self._is_behind)
         self.scheme = "https" if is_ssl(transport) else "http"
         if len(self.connections) > self._max_connections:
             self._refuse(503, answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")).body)
@@ -86,22 +110,64 @@ class Connection(HttpToolsProtocol):
         return self._addresses
 
     def data_received(self, data: bytes) -> None:
+        if self._held:
+            self._held += data  # it was on its way when reading was paused
+        elif self._refusal is None:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        """Slice by slice; what is left when requests wait for their turn is held."""
+        for start in range(0, len(data), SLICE_OCTETS):
+            if self.transport.is_closing() or self._refusal is not None:
+                return
+            if self.pipeline:
+                self._held = data[start:]
+                self.flow.pause_reading()
+                return
+            self._feed(data if len(data) <= SLICE_OCTETS else data[start : start + SLICE_OCTETS])
+
+    def _feed(self, octets: bytes) -> None:
+        rest = memoryview(octets)
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+                self._decline_upgrade()
+            except httptools.HttpParserError:
+                self._give_up("The HTTP request cannot be read.")
+                return
+            else:
+                break
+        if self.phase == HEAD:
+            self._head_octets += len(octets)
+            if self._head_octets > MAX_HEAD_OCTETS:
+                self._give_up("The headers are too large.")
+
+    def _parse_held(self) -> None:
+        if not self.transport.is_closing():
+            held, self._held = self._held, b""
+            self._parse(held)
+            self.flow.resume_reading()
+
+    def _is_behind(self) -> bool:
+        """Whether something waits that was read, or nothing is to be read any more."""
+        return bool(self.pipeline) or bool(self._held) or self._refusal is not None
+
+    def _give_up(self, problem: str) -> None:
+        """Refuses what cannot be read, once the whole requests before it have been answered: for all that their
+        client knows, an error in the place of such an answer is that answer."""
         if self.transport.is_closing():
             return
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._decline_upgrade()
-            if upgrade.args[0] < len(data):
-                self.data_received(data[upgrade.args[0] :])
+        cycle: Any = self.cycle  # None before the first
+        if self.phase == BODY and self.pipeline:
+            self.pipeline.popleft()  # it cannot be read to its end; at least one before it is under way
+        elif self.phase == BODY or cycle is None or cycle.response_complete:
+            self.send_400_response(problem)
             return
-        except httptools.HttpParserError:
-            self.send_400_response("The HTTP request cannot be read.")
-            return
-        if self.phase == HEAD:
-            self._head_octets += len(data)
-            if self._head_octets > MAX_HEAD_OCTETS:
-                self.send_400_response("The headers are too large.")
+        self._refusal = problem
+        self.phase = ANSWER
+        self.flow.pause_reading()
 
     def _decline_upgrade(self) -> None:
         """Goes on with HTTP/1.1 where a client offers HTTP/2 (as some do with every first request) or a web socket.
@@ -150,13 +216,18 @@ class Connection(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         self.since = self.loop.time()
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
+        elif self._refusal is not None:
+            self.send_400_response(self._refusal)
+            return
         elif self.phase == ANSWER:
             self.phase = IDLE
+        if self._held and not self.pipeline:
+            self.loop.call_soon(self._parse_held)
+        self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         super().pause_writing()

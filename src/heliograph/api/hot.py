@@ -75,6 +75,8 @@ class HotConnection(Connection):
                 self.expect_100_continue = True
 
     def on_headers_complete(self) -> None:
+        if self.transport.is_closing():
+            raise ConnectionAbortedError  # who said that there is nothing more has more all the same
         self._version = 0
         self._chosen = None
         version = _SENDS.get(self.url)
