@@ -5,6 +5,7 @@ import pytest
 from heliograph.app.accounts import Account
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
 from heliograph.app.ports import Store
+from heliograph.domain.operator_id import MAX_CHARS
 from heliograph.domain.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener
 
@@ -33,6 +34,14 @@ async def test_a_message_is_found_by_the_operators_id(store: Store, given: Given
     assert found.message == message
     assert found.operator_ids == {(1, "a"): (0,)}
     assert found.states == {}
+
+
+async def test_the_longest_id_has_room(store: Store, given: Given, account: Account) -> None:
+    name = "".join(chr(0xC0 + n % 64) for n in range(MAX_CHARS))
+    message = await awaited(given, account, name)
+    await store.record(Facts(early=[early(name)]))
+    (found,) = await store.find_outstanding(1, [name])
+    assert (found.message, found.operator_ids) == (message, {(1, name): (0,)})
 
 
 async def test_ids_are_each_connectors_own(store: Store, given: Given, account: Account) -> None:

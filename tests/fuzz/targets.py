@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from heliograph.adapters.smpp.reports import report_of
-from heliograph.domain.operator_id import variants
+from heliograph.domain.operator_id import MAX_CHARS, variants
 from heliograph.smpp import codec
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -115,6 +115,8 @@ def receipt(octets: bytes) -> None:
     if report is not None:
         assert len(report.err) <= 10
         assert len(variants(report.operator_id)) <= 32
+        assert len(report.operator_id) <= MAX_CHARS
+        assert "\0" not in report.operator_id + report.destination + report.err
 
 
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {

@@ -6,8 +6,19 @@ round, change its case, or pad it with zeros (SMPP v3.4 leaves its form open: 4.
 
 import re
 
+MAX_CHARS = 255
+"""Characters of an id that are kept. SMPP v3.4 has room for 64 (4.4.2); a database indexes some thousand octets."""
+
 _DECIMAL = re.compile(r"[0-9]{1,20}").fullmatch
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
+
+
+def kept(operator_id: str) -> str:
+    """The id as it is kept and compared, of an answer and of a receipt alike: cut off, and without NULs, which no
+    database takes. An operator's strange id must not be what the commit of everybody's messages fails for."""
+    if len(operator_id) <= MAX_CHARS and "\0" not in operator_id:
+        return operator_id
+    return operator_id.replace("\0", "")[:MAX_CHARS]
 
 
 def _padded(number: int) -> list[str]:

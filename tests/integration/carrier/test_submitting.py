@@ -98,6 +98,19 @@ async def test_answers_without_a_body_and_nacks_are_answers() -> None:
         ]
 
 
+async def test_an_id_that_is_too_long_to_be_kept_is_cut_as_in_its_receipt() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        (part,) = singles(1)
+        rig.carrier.submit([part])
+        await wait_until(lambda: smsc.link.open)
+        (asked,) = smsc.link.open.values()
+        smsc.link.send(codec.HEADER.pack(5_017, 0x80000004, 0, asked.sequence) + b"x" * 5_000 + b"\0")
+        await wait_until(lambda: rig.events.outcomes)
+        assert rig.events.outcomes[part] == Accepted("x" * 255)
+
+
 async def test_a_connector_overrules_the_table() -> None:
     options = {"outcome_rinvdstadr": "defer 7", "outcome_0": "refuse UNDELIV 123"}
     async with Smsc() as smsc, Rig(connector(smsc.port, options=options)) as rig:

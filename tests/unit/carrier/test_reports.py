@@ -61,3 +61,22 @@ def test_a_receipt_without_an_id_names_no_message() -> None:
     report = report_of(pdu)
     assert report is not None
     assert report.operator_id == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [("a\0b", "ab"), ('"a\0b"', "ab"), ("\0a", "a"), ("x" * 5_000, "x" * 255), ("é" * 255, "é" * 255)],
+)
+def test_an_id_that_no_database_takes_is_cut_to_one_that_every_one_does(written: str, kept: str) -> None:
+    text = f"id:{written} stat:DELIVRD err:000".encode("latin-1")
+    pdu = p.DeliverSm(esm_class=c.ESM_RECEIPT, source_addr="4" * 5_000, tlvs=((tlv.MESSAGE_PAYLOAD, text),))
+    report = report_of(pdu)
+    assert report is not None
+    assert (report.operator_id, report.destination) == (kept, "4" * 64)
+
+
+def test_a_receipt_that_names_its_message_by_nothing_but_nuls_names_none() -> None:
+    pdu = p.DeliverSm(esm_class=c.ESM_RECEIPT, short_message=b"id:'\0\0' stat:DELIVRD")
+    report = report_of(pdu)
+    assert report is not None
+    assert report.operator_id == ""

@@ -32,6 +32,7 @@ from heliograph.app.ports import (
     Unknown,
 )
 from heliograph.domain.ids import to_hex
+from heliograph.domain.operator_id import kept
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -313,7 +314,7 @@ class Link(asyncio.Protocol):
                 part: Part = event.token
                 if over is not None:
                     over(part)
-                on_outcome(part, Accepted(event.message_id))
+                on_outcome(part, Accepted(kept(event.message_id)))
             elif type(event) is e.Delivered:
                 self._on_delivery(event.request)
             else:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
+from heliograph.domain.operator_id import kept
 from heliograph.domain.receipt import Delivery, err_of_status
 from heliograph.smpp.constants import CommandStatus
 
@@ -54,7 +55,7 @@ class Verdict:
     def outcome(self, status: int, message_id: str) -> Outcome:
         match self.kind:
             case "accept":
-                return Accepted(message_id)
+                return Accepted(kept(message_id))
             case "defer":
                 return Deferred(status, self.pause, status in THROTTLING)
             case "refuse":
@@ -68,7 +69,7 @@ def outcome_of(status: int, message_id: str, overrides: Mapping[int, Verdict]) -
     if status in overrides:
         return overrides[status].outcome(status, message_id)
     if status == 0:
-        return Accepted(message_id)
+        return Accepted(kept(message_id))
     return _DEFERRED.get(status) or Refused(status, Delivery.REJECTD, err_of_status(status))
 
 

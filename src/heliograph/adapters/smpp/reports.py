@@ -1,9 +1,15 @@
 """From receipts on the wire to reports."""
 
+from typing import Final
+
 from heliograph.app.ports import Report
+from heliograph.domain.operator_id import kept
 from heliograph.domain.receipt import Delivery, is_final, normalise_err, parse_state
 from heliograph.smpp.pdu import DataSm, DeliverSm
 from heliograph.smpp.receipt import parse_receipt
+
+MAX_ADDRESS_CHARS: Final = 64
+"""Characters of a receipt's source_addr that are kept. SMPP v3.4 has room for 20 (4.6.1)."""
 
 
 def report_of(pdu: DeliverSm | DataSm) -> Report | None:
@@ -17,4 +23,5 @@ def report_of(pdu: DeliverSm | DataSm) -> Report | None:
         return None
     state = parse_state(receipt.state)
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
-    return Report(receipt.message_id, receipt.source_addr, state, final, normalise_err(receipt.err, state))
+    destination = receipt.source_addr[:MAX_ADDRESS_CHARS]
+    return Report(kept(receipt.message_id), destination, state, final, normalise_err(receipt.err, state))
