@@ -21,12 +21,16 @@ class NotedGathering:
         self.facts = Facts()
         self.woken = 0
         self.stirred = 0
+        self.sought = 0
 
     def wake(self) -> None:
         self.woken += 1
 
     def stir(self) -> None:
         self.stirred += 1
+
+    def seek(self) -> None:
+        self.sought += 1
 
     def take(self) -> Facts:
         """The facts gathered; the next ones go into others."""

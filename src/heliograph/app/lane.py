@@ -24,9 +24,10 @@ TROUBLES = 3
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn."""
 
-PARTS_A_COMMIT = 200
-"""Parts that one commit makes ready. Receipts are acknowledged once a commit, and operators leave a few hundred of them
-unacknowledged: with a backlog to send, larger commits would send faster than receipts can come back."""
+PARTS_A_COMMIT = 100
+"""Parts that one commit makes ready. Receipts are acknowledged once a commit, in the next one or the one after that,
+and operators leave some two hundred of them unacknowledged: with a backlog to send, larger commits would send faster
+than receipts can come back."""
 
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""

@@ -28,6 +28,8 @@ GATHERED = 20_000
 GATHERED_AFTER_MS = 5_000
 """Such a message is taken up so long after its last part ended: until then a node that lives is about to."""
 
+Missed = tuple[Report, Acknowledge]
+
 
 class Lookup:
     """Finds among the rows what the reporter does not know, and tells it."""
@@ -53,24 +55,31 @@ class Lookup:
         """
         reporter = self._reporter
         missed, reporter.missed = reporter.missed, []
-        by_connector: dict[int, list[tuple[Report, Acknowledge]]] = {}
+        by_connector: dict[int, list[Missed]] = {}
         for connector, report, acknowledge in missed:
             by_connector.setdefault(connector, []).append((report, acknowledge))
         try:
             while by_connector:
                 connector = next(iter(by_connector))
-                ids = {form for report, _ in by_connector[connector] for form in forms(report.operator_id)}
-                with self._awaited.reading():
-                    try:
-                        found = await store.find_outstanding(connector, sorted(ids))
-                    except Unavailable:
-                        for _, acknowledge in by_connector.pop(connector):
-                            acknowledge(False)
-                    else:
-                        self._sort_out(connector, by_connector.pop(connector), found)
+                # Most are written as the operator wrote them first, and there are a dozen other ways.
+                for literally in (True, False):
+                    waiting = by_connector[connector]
+                    ids = {form for report, _ in waiting for form in forms(report.operator_id, literally=literally)}
+                    with self._awaited.reading():
+                        try:
+                            found = await store.find_outstanding(connector, sorted(ids))
+                        except Unavailable:
+                            for _, acknowledge in waiting:
+                                acknowledge(False)
+                            by_connector[connector] = []
+                        else:
+                            by_connector[connector] = self._sort_out(connector, waiting, found, literally=literally)
+                    self._gathering.wake()
+                    if not by_connector[connector]:
+                        break
+                del by_connector[connector]
         finally:
             reporter.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
-            self._gathering.wake()
 
     async def look_again(self, store: Store) -> None:
         """What other nodes wrote meanwhile may be what was missing: the other parts of a message, or the message of a
@@ -154,22 +163,30 @@ class Lookup:
     # --- inside
 
     def _sort_out(
-        self, connector: int, reports: Iterable[tuple[Report, Acknowledge]], found: Iterable[Outstanding]
-    ) -> None:
-        """Applies receipts to memory, as it is now, or to what was `found`; keeps the others."""
+        self, connector: int, reports: Iterable[Missed], found: Iterable[Outstanding], *, literally: bool
+    ) -> list[Missed]:
+        """Applies receipts to memory, as it is now, or to what was `found`. Returns the others where ids were only
+        taken `literally`; else keeps them as early."""
         reporter = self._reporter
         by_id = _by_id(connector, found)
+        left: list[Missed] = []
         for report, acknowledge in reports:
-            if not (
-                reporter.apply(connector, report)
-                or self._apply_rows(connector, report, by_id)
-                or reporter.names.is_repeat(connector, report)
+            if reporter.apply(connector, report, literally=literally) or self._apply_rows(
+                connector, report, by_id, literally=literally
             ):
-                reporter.early.keep(connector, report)
-            reporter.keep(acknowledge)
+                reporter.keep(acknowledge)
+            elif literally:
+                left.append((report, acknowledge))
+            else:
+                if not reporter.names.is_repeat(connector, report):
+                    reporter.early.keep(connector, report)
+                reporter.keep(acknowledge)
+        return left
 
-    def _apply_rows(self, connector: int, report: Report, by_id: dict[str, list[Outstanding]]) -> bool:
-        for form in forms(report.operator_id):
+    def _apply_rows(
+        self, connector: int, report: Report, by_id: dict[str, list[Outstanding]], *, literally: bool = False
+    ) -> bool:
+        for form in forms(report.operator_id, literally=literally):
             for outstanding in by_id.get(form, ()):
                 message = outstanding.message
                 if not is_for(report, form, message):

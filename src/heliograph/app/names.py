@@ -1,6 +1,7 @@
 """The operator's names for parts, as its receipts use them: which part is meant, and which names are over."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from heliograph.app.facts import Message
 from heliograph.app.ports import Report
@@ -69,10 +70,16 @@ class Names:
         return None
 
 
-def forms(operator_id: str) -> Iterator[str]:
-    """The id as it is, and only if that leads nowhere the other ways to write it, which take ten times as long."""
+_variants = lru_cache(maxsize=1_024)(variants)
+"""A receipt that is not found is looked for several times."""
+
+
+def forms(operator_id: str, *, literally: bool = False) -> Iterator[str]:
+    """The id as it is, and only if that leads nowhere the other ways to write it, which take ten times as long; unless
+    they are not wanted (`literally`)."""
     yield operator_id
-    yield from variants(operator_id)
+    if not literally:
+        yield from _variants(operator_id)
 
 
 def is_for(report: Report, form: str, message: Message) -> bool:

@@ -600,7 +600,10 @@ class Gathering(Protocol):
         """There is something to write."""
 
     def stir(self) -> None:
-        """There is something to look up or to claim."""
+        """There is something to claim."""
+
+    def seek(self) -> None:
+        """There is a receipt to look up."""
 
 
 class Watcher(Protocol):

@@ -128,7 +128,7 @@ class Reporter:
             self._gathering.wake()
         else:
             self.missed.append((connector, report, acknowledge))
-            self._gathering.stir()
+            self._gathering.seek()
 
     def also(self, connector: int, operator_id: str, other: str, destination: str) -> None:
         """Another name of the part that the operator calls `other`: it was sent twice, and taken twice. A receipt by
@@ -178,12 +178,13 @@ class Reporter:
 
     # --- matching
 
-    def apply(self, connector: int, report: Report) -> bool:
-        """Applies the receipt to the part in memory that it is for; False if there is none."""
+    def apply(self, connector: int, report: Report, *, literally: bool = False) -> bool:
+        """Applies the receipt to the part in memory that it is for; False if there is none. `literally`: to the one
+        that has its id as it is written, and no other."""
         entries = self.awaited.entries.get(connector)
         if not entries:
             return False
-        for form in forms(report.operator_id):
+        for form in forms(report.operator_id, literally=literally):
             entry = entries.get(form)
             if entry is not None and is_for(report, form, entry[0].message):
                 self.note(entry[0], entry[1], connector, form, report)

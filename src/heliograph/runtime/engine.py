@@ -82,7 +82,9 @@ class Engine:
         await self._take_up(recovery, shared=shared)
         await core.carriers.share_binds()
         self._spawn(core.gatherer.run(), "commit")
-        self._spawn(Feeder(world, self._node, self._duties, core).run(), "feed")
+        feeder = Feeder(world, self._node, self._duties, core)
+        self._spawn(feeder.run(), "feed")
+        self._spawn(feeder.seek(), "lookup")
         upkeep = Upkeep(world, self._deadlines, self._node, self._duties, core, self._receivers, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
         core.gatherer.wake()
@@ -159,7 +161,7 @@ class Engine:
         deadline = clock.monotonic() + seconds
         gatherer = self.gatherer
         gatherer.shut()
-        for name in ("feed", "housekeeping"):
+        for name in ("feed", "lookup", "housekeeping"):
             await self._cancel(name)
         self.dispatcher.park()
         await self._within(self._carriers.drain(deadline - 1.0), deadline)
@@ -207,7 +209,7 @@ class Engine:
         if self.dispatcher.hungry:
             self.gatherer.stir()
         if self.dispatcher.eager:
-            self.gatherer.wake()
+            self.gatherer.wake_later()
 
     def _pump(self) -> None:
         """Writes what may go; sees to it that what may not yet goes when its time comes."""

@@ -12,7 +12,7 @@ TICK_S = 0.25
 
 
 class Feeder:
-    """Looks up receipts, claims what is due, sends callbacks that are due."""
+    """Claims what is due, sends callbacks that are due, and, beside that, looks up receipts."""
 
     def __init__(self, world: World, node: int, duties: Duties, core: Core) -> None:
         self._world = world
@@ -35,11 +35,16 @@ class Feeder:
                 self._world.journal.say("warning", "feed.unavailable", problem=str(problem))
                 pause = 1.0
 
+    async def seek(self) -> None:
+        """Looks up receipts until cancelled. They do not wait for claims: the operator leaves only so many of them
+        without an answer, and with a backlog to send there would be more and more of them."""
+        while True:
+            await self._gatherer.sought()
+            await self._lookup.look_up(self._world.store)
+
     async def _feed(self) -> float:
         """Returns the seconds until there is something to do again."""
         store, clock = self._world.store, self._world.clock
-        if self._lookup.has_work:
-            await self._lookup.look_up(store)
         await self._lookup.look_again(store)
         await self._dispatcher.hindsight.settle(store)
         due = await store.next_due() if self._duties.dispatch else {}

@@ -82,6 +82,7 @@ class Gatherer:
         self._open = True
         self._work = asyncio.Event()
         self._stir = asyncio.Event()
+        self._seek = asyncio.Event()
         self._idle = asyncio.Event()
         self._hooks: Hooks | None = None
         self._rate = 0.0
@@ -89,6 +90,7 @@ class Gatherer:
         self._last_spill = 0.0
         self._last_tally = 0.0
         self._woken = False
+        self._later: asyncio.TimerHandle | None = None
         self.healthy = True
         """Whether the last commit worked."""
         self.failures = 0
@@ -109,8 +111,17 @@ class Gatherer:
             self._woken = True
             self._work.set()
 
+    def wake_later(self) -> None:
+        """There is something to write that nobody waits for. What comes within a gap goes with it: a commit of nothing
+        else would hold up the answers and receipts that are about to be read."""
+        if not self._woken and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(GAP_S, self.wake)
+
     def stir(self) -> None:
         self._stir.set()
+
+    def seek(self) -> None:
+        self._seek.set()
 
     def accept(self, accept: Accept, then: Then) -> bool:
         count = len(accept.messages)
@@ -125,13 +136,18 @@ class Gatherer:
     # --- life
 
     async def stirred(self, seconds: float) -> None:
-        """Waits until there is something to look up or to claim, or for so many seconds."""
+        """Waits until there is something to claim, or for so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stir.wait()
         except TimeoutError:
             pass
         self._stir.clear()
+
+    async def sought(self) -> None:
+        """Waits until there is a receipt to look up."""
+        await self._seek.wait()
+        self._seek.clear()
 
     def shut(self) -> None:
         """Takes no more requests; those that wait are still answered."""
@@ -199,6 +215,9 @@ class Gatherer:
     def _take(self, hooks: Hooks) -> tuple[Facts, list[tuple[Accept, Then]]]:
         self._woken = False
         self._work.clear()
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         now = self._clock.now()
         facts, thens = self._facts, self._thens
         taken = len(thens) if self._waiting <= COMMIT_MESSAGES else self._within_limit(facts.accepts)
