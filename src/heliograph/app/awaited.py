@@ -14,7 +14,7 @@ from heliograph.domain.receipt import Delivery
 KEEP_MS = 30_000
 """How long a part's receipt is awaited in memory; later it is found through its row. Milliseconds."""
 
-KEEP_PARTS = 50_000
+KEEP_PARTS = 30_000
 """How many parts' receipts are awaited in memory at most, over all connectors."""
 
 
@@ -22,17 +22,16 @@ KEEP_PARTS = 50_000
 class Track:
     """A message that awaits receipts.
 
-    `states` holds its parts that are in a final state, by number; `entries` the operator's ids, with connector, by
-    which memory finds the others, with their numbers: several of one id were taken as one, or the operator makes no
-    difference between them, and a receipt is for all of them. `rowed`: all of these have rows in `awaiting`;
-    `mixed`: some may have. `unanswered` counts the parts that the operator has not answered yet, `held` says that they
-    are in a lane here. `dirty` is the latest generation of facts with one about it.
+    `states` holds its parts that are in a final state, by number; by its `entries` memory finds the others. `rowed`:
+    all of these have rows in `awaiting`; `mixed`: some may have. `unanswered` counts the parts that the operator has
+    not answered yet, `held` says that they are in a lane here. `dirty` is the latest generation of facts with one
+    about it.
     """
 
     message: Message
     states: dict[int, tuple[Delivery, str]]
     since: int
-    entries: dict[tuple[int, str], tuple[int, ...]]
+    entries: "list[Entry]"
     rowed: bool = False
     mixed: bool = False
     unanswered: int = 0
@@ -42,6 +41,17 @@ class Track:
     taken: int = 0
     """When the operator last took a part of it, or, where the rows do not say, when it was due; 0 if its receipts are
     not waited for any more."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """What a connector's operator calls parts of a message: several of one id were taken as one, or the operator makes
+    no difference between them, and a receipt is for all of them."""
+
+    track: Track
+    connector: int
+    operator_id: str
+    segments: tuple[int, ...]
 
 
 class Awaited:
@@ -54,7 +64,7 @@ class Awaited:
     def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, shared: bool = False) -> None:
         """`shared`: parts have their rows from the start, so that other nodes find them."""
         self.mark = mark
-        self.entries: dict[int, dict[str, tuple[Track, tuple[int, ...]]]] = {}
+        self.entries: dict[int, dict[str, Entry]] = {}
         """By connector and operator's id."""
         self.tracks: dict[int, Track] = {}
         """Those of several parts, by key."""
@@ -95,7 +105,8 @@ class Awaited:
         mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
         most = KEEP_PARTS // max(1, len(self.entries))
         for entries in self.entries.values():
-            for place, (track, _) in enumerate(entries.values()):
+            for place, entry in enumerate(entries.values()):
+                track = entry.track
                 if track.since > cutoff and place < most:
                     continue
                 if not track.rowed:
@@ -144,7 +155,7 @@ class Awaited:
         several = message.segments > 1
         track = self.tracks.get(message.key) if several else None
         if track is None:
-            track = Track(message, {}, self._clock.now(), {}, unanswered=message.segments, held=several)
+            track = Track(message, {}, self._clock.now(), [], unanswered=message.segments, held=several)
             if several:
                 self.tracks[message.key] = track
         return track
@@ -155,7 +166,7 @@ class Awaited:
         track = self.tracks.get(message.key)
         if track is None:
             unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
-            track = Track(message, {}, self._clock.now(), {}, rowed=True, unanswered=unanswered, taken=message.time)
+            track = Track(message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time)
             if message.segments > 1:
                 self.tracks[message.key] = track
                 self._let_leave(track)
@@ -195,8 +206,11 @@ class Awaited:
 
     def settle(self, track: Track, connector: int, operator_id: str) -> None:
         """No receipt is awaited under this id any more."""
-        if track.entries.pop((connector, operator_id), None) is not None:
-            del self.entries[connector][operator_id]
+        for entry in track.entries:
+            if entry.operator_id == operator_id and entry.connector == connector:
+                track.entries.remove(entry)
+                del self.entries[connector][operator_id]
+                return
 
     def end(self, key: int, track: Track | None = None) -> None:
         """The message is over, by the facts being gathered."""
@@ -213,10 +227,8 @@ class Awaited:
 
     def drop_entries(self, track: Track) -> None:
         """It is found by no id any more."""
-        for connector, operator_id in track.entries:
-            entries = self.entries[connector]
-            if entries[operator_id][0] is track:
-                del entries[operator_id]
+        for entry in track.entries:
+            del self.entries[entry.connector][entry.operator_id]
         track.entries.clear()
 
     # --- inside
@@ -229,20 +241,23 @@ class Awaited:
     def _enter(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
         entries = self.entries.setdefault(connector, {})
         other = entries.pop(operator_id, None)
-        if other is not None and other[0] is track:
-            segments = tuple(dict.fromkeys(other[1] + segments))
+        if other is not None and other.track is track:
+            segments = tuple(dict.fromkeys(other.segments + segments))
+            track.entries.remove(other)
         elif other is not None:
             # The operator gave the same id again: the message that had it first is found through its row.
-            if not other[0].rowed:
-                self._give_rows(self._gathering.facts, other[0], self.generation)
-            other[0].entries.pop((connector, operator_id), None)
-            self.let_go(other[0])
-        entries[operator_id] = (track, segments)
-        track.entries[connector, operator_id] = segments
+            if not other.track.rowed:
+                self._give_rows(self._gathering.facts, other.track, self.generation)
+            other.track.entries.remove(other)
+            self.let_go(other.track)
+        entry = entries[operator_id] = Entry(track, connector, operator_id, segments)
+        track.entries.append(entry)
 
     def _give_rows(self, facts: Facts, track: Track, generation: int) -> None:
         """In `facts`, which are of that generation."""
         track.rowed = True
         track.dirty = generation
-        for (connector, operator_id), segments in track.entries.items():
-            facts.awaiting.extend(Awaiting(connector, operator_id, track.message.key, each) for each in segments)
+        for entry in track.entries:
+            facts.awaiting.extend(
+                Awaiting(entry.connector, entry.operator_id, track.message.key, each) for each in entry.segments
+            )

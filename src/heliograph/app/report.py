@@ -61,7 +61,7 @@ class Reporter:
             early = self.early.of(message, connector, operator_id)
             if early is not None:
                 self.early.matched(connector, early.operator_id)
-                segments = track.entries[connector, operator_id]
+                segments = self.awaited.entries[connector][operator_id].segments
                 self.settle(track, segments, connector, operator_id, early.state, early.err)
 
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
@@ -186,8 +186,8 @@ class Reporter:
             return False
         for form in forms(report.operator_id, literally=literally):
             entry = entries.get(form)
-            if entry is not None and is_for(report, form, entry[0].message):
-                self.note(entry[0], entry[1], connector, form, report)
+            if entry is not None and is_for(report, form, entry.track.message):
+                self.note(entry.track, entry.segments, connector, form, report)
                 return True
         return False
 

@@ -25,9 +25,11 @@ class ScriptedStore(MemoryStore):
         super().__init__()
         self.found: list[Outstanding] = []
         self.failing: set[int] = set()
+        self.asked: list[list[str]] = []
         self.meanwhile: Callable[[], object] = lambda: None
 
     async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        self.asked.append(list(operator_ids))
         if connector in self.failing:
             raise Unavailable("no")
         found = self.found
@@ -372,6 +374,21 @@ async def test_an_answer_that_comes_while_its_receipt_is_looked_for_finds_it(des
     await desk.lookup.look_up(desk.store)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     assert desk.commit().early == []
+
+
+async def test_an_id_is_looked_for_as_it_is_written_and_then_in_other_ways(desk: Desk) -> None:
+    literal, other = desk.message(), desk.message()
+    desk.store.found = [Outstanding(literal, {(1, "77"): (0,)}, {}), Outstanding(other, {(1, "4e"): (0,)}, {})]
+    desk.report("77")
+    desk.report("78", to=other.destination)
+    await desk.lookup.look_up(desk.store)
+    first, second = desk.store.asked
+    assert first == ["77", "78"]
+    assert {"78", "4e", "4E"} <= set(second)
+    assert not {"77", "4d"} & set(second), "it was found"
+    assert desk.finished == [(literal.key, Delivery.DELIVRD), (other.key, Delivery.DELIVRD)]
+    assert desk.commit().early == []
+    assert desk.acks == [("77", True), ("78", True)]
 
 
 async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> None:

@@ -12,9 +12,10 @@ from heliograph.app.accounts import Account, ApiKey, Connector, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.ports import Carrier, CarrierEvents, Job, Unavailable
+from heliograph.app.ports import Carrier, CarrierEvents, Job, Report, Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.world import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
@@ -32,6 +33,7 @@ class CountingStore(MemoryStore):
         super().__init__(rows)
         self.asked: Counter[str] = Counter()
         self.broken_reads = 0
+        self.slow_claims_s = 0.0
         self.unindexed = 0
         self.carriers: dict[int, ScriptedCarrier] = {}
 
@@ -50,6 +52,7 @@ class CountingStore(MemoryStore):
 
     async def next_due(self) -> dict[int, int]:
         self.asked["next_due"] += 1
+        await asyncio.sleep(self.slow_claims_s)
         if self.broken_reads:
             self.broken_reads -= 1
             raise Unavailable("no")
@@ -172,6 +175,19 @@ def test_a_message_goes_its_whole_way() -> None:
         await asyncio.sleep(3.0)
         assert [job.key for job in rig.arrived] == [accept.key]
         assert rig.rows.callbacks.keys() == {accept.key}
+
+    scenario(story)
+
+
+def test_a_receipt_that_memory_does_not_know_does_not_wait_for_claims() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.slow_claims_s = 60.0
+        await asyncio.sleep(1.0)
+        kept: list[bool] = []
+        rig.engine.reporter.on_report(1, Report("unheard of", "", Delivery.DELIVRD, True, "000"), kept.append)
+        await asyncio.sleep(0.1)
+        assert kept == [True]
+        assert [early.operator_id for early in rig.rows.early] == ["unheard of"]
 
     scenario(story)
 

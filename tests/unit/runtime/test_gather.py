@@ -345,3 +345,25 @@ def test_without_load_a_commit_is_not_held_back() -> None:
         assert rig.clock.monotonic() == pytest.approx(COMMIT_S)
 
     scenario(story)
+
+
+def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
+    async def story(rig: Rig) -> None:
+        rig.gatherer.facts.attempts.append(Attempt(1, 0, 1, 0, START))
+        rig.gatherer.wake_later()
+        rig.gatherer.wake_later()
+        await asyncio.sleep(gather.GAP_S / 2)
+        assert rig.log == []
+        rig.attempt(2)
+        await rig.gatherer.flushed()
+        assert rig.attempts == [[1, 2]]
+        await asyncio.sleep(1.0)
+        assert rig.log == ["prepare", "committed"], "one commit took all of it"
+        rig.gatherer.facts.attempts.append(Attempt(3, 0, 1, 0, START))
+        rig.gatherer.wake_later()
+        await asyncio.sleep(gather.GAP_S + COMMIT_S / 2)
+        assert rig.log[2:] == ["prepare"]
+        await asyncio.sleep(COMMIT_S)
+        assert rig.attempts == [[1, 2], [3]]
+
+    scenario(story)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from sys import intern
 from typing import Any
 
 from heliograph.app.accounts import Account, Connector, Entry
@@ -28,13 +29,16 @@ CHARGE, REFUND, TOP_UP = KINDS
 
 
 def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:
-    """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form."""
+    """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form.
+
+    What the thousands of messages of one campaign have in common is in memory once.
+    """
     return Message(
         account=row[0],
         destination=row[1],
-        sender=row[2],
+        sender=intern(row[2]),
         kind=row[3],
-        content=row[4] if content is None else content,
+        content=intern(row[4] if content is None else content),
         segments=row[5],
         price=row[6],
         time=row[7],
@@ -42,7 +46,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None 
         state=row[9],
         connector=row[10],
         wants_receipt=bool(row[11]),
-        callback_url=row[12],
+        callback_url=intern(row[12]),
         reference=row[13] or None,
         batch=row[14],
         queued=queued,
