@@ -78,6 +78,9 @@ class AdminApi:
             query = dict(parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict"))
         except ValueError:
             raise Fault(error.MALFORMED, "The query cannot be read; it is UTF-8, percent-encoded.") from None
+        if "\0" in path or any("\0" in text for text in query.values()):
+            # nothing here has one, and PostgreSQL takes none even to look for
+            raise Fault(error.MALFORMED, "There is a NUL character in the path or the query; leave it out.")
         call = Call(self._desk, actor, values, query)
         if operation.reads is not None:
             media = given.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()

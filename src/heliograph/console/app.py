@@ -44,6 +44,9 @@ AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+NUL = "There is a NUL character in it, which nothing here has."
+"""No name and no text has one, and PostgreSQL takes none even to look for."""
+
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -99,9 +102,12 @@ class Request:
             raise Fault(error.MEDIA_TYPE, "The console takes forms only.")
         body = await read_body(self.receive, most)
         try:
-            return parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
+            fields = parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
         except ValueError:
             raise Fault(error.MALFORMED, "The form cannot be read.") from None
+        if any("\0" in text for texts in fields.values() for text in texts):
+            raise Fault(error.MALFORMED, NUL)
+        return fields
 
 
 class Console:
@@ -147,6 +153,8 @@ class Console:
 
     async def _reply(self, request: Request) -> Reply:
         path = request.path
+        if "\0" in path or any("\0" in text for text in request.query.values()):
+            raise Fault(error.MALFORMED, NUL)
         if path.startswith("/assets/"):
             return self._asset(path.removeprefix("/assets/"))
         if request.method not in ("GET", "POST"):

@@ -287,6 +287,13 @@ async def test_the_query_has_to_be_text(house: House, token: str) -> None:
     assert fault(await house.ask(token, "GET", "/messages", query="number=%ff"))[:2] == (400, "01")
 
 
+@pytest.mark.parametrize(
+    ("path", "query"), [("/messages", "number=%00"), ("/accounts/a\0", ""), ("/audit", "who=a%00")]
+)
+async def test_nothing_has_a_nul_in_it(house: House, token: str, path: str, query: str) -> None:
+    assert fault(await house.ask(token, "GET", path, query=query))[:2] == (400, "01")
+
+
 async def test_other_methods_and_media_types_are_refused(house: House, token: str) -> None:
     answered = await house.ask(token, "PUT", "/accounts")
     assert fault(answered)[:2] == (405, "08")

@@ -637,3 +637,11 @@ async def test_other_methods_bodies_and_paths_are_refused(house: House, ada: Bro
     assert (await ada._call("HEAD", "/", b"", "")).body == b""
     ada.cookies["strange"] = 'a"b{c'
     assert (await ada.get("/")).status == 200
+
+
+async def test_nothing_has_a_nul_in_it(house: House, ada: Browser) -> None:
+    assert (await ada.get("/messages", "q=%00")).status == 400
+    assert (await ada.get("/accounts/a\0")).status == 400
+    assert (await ada.post("/accounts", {"name": "a\0"})).status == 400
+    assert (await Browser(house.console).sign_in("a\0", "correct horse")).status == 400
+    assert house.gateway.journal.lines == []
