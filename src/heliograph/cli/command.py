@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -142,8 +143,18 @@ def _listing(kind: str, invocation: Invocation) -> str:
     return "heliograph --help"
 
 
+_COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal obeys instead of showing it, the end of a line apart."""
+
+
+def harmless(text: str) -> str:
+    """A text of somebody else, for a terminal: what would move the cursor, name the window or turn the line round is
+    written out. Customers choose the texts of messages, operators their ids."""
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def echo_json(result: dict[str, Any]) -> None:
-    click.echo(json.dumps(result, ensure_ascii=False))
+    click.echo(harmless(json.dumps(result, ensure_ascii=False)))
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -264,7 +275,7 @@ def print_table(
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
     if not table.row_count:
         click.echo(empty)
         return
@@ -279,7 +290,7 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     pairs = list(fields)
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
-        click.echo(f"{name:{width}}  {'' if value is None else value}".rstrip())
+        click.echo(f"{name:{width}}  {'' if value is None else harmless(str(value))}".rstrip())
 
 
 def as_json(answer: "Struct") -> dict[str, Any]:

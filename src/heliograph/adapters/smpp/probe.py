@@ -152,7 +152,8 @@ async def _bind(talk: _Talk, connector: Connector, dialect: Dialect, role: type[
                 case e.Bound():
                     version = event.interface_version
                     speaks = f", which speaks SMPP {version >> 4}.{version & 15}" if version else ""
-                    peer = event.response.system_id or "the operator"
+                    name = event.response.system_id
+                    peer = name if name and name.isprintable() else "the operator"
                     return f"{c.command_name(role.command_id)} as {connector.system_id} at {peer}{speaks}"
                 case e.BindRefused(status):
                     raise _Failed(why_refused(status))
