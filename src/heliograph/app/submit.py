@@ -23,6 +23,7 @@ from heliograph.domain.content import Rule, decode_content
 from heliograph.domain.error import FORBIDDEN, MISSING, TOO_EARLY, Fault, invalid, missing
 from heliograph.domain.limits import REFERENCE_CHARS, URL_CHARS
 from heliograph.domain.message import KIND_WORDS, Kind, State, parse_kind
+from heliograph.domain.money import format_credits
 from heliograph.domain.throttle import TokenBucket
 
 SHOWN_CHARS = 40
@@ -131,6 +132,9 @@ class Submit:
                     wants, callback_url, None if batch else reference, 0, scheduled,
                 )
             )  # fmt: skip
+        if total > limits.MAX_CHARGE:
+            problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
+            raise invalid("to", problem)
         accept = Accept(account.id, messages, total, now, scheduled, batch, reference)
         if reference is not None:
             accept.fingerprint = _fingerprint(destinations, sender, content, kind, wants, fields, text)

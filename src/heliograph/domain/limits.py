@@ -12,6 +12,9 @@ MAX_SEGMENTS = 10
 MAX_SEGMENTS_CEILING = 255
 """Segments that the setting can allow: the number of parts is one octet (3GPP TS 23.040, 9.2.3.24.1)."""
 
+MAX_CHARGE = 10**15
+"""Micro-credits of one request: a thousand million credits. Whatever is added up of such must fit 64 bits."""
+
 HORIZON_DAYS = 366
 """Days ahead that a message can be scheduled."""
 

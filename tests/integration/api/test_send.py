@@ -438,3 +438,14 @@ async def test_a_quote_is_validated_as_a_send(
     gateway: Gateway, fields: dict[str, Any], status: str, field: str
 ) -> None:
     assert (await gateway.send(fields, "/api/v1/messages/quote")).fault == (400, status, field)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/messages", "/api/v1/messages/quote"])
+async def test_a_price_that_nobody_can_mean_is_told_before_the_store_meets_it(gateway: Gateway, path: str) -> None:
+    await gateway.change_account(credit_limit=10**18)
+    await set_price(gateway, "44", "1000000000")
+    assert (await gateway.send(but(to="447700900123"), path)).status == 200
+    for much in (but(to=["447700900123", "447700900124"]), but(content="a" * 161)):
+        reply = await gateway.send(much, path)
+        assert reply.fault == (400, "03", "to")
+        assert "This costs 2000000000," in reply.json["Message"]
