@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
 
+from heliograph.app.fields import MAX_NAME_CHARS
 from heliograph.app.operators import SCOPES_OF, AdminSession, AdminUser, Deed, Role, Scope
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
@@ -82,10 +83,11 @@ class Access:
 
     async def sign_in(self, name: str, password: str, address: str) -> str:
         """Opens a session and returns its token. Raises Fault (401, 429, 503)."""
+        short = name[: MAX_NAME_CHARS + 1]  # no user has a longer one, and what is remembered is bounded
         watched = (
-            (f"{address}\n{name}", FAILURES),
+            (f"{address}\n{short}", FAILURES),
             (f"{address}\n", FAILURES_AN_ADDRESS),
-            (f"\n{name}", FAILURES_A_USER),
+            (f"\n{short}", FAILURES_A_USER),
         )
         for what, most in watched:
             self._slow_down(what, most)

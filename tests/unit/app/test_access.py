@@ -129,6 +129,11 @@ async def test_failures_are_counted_for_so_many(house: House, monkeypatch: pytes
     assert len(house.access._failures) <= 10
 
 
+async def test_what_is_remembered_of_a_failure_is_bounded(house: House) -> None:
+    await house.refused("a" * 100_000, "wrong", UNAUTHENTICATED)
+    assert max(len(what) for what in house.access._failures) < 200
+
+
 async def test_only_so_many_passwords_wait_to_be_checked(house: House) -> None:
     house.go.clear()
     tasks = [
