@@ -1,11 +1,10 @@
 """`heliograph tail`: what happens to messages, as it happens."""
 
-import json
 from typing import Any
 
 import click
 
-from heliograph.cli.command import Command, Invocation, examples
+from heliograph.cli.command import Command, Invocation, echo_json, examples, harmless
 
 _COLOURS = {
     "accepted": "cyan",
@@ -62,7 +61,10 @@ def tail(
             if happening["event"] == "listening":
                 click.echo("Listening; Ctrl-C ends it.", err=True)
                 continue
-            click.echo(json.dumps(happening, ensure_ascii=False) if invocation.as_json else shown(happening))
+            if invocation.as_json:
+                echo_json(happening)
+            else:
+                click.echo(shown(happening))
             if left is not None:
                 left -= 1
                 if left == 0:
@@ -78,6 +80,6 @@ def shown(happening: dict[str, Any]) -> str:
     colour = "green" if good else _COLOURS.get(event, "red" if event in ("final", "callback") else None)
     time = str(happening.get("time", ""))[11:23]
     words = [time, click.style(f"{event:14}", fg=colour), str(happening.get("id", "")).ljust(32)]
-    words += [str(happening[name]) for name in ("account", "to") if happening.get(name)]
-    words += [f"{name}={value}" for name, value in happening.items() if name not in _IN_FRONT]
+    words += [harmless(str(happening[name])) for name in ("account", "to") if happening.get(name)]
+    words += [harmless(f"{name}={value}") for name, value in happening.items() if name not in _IN_FRONT]
     return " ".join(word for word in words if word).rstrip()

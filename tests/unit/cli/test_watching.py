@@ -7,6 +7,7 @@ import subprocess
 from io import StringIO
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -155,3 +156,8 @@ def test_without_a_gateway_one_is_told_to_start_it(command: list[str], tmp_path:
     assert result.exit_code == 1
     assert f"no gateway runs on {tmp_path}" in result.output
     assert f"heliograph serve --data {tmp_path}" in result.output
+
+
+def test_what_an_operator_or_customer_wrote_commands_no_terminal() -> None:
+    line = shown({"event": "submitted", "account": "acme\x1b[2J", "operator_id": "\x1b]0;mine\x07\u202e"})
+    assert line.replace(click.style(f"{'submitted':14}", fg="blue"), "").isprintable()
