@@ -63,7 +63,7 @@ class Watching:
         from heliograph.adapters.control import Door, Logbook, Streams
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
-        collector = Collector(self._tally, engine, store, self._clock, self._responses)
+        collector = Collector(self._tally, engine, store, self._clock, self._responses, self._settings.data)
         collector.start()
         self._stop_collector = collector.stop
         if self._traces is not None:

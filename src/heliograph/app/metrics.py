@@ -103,8 +103,9 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "Store",
         "Everything that happens is written in group commits.",
         (
-            _gauge("heliograph_store_up", "1 while commits work, 0 since one failed."),
+            _gauge("heliograph_store_up", "1 while the store can be read and written, 0 since that failed."),
             _counter("heliograph_store_failures_total", "Commits that failed and were tried again."),
+            _gauge("heliograph_data_free_bytes", "Free space on the disk of the data directory."),
             Metric("heliograph_store_commit_seconds", Kind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001),
             Metric("heliograph_store_commit_facts", Kind.HISTOGRAM, "Facts in a commit.", (), COUNTS),
         ),
@@ -170,6 +171,9 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "Receipts by what was found for them: matched; repeated; early (kept, since nothing is known of their "
                 "message yet); late_match (early ones that found it then).",
                 "result",
+            ),
+            _counter(
+                "heliograph_receipts_received_total", "Receipts that came, whether they match or not.", "connector"
             ),
             _counter(
                 "heliograph_receipts_put_off_total",

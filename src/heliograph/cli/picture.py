@@ -121,6 +121,7 @@ def picture(before: Look, after: Look) -> dict[str, Any]:
             _connector(after, name) | {
                 "submitted": rate("heliograph_parts_total", {"connector": name, "outcome": "accepted"}),
                 "refused": rate("heliograph_parts_total", {"connector": name, "outcome": "refused"}),
+                "deferred": rate("heliograph_parts_total", {"connector": name, "outcome": "deferred"}),
                 "throttled": rate("heliograph_throttled_total", {"connector": name}),
             }
             for name in after.label_values("heliograph_connector_binds", "connector")

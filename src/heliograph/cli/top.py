@@ -1,7 +1,7 @@
 """`heliograph top`: a running gateway at a glance."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -125,7 +125,20 @@ def view(found: dict[str, Any]) -> "RenderableType":
         (f"Heliograph {found['version']}", "bold"), "   ", store,
         f"   cpu {found['cpu'] * 100:.0f} %   memory {memory:.0f} MiB   balance {_plain(now['balance'])}",
     )  # fmt: skip
-    return Group(head, "", _rates(found), "", _connectors(found["connectors"]), "", _waiting(now))
+    look = [Text(each, style="bold red") for each in _advice(found)]
+    return Group(head, "", _rates(found), "", _connectors(found["connectors"]), *look, "", _waiting(now))
+
+
+def _advice(found: dict[str, Any]) -> Iterator[str]:
+    """What stands still, and which command says why."""
+    if not found["now"]["store_up"]:
+        yield "The store cannot be used, and customers get 503: heliograph doctor"
+    for each in found["connectors"]:
+        name = each["name"]
+        if each["binds"] and not each["binds_up"]:
+            yield f"{name} is not bound, and its messages wait: heliograph connector show {name}"
+        elif each["deferred"] and not each["submitted"]:
+            yield f"The operator of {name} takes nothing and puts off what it is sent: heliograph connector show {name}"
 
 
 def _table(*columns: str) -> "Table":

@@ -98,6 +98,25 @@ def test_people_see_what_there_is(up: int) -> None:
     assert "110.0" in printed
     assert "<2 ms" in printed
     assert "balance 12.5" in printed
+    assert ("is not bound, and its messages wait: heliograph connector show" in printed) == (up == 0)
+    assert "takes nothing" not in printed
+
+
+def test_people_are_told_of_an_operator_that_takes_nothing() -> None:
+    def page(deferred: int) -> str:
+        samples = [
+            Sample("heliograph_store_up", (), 1),
+            Sample("heliograph_connector_binds", ("op1",), 1),
+            Sample("heliograph_connector_binds_up", ("op1",), 1),
+            Sample("heliograph_parts_total", ("op1", "accepted"), 7),
+            Sample("heliograph_parts_total", ("op1", "deferred"), deferred),
+        ]
+        return render(samples).decode()
+
+    console = Console(file=StringIO(), width=120, color_system=None)
+    console.print(view(picture(Look.read(page(3), 1.0), Look.read(page(5), 2.0))))
+    assert isinstance(console.file, StringIO)
+    assert "The operator of op1 takes nothing and puts off what it is sent" in console.file.getvalue()
 
 
 def test_a_gateway_that_has_said_nothing_yet_is_shown_all_the_same() -> None:

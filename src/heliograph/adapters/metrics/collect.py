@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import platform
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from heliograph import __version__
@@ -21,6 +23,9 @@ from heliograph.runtime.engine import Engine
 REFRESH_S = 15.0
 """Seconds between two looks into the store; scrapes show what the last one saw."""
 
+AGAIN_S = 2.0
+"""The same after a look in vain."""
+
 _REASONS = {
     Verdict.TOO_LITTLE_CREDIT: "credit",
     Verdict.SUSPENDED: "suspended",
@@ -35,7 +40,7 @@ _REMOVED = "(removed)"
 
 
 class Collector:
-    """`responses` gives how many HTTP answers there were, by status."""
+    """`responses` gives how many HTTP answers there were, by status; `data` is the data directory."""
 
     def __init__(
         self,
@@ -44,14 +49,17 @@ class Collector:
         store: Store,
         clock: Clock,
         responses: Callable[[], Mapping[str, int]],
+        data: Path,
     ) -> None:
         self._tally = tally
         self._engine = engine
         self._store = store
         self._clock = clock
         self._responses = responses
+        self._data = data
         self._backlog: Backlog | None = None
         self._refreshed = 0
+        self._answers = True
         self._balance = self._accounts = 0
         self._names: dict[int, str] = {}
         self._task: asyncio.Task[None] | None = None
@@ -75,9 +83,13 @@ class Collector:
 
     async def _keep_fresh(self) -> None:
         while True:
-            with contextlib.suppress(Unavailable):  # heliograph_backlog_refreshed_seconds tells
-                await self.refresh()
-            await asyncio.sleep(REFRESH_S)
+            try:
+                async with asyncio.timeout(REFRESH_S):
+                    await self.refresh()
+                self._answers = True
+            except (Unavailable, TimeoutError):  # heliograph_store_up and heliograph_backlog_refreshed_seconds tell
+                self._answers = False
+            await asyncio.sleep(REFRESH_S if self._answers else AGAIN_S)
 
     # --- a scrape
 
@@ -112,8 +124,11 @@ class Collector:
 
     def _commits(self) -> Iterator[Sample]:
         gatherer = self._engine.gatherer
-        yield Sample("heliograph_store_up", (), int(gatherer.healthy))
+        # requests that fail before their commit, for want of an account to look up, make no commit fail
+        yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
+        with contextlib.suppress(OSError):
+            yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
         yield Sample("heliograph_store_commit_seconds", (), self._tally.commit_us)
         yield Sample("heliograph_store_commit_facts", (), self._tally.commit_facts)
 
@@ -157,6 +172,7 @@ class Collector:
         for connector, state in links:
             counters: dict[str, int] = state.get("counters", {})
             label = (connector.name,)
+            yield Sample("heliograph_receipts_received_total", label, counters.get("receipts", 0))
             yield Sample("heliograph_receipts_put_off_total", label, counters.get("receipts_put_off", 0))
             yield Sample("heliograph_receipts_unreadable_total", label, counters.get("receipts_unreadable", 0))
         yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)

@@ -1,0 +1,83 @@
+"""What a scrape says while the store is away."""
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from heliograph.adapters.metrics import Collector, collect
+from heliograph.app.ports import Unavailable
+from heliograph.app.tally import Tally
+from tests.support.memory_store import MemoryStore
+from tests.support.virtual_time import VirtualClock, run
+
+
+class AwayStore(MemoryStore):
+    away = True
+
+    async def standing(self, now: int) -> Any:
+        if self.away:
+            raise Unavailable("the database is away")
+        return await super().standing(now)
+
+
+def engine() -> Any:
+    """One that has had nothing to commit since the store went."""
+    reporter = SimpleNamespace(matched=0, names=SimpleNamespace(repeated=0), awaited={})
+    return SimpleNamespace(
+        links=list, reporter=reporter, notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
+        gatherer=SimpleNamespace(healthy=True, failures=0),
+    )  # fmt: skip
+
+
+async def values(collector: Collector) -> dict[str, float]:
+    return {sample.name: float(str(sample.value)) for sample in collector.samples() if sample.name in SHOWN}
+
+
+SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")
+
+
+def test_a_store_that_cannot_be_read_is_not_up_though_no_commit_failed(tmp_path: Path) -> None:
+    async def scenario() -> list[float]:
+        store = AwayStore()
+        collector = Collector(Tally(), engine(), store, VirtualClock(), dict, tmp_path)
+        seen = [(await values(collector))["heliograph_store_up"]]
+        collector.start()
+        await asyncio.sleep(1)
+        seen.append((await values(collector))["heliograph_store_up"])
+        store.away = False
+        await asyncio.sleep(collect.AGAIN_S)
+        seen.append((await values(collector))["heliograph_store_up"])
+        store.away = True
+        await asyncio.sleep(collect.REFRESH_S)
+        seen.append((await values(collector))["heliograph_store_up"])
+        await collector.stop()
+        return seen
+
+    assert run(scenario()) == [1, 0, 1, 0]
+
+
+def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
+    class Hanging(MemoryStore):
+        async def standing(self, now: int) -> Any:
+            await asyncio.sleep(3600)
+
+    async def scenario() -> float:
+        collector = Collector(Tally(), engine(), Hanging(), VirtualClock(), dict, tmp_path)
+        collector.start()
+        await asyncio.sleep(collect.REFRESH_S + 1)
+        found = await values(collector)
+        await collector.stop()
+        return found["heliograph_store_up"]
+
+    assert run(scenario()) == 0
+
+
+def test_the_free_space_is_that_of_the_data_directory(tmp_path: Path) -> None:
+    async def free(data: Path) -> float | None:
+        return (await values(Collector(Tally(), engine(), MemoryStore(), VirtualClock(), dict, data))).get(
+            "heliograph_data_free_bytes"
+        )
+
+    assert (run(free(tmp_path)) or 0) > 0
+    assert run(free(tmp_path / "gone")) is None
