@@ -15,15 +15,34 @@ def callbacks() -> None:
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """How many receipts are to be pushed, and how many were given up."""
-    counts = invocation.administer(lambda admin: admin.store.backlog())
+    """How many receipts are to be pushed, how many were given up, and which receivers fail."""
+    from heliograph.app.access import Actor
+    from heliograph.app.oversee import FailingHost, Oversight
+
+    async def work(oversight: Oversight, _: Actor) -> tuple[dict[str, int], list[FailingHost]]:
+        return await oversight.store.backlog(), await oversight.failing_hosts()
+
+    counts, hosts = invocation.oversee(work)
     owed, failed = counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
-    invocation.show(
-        {"owed": owed, "failed": failed},
-        lambda: click.echo(
-            f"{owed} to be pushed or tried again, {failed} given up (`callbacks replay` owes them again)."
-        ),
-    )
+    receivers = [
+        {
+            "receiver": host.host,
+            "owed": host.owed,
+            "tries": host.attempts,
+            "next": format_moment(host.due),
+            "problem": host.problem,
+        }
+        for host in hosts
+    ]
+
+    def people() -> None:
+        click.echo(f"{owed} to be pushed or tried again, {failed} given up (`callbacks replay` owes them again).")
+        if receivers:
+            click.echo("\nReceivers that fail:\n")
+            rows = [tuple(row.values()) for row in receivers]
+            print_table(("RECEIVER", "OWED", "TRIES", "NEXT", "PROBLEM"), rows, empty="")
+
+    invocation.show({"owed": owed, "failed": failed, "receivers": receivers}, people)
 
 
 @callbacks.command(

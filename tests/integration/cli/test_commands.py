@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heliograph.app.oversee import FailingHost, Oversight
 from heliograph.cli.command import Command, Group
 from heliograph.cli.main import heliograph
 
@@ -253,3 +254,33 @@ def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytes
     unwell = run("doctor", "--config", "missing.toml", "--json")
     assert unwell.exit_code == 1
     assert json.loads(unwell.stdout)["checks"][0]["result"] == "fail"
+
+
+def test_a_store_that_nobody_named_is_not_made_in_silence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("account", "list").stderr == ""
+    monkeypatch.delenv("HELIOGRAPH_DATA")
+    made = run("account", "list", "--json")
+    assert answer(made) == {"accounts": []}
+    assert f"A new store is made in {tmp_path / 'heliograph-data'}; --data or HELIOGRAPH_DATA" in made.stderr
+    assert run("account", "list").stderr == ""
+
+
+def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answer(run("callbacks", "status", "--json")) == {"owed": 0, "failed": 0, "receivers": []}
+
+    async def failing(_: Oversight) -> list[FailingHost]:
+        return [FailingHost("hooks.example.net", 7, 4, "connection refused", 1_800_000_000_000, [])]
+
+    monkeypatch.setattr(Oversight, "failing_hosts", failing)
+    assert (
+        "hooks.example.net   7      4       2027-01-15T08:00:00Z   connection refused"
+        in run("callbacks", "status").stdout
+    )
+    assert answer(run("callbacks", "status", "--json"))["receivers"] == [
+        {
+            "receiver": "hooks.example.net", "owed": 7, "tries": 4, "next": "2027-01-15T08:00:00Z",
+            "problem": "connection refused",
+        }
+    ]  # fmt: skip
