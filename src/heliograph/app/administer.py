@@ -328,9 +328,11 @@ class Administration:
         return ConnectorChange(changed, _doubts(changed))
 
     async def remove_connector(self, name: str) -> None:
-        """Its routes go with it."""
+        """Its routes go with it. What they were stands in the audit log, so that they can be made again."""
+        routes = [route.prefix or "(all)" for route in await self.routes() if route.connector == name]
+        details = {"routes": ", ".join(routes)} if routes else {}
         try:
-            await self.noting("connector.remove", name).remove_connector(name)
+            await self.noting("connector.remove", name, details).remove_connector(name)
         except Missing:
             raise NoSuch("connector", name) from None
 
@@ -356,8 +358,13 @@ class Administration:
         return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
 
     async def remove_route(self, route: int) -> None:
+        """What it was stands in the audit log, so that it can be made again."""
+        gone = next((each for each in await self.routes() if each.id == route), None)
+        if gone is None:
+            raise NoSuch("route", str(route))
+        was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
         try:
-            await self.noting("route.remove", str(route)).remove_route(route)
+            await self.noting("route.remove", str(route), was).remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
 

@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.app.administer import Administration, AlreadyThere, Credentials, NoSuch, digest_key
 from heliograph.app.fields import Invalid
+from heliograph.app.operators import DeedQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import parse_secret
 from tests.support.memory_store import MemoryStore
@@ -290,6 +291,9 @@ async def test_routes(admin: Administration) -> None:
     with pytest.raises(NoSuch):
         await admin.remove_route(high.id)
     await admin.remove_connector("op1")
+    gone, route = await admin.store.deeds(DeedQuery(limit=2))
+    assert (gone.action, gone.details) == ("connector.remove", {"routes": "(all), 44"})
+    assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low.id not in [route.id for route in await admin.routes()]
 
 
