@@ -31,7 +31,7 @@ def explain(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[
             return _failed(trace, connectors, status_name) + _REFUNDED
     if trace.final is not None and trace.final[0] is not None:
         return _ended(trace.final[0], trace.final[1])
-    return _under_way(trace, connectors)
+    return _under_way(trace, connectors, status_name)
 
 
 def _failed(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
@@ -52,14 +52,21 @@ def _ended(state: Delivery, err: str) -> str:
     return f"{_SAYS[state]} Its own code for why is {err}: ask the operator what that means."
 
 
-def _under_way(trace: Trace, connectors: Mapping[int, str]) -> str:
+def _under_way(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     message = trace.message
     taken = sum(each.status == 0 for each in trace.submissions)
     if taken == message.segments:
         if message.wants_receipt:
-            return "The operator took it; its receipt has not come yet."
+            return (
+                "The operator took it; its receipt has not come yet. If it is late, see whether the receipts that "
+                "match nothing have it under another id; if not, ask the operator for it by the id that it gave."
+            )
         return "The operator took it. Nobody asked for its receipt, so no more will be known."
     connector = message.connector if trace.queued is None else trace.queued[0]
     name = connectors.get(connector, "a connector that is gone")
-    tried = f" It was tried {len(trace.attempts)} times." if len(trace.attempts) > 1 else ""
-    return f"It waits to be sent through {name}: look there for why it is not sent yet.{tried}"
+    if not trace.attempts:
+        return f"It waits to be sent through {name}: look there for why it is not sent yet."
+    last = max(trace.attempts, key=lambda attempt: attempt.at)
+    times = "once" if len(trace.attempts) == 1 else f"{len(trace.attempts)} times"
+    said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
+    return f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."

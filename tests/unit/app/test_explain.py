@@ -46,8 +46,17 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(submissions=[taken()]), "The operator took it; its receipt has not come yet."),
         (trace(submissions=[taken()], wants_receipt=False), "Nobody asked for its receipt"),
         (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
-        (trace(queued=(2, 5, False), attempts=[Attempt(7, 0, 2, 88, n) for n in range(3)]), "op2: look there for why"),
-        (trace(attempts=[Attempt(7, 0, 2, 88, n) for n in range(3)]), "It was tried 3 times."),
+        (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there for why"),
+        (
+            trace(queued=(2, 5, False), attempts=[Attempt(7, 0, 2, 88 + n, n) for n in range(3)]),
+            "It was tried 3 times through op2, and is tried again by itself. The last time the operator said ESME_90, ",
+        ),
+        (
+            trace(attempts=[Attempt(7, 0, 2, -1, 5)]),
+            "tried once through op1, and is tried again by itself. The last ti",
+        ),
+        (trace(attempts=[Attempt(7, 0, 2, -1, 5)]), "the operator said nothing."),
+        (trace(submissions=[taken()]), "see whether the receipts that match nothing have it under another id"),
     ],
 )
 def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: Trace, told: str) -> None:
