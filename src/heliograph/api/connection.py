@@ -9,6 +9,7 @@ in them before has been answered, and nothing more is read meanwhile.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
+from uvicorn.protocols.utils import get_local_addr, get_remote_addr
 from uvicorn.server import ServerState
 
 from heliograph.api import answer
@@ -61,13 +62,41 @@ class _Flow(FlowControl):
         if self.read_paused and not self._behind():
             super().resume_reading()
 
+    def end(self) -> None:
+        """Lets go of the connection, which is lost: of two that hold each other the collector would have to hear."""
+        self.resume_writing()
+        self._behind = bool
+
+
+class Common:
+    """What the connections of one server have in common."""
+
+    def __init__(self, config: uvicorn.Config, state: ServerState, app: Api, max_connections: int) -> None:
+        """Must be made on the running loop."""
+        self.app = app
+        self.max_connections = max_connections
+        self.attributes = common_attributes(HttpToolsProtocol(config, state, {}))
+
+
+def common_attributes(connection: HttpToolsProtocol) -> dict[str, Any]:
+    """What uvicorn gives to each connection and is no connection's own: loggers, settings, None for what is to come.
+
+    To gather them for each connection anew is a tenth of the work on one that has a single request.
+    """
+    own = ("parser", "pipeline")
+    return {name: value for name, value in vars(connection).items() if name not in own} | {"scheme": "http"}
+
 
 class Connection(HttpToolsProtocol):
     """A connection, and since when (`since`, the loop's time) it waits for what (`phase`)."""
 
-    def __init__(self, config: uvicorn.Config, state: ServerState, app: Api, max_connections: int) -> None:
+    def __init__(self, common: Common) -> None:
+        vars(self).update(common.attributes)
+        self.parser = httptools.HttpRequestParser(self)
+        # what uvicorn sets too: an answer may come before the rest of what a pipelining client has sent
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.pipeline = deque()
         self._addresses: tuple[Local, Remote] | None = None
-        super().__init__(config, state, {})
         self.phase = IDLE
         self.since = self.loop.time()
         self._head_octets = 0
@@ -76,17 +105,27 @@ class Connection(HttpToolsProtocol):
         """What was read, and is parsed when the requests that came before it have their turn."""
         self._refusal: str | None = None
         """Why nothing more is read: it is told when the requests before it have been answered."""
-        self._name_request = app.next_request_id
-        self._max_connections = max_connections
+        self._common = common
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # As the base class does it, but for the addresses.
         self.connections.add(self)
         self.transport = transport
-        self.flow = _Flow(transport, self._is_behind)
-        self.scheme = "https" if is_ssl(transport) else "http"
-        if len(self.connections) > self._max_connections:
+        self.flow = self._flow = _Flow(transport, self._is_behind)
+        if len(self.connections) > self._common.max_connections:
             self._refuse(503, answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")).body)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # As the base class does it, but for what it says to a log, and for the timer that is never set here.
+        self.connections.discard(self)
+        if self.cycle is not None:
+            if not self.cycle.response_complete:
+                self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self._flow.end()
+        if exc is None:
+            self.transport.close()
+        self.parser = None  # type: ignore[assignment]
 
     @property
     def server(self) -> Local:
@@ -250,6 +289,7 @@ class Connection(HttpToolsProtocol):
         line = b"400 Bad Request" if status == 400 else b"503 Service Unavailable\r\nretry-after: 1"
         self.transport.write(
             b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-            b"x-request-id: %b\r\nconnection: close\r\n\r\n%b" % (line, len(body), self._name_request(), body)
+            b"x-request-id: %b\r\nconnection: close\r\n\r\n%b"
+            % (line, len(body), self._common.app.next_request_id(), body)
         )
         self.transport.close()

@@ -9,13 +9,11 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
 
-import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from heliograph.api.answer import Answer
-from heliograph.api.app import CHOSEN, REQUEST_ID, Api
-from heliograph.api.connection import ANSWER, BODY, HEAD, Connection
+from heliograph.api.app import CHOSEN, REQUEST_ID
+from heliograph.api.connection import ANSWER, BODY, HEAD, Common, Connection
 
 _SENDS = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
 
@@ -32,21 +30,21 @@ class _NoEvent:
 class _Waiting:
     """Stands where uvicorn keeps the request under way, so that pipelined ones wait their turn."""
 
-    __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+    __slots__ = ("disconnected", "keep_alive", "response_complete")
+    message_event = _NoEvent()
 
     def __init__(self) -> None:
         self.response_complete = True
         self.keep_alive = True
         self.disconnected = False
-        self.message_event = _NoEvent()
 
 
 class HotConnection(Connection):
     """`_version` is that of the send whose body is being read, 0 for anything else."""
 
-    def __init__(self, config: uvicorn.Config, state: ServerState, app: Api, max_connections: int) -> None:
-        super().__init__(config, state, app, max_connections)
-        self._api = app
+    def __init__(self, common: Common) -> None:
+        super().__init__(common)
+        self._api = common.app
         self._waiting: Any = _Waiting()
         self._version = 0
         self._chosen: bool | None = None

@@ -8,7 +8,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from heliograph.api.app import Api, Asgi
-from heliograph.api.connection import Connection
+from heliograph.api.connection import Common, Connection
 from heliograph.api.hot import HotConnection
 from heliograph.runtime.ending import end
 
@@ -104,7 +104,6 @@ async def serve(
     state = ServerState()
     # Behind a proxy the client's address is known only after uvicorn's own layer for it.
     connection = Connection if trusted_proxies else HotConnection
-    listener = await asyncio.get_running_loop().create_server(
-        lambda: connection(config, state, app, max_connections), host, port, backlog=BACKLOG
-    )
+    common = Common(config, state, app, max_connections)
+    listener = await asyncio.get_running_loop().create_server(lambda: connection(common), host, port, backlog=BACKLOG)
     return Server(listener, state, app)

@@ -9,12 +9,15 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from heliograph.api import answer as answer_module
 from heliograph.api import connection as connection_module
 from heliograph.api import server as server_module
-from heliograph.api.connection import MAX_HEAD_OCTETS
+from heliograph.api.connection import MAX_HEAD_OCTETS, common_attributes
 from heliograph.api.server import Server, serve
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
@@ -31,6 +34,16 @@ async def server(gateway: Gateway) -> AsyncIterator[Server]:
     running = await serve(gateway.app, "127.0.0.1", 0)
     yield running
     await running.stop(1.0)
+
+
+async def test_connections_share_nothing_that_uvicorn_makes_for_each(gateway: Gateway) -> None:
+    config = uvicorn.Config(gateway.app, interface="asgi3", log_config=None)
+    state, shared = ServerState(), {"a": "b"}
+    one, another = (HttpToolsProtocol(config, state, shared) for _ in range(2))
+
+    assert common_attributes(one)["loop"] is asyncio.get_running_loop()
+    for name, value in (common_attributes(one) | {"scheme": None}).items():
+        assert value is getattr(another, name), f"uvicorn now makes a new {name} for each connection"
 
 
 class Client:
