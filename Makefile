@@ -104,7 +104,8 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell
 
 # --- bench: `make bench` for the whole, or for instance
 #   make bench SCENARIO="loop latency" RUNS=5 SECONDS=6 GATEWAYS="heliograph kannel" RATES="4000 6000"
-#   make bench SCENARIO=growth SIZE=10e6 FOLDER=/var/tmp
+#   make bench SCENARIO=fill SIZE=10e6 STORED=/var/tmp/stored     and then, again and again
+#   make bench SCENARIO=growth SIZE=10e6 STORED=/var/tmp/stored
 #   make bench SCENARIO=loop RUNS=1 PROFILE=1
 # Scenarios: `make bench SCENARIO=list`; they are explained in docs/performance.md. `parts` runs bench/*.py, each of
 # which measures one part by itself: smpp_codec.py, store.py, webhook.py, carrier.py.
@@ -114,7 +115,7 @@ BENCH := .bench
 bench: install native $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
 	@$(BIN)/python -m bench.loop --programs $(BENCH) --ours $(NATIVE)/bin/heliograph $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
-	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(PROFILE),--profile) \
+	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(STORED),--stored "$(STORED)") $(if $(PROFILE),--profile) \
 	  $(SCENARIO)
 
 $(BENCH)/%: bench/loop/programs/%.c

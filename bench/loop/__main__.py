@@ -32,6 +32,7 @@ def main() -> int:
         size=int(float(options.size)),
         program=options.ours and options.ours.absolute(),
         settings=dict(setting.split("=", 1) for setting in options.settings.split()),
+        stored=Path(options.stored) if options.stored else None,
     )
     described = machine.describe()
     print(described, flush=True)
@@ -77,6 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--size", default="1e6", help="messages stored or queued, for growth and backlog")
     parser.add_argument("--settings", default="", help="variables of the gateway, NAME=VALUE, with spaces")
     parser.add_argument("--folder", default="", help="where stores are put while it runs, to choose the disk")
+    parser.add_argument("--stored", default="", help="where filled stores are kept: fill makes them, growth takes them")
     parser.add_argument("--profile", action="store_true", help="sample our gateway")
     parser.add_argument("scenario", nargs="*", default=list(DEFAULT), choices=[*SCENARIOS, "list", list(DEFAULT)])
     options = parser.parse_args()

@@ -164,6 +164,7 @@ class Heliograph(Gateway):
 
     def add_account(self, name: str) -> None:
         self._secrets[name] = self.command("account", "create", name, "--credit", "1000000000", "--list-interval", "0")
+        (self.folder / "secrets.json").write_text(json.dumps(self._secrets))
 
     def prepare(self) -> None:
         self.clear()
@@ -174,6 +175,12 @@ class Heliograph(Gateway):
                 "--system-id", "bench", "--password", "bench", "--window", str(WINDOW),
             )  # fmt: skip
         self.command("route", "add", "--prefix", "", "--connector", "operator0")
+
+    def reopen(self) -> None:
+        """Takes up what another run has prepared and left."""
+        self._secrets = json.loads((self.folder / "secrets.json").read_text())
+        for number in range(self._connectors):
+            self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
     def start(self) -> None:
         command = [str(self.program), "serve", "--listen", f"127.0.0.1:{self.http_port}", "--data", str(self.data)]

@@ -171,7 +171,7 @@ class Bench:
             time.sleep(0.05)
         return self.operator.stats()
 
-    def measure(self, gateway: Gateway, load: Load, *, keep: bool = False) -> Run:
+    def measure(self, gateway: Gateway, load: Load, *, keep: bool = False, audit: bool = True) -> Run:
         """One run with everything counted, on empty state unless `keep`."""
         if not keep:
             gateway.prepare()
@@ -180,7 +180,8 @@ class Bench:
             run = self._load(gateway, load)
         finally:
             self.stop(gateway)
-        run.audit = gateway.audit()
+        if audit:
+            run.audit = gateway.audit()
         return run
 
     def _load(self, gateway: Gateway, load: Load) -> Run:

@@ -62,6 +62,8 @@ class Options:
     settings: dict[str, str] = field(default_factory=dict)
     program: Path | None = None
     """Ours; None is that of this environment."""
+    stored: Path | None = None
+    """Where stores are kept that took long to fill; None makes them anew each time."""
 
 
 @dataclass(slots=True)
@@ -185,15 +187,34 @@ class Stand:
 
     # --- with many messages stored
 
+    def fill(self) -> None:
+        """What `growth` measures, to be kept: takes long, and does not mind other work beside it."""
+        if self._options.stored is None:
+            raise Refused("fill needs a folder for what it makes: STORED=/var/tmp/stored")
+        self._filled()
+
+    def _filled(self) -> dict[int, tuple[Heliograph, int]]:
+        """By size: a gateway that stands on so many messages, and the time from which their ids were worked out."""
+        place = self._options.stored or self._bench.folder
+        found = {}
+        for size in (EMPTY, self._options.size):
+            gateway = self._gateway(OURS, folder=str(place.absolute() / f"growth{size}"))
+            done = gateway.folder / "filled"
+            if done.exists():
+                gateway.reopen()
+                found[size] = gateway, int(done.read_text())
+                continue
+            gateway.prepare()
+            begun, now = time.monotonic(), int(time.time() * 1000)
+            add_history(gateway.data, "bench", size, now)
+            done.write_text(str(now))
+            _say(f"{size} messages stored in {time.monotonic() - begun:.0f} s")
+            found[size] = gateway, now
+        return found
+
     def growth(self) -> Report:
         sizes = (EMPTY, self._options.size)
-        stands = {size: self._gateway(OURS, folder=f"growth{size}") for size in sizes}
-        now = int(time.time() * 1000)
-        for size, gateway in stands.items():
-            gateway.prepare()
-            begun = time.monotonic()
-            add_history(gateway.data, "bench", size, now)
-            _say(f"{size} messages stored in {time.monotonic() - begun:.0f} s")
+        stands = self._filled()
         seconds = self._options.seconds
         cases: dict[str, Callable[[Heliograph], float]] = {
             "full loop, closed /s": lambda g: self._kept(g, Load(seconds=seconds)).called_back,
@@ -201,11 +222,14 @@ class Stand:
         }
         rates: dict[tuple[str, int], list[float]] = {}
         for _ in range(self._options.runs):
-            for size, gateway in stands.items():
+            for size, (gateway, now) in stands.items():
                 for case, measure in cases.items():
                     rates.setdefault((case, size), []).append(measure(gateway))
                 for case, rate in self._reading(gateway, size, now).items():
                     rates.setdefault((case, size), []).append(rate)
+        for gateway, _ in stands.values():  # once: it reads all rows
+            if faults := gateway.audit():
+                raise Refused(f"the books: {faults}")
         rows = []
         for case in dict.fromkeys(case for case, _ in rates):
             small, large = (sorted(rates[case, size])[len(rates[case, size]) // 2] for size in sizes)
@@ -213,7 +237,7 @@ class Stand:
         return Report("Growth", ("", f"{EMPTY} stored", f"{self._options.size} stored", "large/small"), rows)
 
     def _kept(self, gateway: Gateway, load: Load) -> Run:
-        return demand_sound(self._bench.measure(gateway, load, keep=True))
+        return demand_sound(self._bench.measure(gateway, load, keep=True, audit=False))
 
     def _reading(self, gateway: Heliograph, size: int, now: int) -> dict[str, float]:
         """Requests a second that read: one message each, all over the store, and lists of the newest and the oldest."""
@@ -443,6 +467,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "many": Stand.many,
     "latency": Stand.latency,
     "idle": Stand.idle,
+    "fill": Stand.fill,
     "growth": Stand.growth,
     "backlog": Stand.backlog,
     "kill": Stand.kill,
