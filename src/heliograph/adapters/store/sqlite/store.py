@@ -24,6 +24,7 @@ from heliograph.adapters.store.sqlite import (
 from heliograph.adapters.store.sqlite.audit import audit
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.history import history
+from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
@@ -89,7 +90,8 @@ class SqliteStore:
     ) -> Self:
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
 
-        `swift` says whether the loop commits by itself (see there); None finds out when an engine recovers.
+        `swift` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
+        prepares the disk for its commits, too.
         Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
@@ -161,8 +163,10 @@ class SqliteStore:
 
     async def recover(self, worker: int, node: int) -> Recovery:  # noqa: ARG002 - all workers alike, see there
         self._node = node
-        if self._may_be_swift and await asyncio.to_thread(syncs_quickly, self._path.parent):
-            self._swift = Swift(self._path)
+        if self._may_be_swift:
+            if await asyncio.to_thread(syncs_quickly, self._path.parent):
+                self._swift = Swift(self._path)
+            await self._writer.transact(lengthen, self._path)
         return await self._writer.transact(recovery.recover, node)
 
     # --- what customers ask
