@@ -3,12 +3,13 @@
 import asyncio
 import os
 import sqlite3
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite import SqliteStore, swift
+from heliograph.adapters.store.sqlite import SqliteStore, browse, swift
 from heliograph.app.facts import Facts
 from tests.support.store import Given
 
@@ -53,6 +54,40 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
         assert await accepted(store, given, account.id)
     assert store._swift is None
     assert await store.audit() == []
+    await store.close()
+
+
+async def test_looks_that_become_slow_are_left_to_the_thread(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = Given(store)
+    account = await given.account()
+    before = await store.balance(account.id)
+    loop_thread = threading.get_ident()
+    threads = []
+
+    def balance(db: sqlite3.Connection, number: int) -> int:
+        threads.append(threading.get_ident())
+        return look(db, number)
+
+    look = browse.balance
+    monkeypatch.setattr(browse, "balance", balance)
+    assert await store.balance(account.id) == before
+    assert threads == [loop_thread]
+    monkeypatch.setattr(swift, "SLOW_LOOK_S", 0.0)
+    for _ in range(int(swift.SLOW_SHARE * swift.WATCHED) + 3):
+        assert await store.balance(account.id) == before
+    assert threads[-1] != loop_thread
+    assert await accepted(store, given, account.id)
+    assert store._swift is not None, "commits are another matter"
+    await store.close()
+
+
+async def test_a_look_sees_what_the_thread_has_committed(store: SqliteStore) -> None:
+    given = Given(store)
+    account = await given.account()
+    balance = await store.balance(account.id)
+    assert await store.add_credit(account.id, 5, "", 0) == await store.balance(account.id) == balance + 5
     await store.close()
 
 

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, Self, cast
 
 from heliograph.adapters.store.sqlite import (
     accounts,
@@ -31,7 +31,7 @@ from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
-from heliograph.adapters.store.sqlite.worker import Noting, R, Session, Worker
+from heliograph.adapters.store.sqlite.worker import Noting, P, R, Session, Worker
 from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.operators import (
@@ -126,7 +126,7 @@ class SqliteStore:
         return await self._writer.transact(dispatch.claim_expired, limit, now, node)
 
     async def next_due(self) -> dict[int, int]:
-        return await self._reader.transact(dispatch.next_due)
+        return await self._reader.look(dispatch.next_due)
 
     async def release(self, node: int) -> int:
         return await self._writer.transact(dispatch.release, node)
@@ -154,7 +154,7 @@ class SqliteStore:
         return await self._writer.transact(callbacks.claim_callbacks, limit, now, node)
 
     async def next_callback_due(self) -> int | None:
-        return await self._reader.transact(callbacks.next_callback_due)
+        return await self._reader.look(callbacks.next_callback_due)
 
     async def replay(self, account: int | None, key: int | None, now: int) -> int:
         return await self._writer.transact(callbacks.replay, account, key, now)
@@ -172,10 +172,10 @@ class SqliteStore:
     # --- what customers ask
 
     async def balance(self, account: int) -> int:
-        return await self._reader.transact(browse.balance, account)
+        return await self._glance(browse.balance, account)
 
     async def message(self, account: int, key: int, tail: int) -> Message | None:
-        return await self._reader.transact(browse.message, account, key, tail)
+        return await self._glance(browse.message, account, key, tail)
 
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
         return await self._reader.transact(browse.batch, account, key, tail, index, limit)
@@ -193,7 +193,7 @@ class SqliteStore:
         return await self._reader.transact(history, account, key, tail)
 
     async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
-        return await self._reader.transact(browse.delivery, key)
+        return await self._glance(browse.delivery, key)
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         return await self._writer.transact(plan.cancel, account, key, tail, now)
@@ -204,7 +204,7 @@ class SqliteStore:
     # --- administration
 
     async def revision(self) -> int:
-        return await self._reader.transact(routing.revision)
+        return await self._reader.look(routing.revision)
 
     async def tables(self) -> Tables:
         return await self._reader.transact(routing.tables)
@@ -284,7 +284,7 @@ class SqliteStore:
         await self._writer.transact(people.open_session, session)
 
     async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        return await self._reader.transact(people.session, digest, now)
+        return await self._reader.look(people.session, digest, now)
 
     async def close_session(self, digest: bytes) -> None:
         await self._writer.transact(people.close_session, digest)
@@ -296,7 +296,7 @@ class SqliteStore:
         return await self._searcher.transact(people.tokens)
 
     async def token(self, digest: bytes) -> AdminToken | None:
-        return await self._reader.transact(people.token, digest)
+        return await self._reader.look(people.token, digest)
 
     async def revoke_token(self, token: str, now: int) -> None:
         await self._writer.transact(people.revoke_token, token, now)
@@ -383,6 +383,16 @@ class SqliteStore:
 
     async def audit(self) -> list[str]:
         return await self._read_all(audit)
+
+    async def _glance(
+        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """A look at a row or two, which takes less than handing it over does, if the disk is a quick one."""
+        if self._swift is not None:
+            done, result = self._swift.try_look(work, *args, **kwargs)
+            if done:
+                return cast("R", result)
+        return await self._reader.look(work, *args, **kwargs)
 
     async def _read_all(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""

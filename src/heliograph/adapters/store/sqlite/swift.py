@@ -1,4 +1,4 @@
-"""Commits on the event loop itself, where the disk syncs so quickly that handing over to a thread costs more.
+"""Commits and looks at one row on the loop itself, where the disk is so quick that handing over to a thread costs more.
 
 A commit in the writer's thread takes the interpreter's lock away from the loop and waits to get it back, several times.
 On a disk that syncs in a tenth of a millisecond that is dearer than the sync, so there the loop commits by itself. On
@@ -11,12 +11,13 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from heliograph.adapters.store.sqlite.connection import primary_code
 from heliograph.adapters.store.sqlite.worker import Session
 from heliograph.app.ports import Unavailable
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 QUICK_S = 0.0004
@@ -28,8 +29,11 @@ PROBE_OCTETS = 8_192
 SLOW_S = 0.02
 """Seconds; a commit that takes the disk longer is one that the loop should not have waited for."""
 
+SLOW_LOOK_S = 0.002
+"""Seconds; the same of a look. A disk that keeps what is written in its own memory may be slow to read."""
+
 SLOW_SHARE = 0.02
-"""Of the last `WATCHED` commits: if so many were slow, the loop commits no more."""
+"""Of `WATCHED` commits, or looks: if so many were slow, the loop does them no more."""
 
 WATCHED = 500
 
@@ -54,15 +58,35 @@ def syncs_quickly(folder: Path) -> bool:
     return statistics.median(times) <= QUICK_S
 
 
+class Watch:
+    """Whether the disk has become slow."""
+
+    def __init__(self) -> None:
+        self._slow = 0
+        self._seen = 0
+        self.tired = False
+
+    def note(self, *, slow: bool) -> None:
+        self._seen += 1
+        if slow:
+            self._slow += 1
+            self.tired = self._slow > SLOW_SHARE * WATCHED
+        if self._seen >= WATCHED:
+            self._seen = self._slow = 0
+
+
 class Swift:
     """A session of the loop's own. It waits for no other writer: then the thread has to."""
 
     def __init__(self, path: Path) -> None:
         self._session = Session(path, 0, read_only=False)
-        self._slow = 0
-        self._commits = 0
-        self.tired = False
-        """The disk has become slow: the loop should commit no more."""
+        self._commits = Watch()
+        self._looks = Watch()
+
+    @property
+    def tired(self) -> bool:
+        """Whether the disk has become so slow that the loop should commit no more."""
+        return self._commits.tired
 
     def try_call(self, work: Callable[[Session], R]) -> tuple[bool, R | None]:
         """Runs `work` now; (False, None) if somebody else is writing, and nothing was done.
@@ -70,23 +94,30 @@ class Swift:
         Raises what `work` does, Unavailable for all other troubles of the file.
         """
         self._session.committing_s = 0.0
+        done, result = self._try(work)
+        if done:
+            self._commits.note(slow=self._session.committing_s > SLOW_S)
+        return done, result
+
+    def try_look(
+        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[bool, R | None]:
+        """`Session.look` now, at a row or two; (False, None) if it has to wait, or if looks have become slow."""
+        if self._looks.tired:
+            return False, None
+        started = time.perf_counter()
+        done, result = self._try(lambda session: session.look(work, *args, **kwargs))
+        self._looks.note(slow=time.perf_counter() - started > SLOW_LOOK_S)
+        return done, result
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _try(self, work: Callable[[Session], R]) -> tuple[bool, R | None]:
         try:
-            result = work(self._session)
+            return True, work(self._session)
         except Unavailable as outage:
             cause = outage.__cause__
             if isinstance(cause, sqlite3.Error) and primary_code(cause) == sqlite3.SQLITE_BUSY:
                 return False, None
             raise
-        self._watch(self._session.committing_s)
-        return True, result
-
-    def close(self) -> None:
-        self._session.close()
-
-    def _watch(self, seconds: float) -> None:
-        self._commits += 1
-        if seconds > SLOW_S:
-            self._slow += 1
-            self.tired = self._slow > SLOW_SHARE * WATCHED
-        if self._commits >= WATCHED:
-            self._commits = self._slow = 0

@@ -45,10 +45,20 @@ class Session:
             self.committing_s += time.perf_counter() - started
         except BaseException as fault:
             self._give_up(fault)
-            if isinstance(fault, sqlite3.Error) and is_outage(fault):
-                raise Unavailable(f"the store cannot be used: {fault}") from fault
             raise
         return result
+
+    def look(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs `work`, which has one statement that reads: it sees one state of the file by itself.
+
+        Raises as `transact` does. Each statement gives up the interpreter's lock and waits for it: a transaction
+        around one makes three of it.
+        """
+        try:
+            return work(self._open(), *args, **kwargs)
+        except BaseException as fault:
+            self._give_up(fault)
+            raise
 
     def close(self) -> None:
         if self._db is not None:
@@ -73,16 +83,17 @@ class Session:
                 return
 
     def _give_up(self, fault: BaseException) -> None:
-        if self._db is None:
-            return
+        """Leaves the transaction, and the connection if it may be at fault. Raises Unavailable where the file is."""
+        outage = isinstance(fault, sqlite3.Error) and is_outage(fault)
         try:
-            if self._db.in_transaction:
+            if self._db is not None and self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             self.close()
-            return
-        if isinstance(fault, sqlite3.Error) and is_outage(fault) and not is_passing(fault):
-            self.close()
+        if isinstance(fault, sqlite3.Error) and outage:
+            if not is_passing(fault):
+                self.close()
+            raise Unavailable(f"the store cannot be used: {fault}") from fault
 
 
 class Worker:
@@ -101,6 +112,10 @@ class Worker:
     ) -> R:
         """`Session.transact` in the thread."""
         return await self.call(lambda session: session.transact(work, *args, **kwargs))
+
+    async def look(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`Session.look` in the thread."""
+        return await self.call(lambda session: session.look(work, *args, **kwargs))
 
     async def call(self, work: Callable[[Session], R]) -> R:
         """Runs `work` in the thread. Raises Unavailable if too many calls wait already."""
