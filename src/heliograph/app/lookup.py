@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from itertools import islice
 
 from heliograph.app.facts import EarlyReceipt, Outstanding
+from heliograph.app.marks import GATHERED
 from heliograph.app.names import forms, is_for
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
 from heliograph.app.report import NO_CODE, Acknowledge, Reporter
-from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery, is_final
 
 RETRY_EARLY_MS = 250
@@ -22,11 +22,17 @@ OTHER_PARTS_MS = 1_000
 OTHER_PARTS = 100
 """Messages that are looked for so at once."""
 
-GATHERED = 20_000
-"""Ends of parts that are looked at in one step, to find messages that nobody has ended."""
+ENDS = 20_000
+"""Ends of parts that are looked at in one step, about, to find messages that nobody has ended."""
 
-GATHERED_AFTER_MS = 5_000
+SPAN_MS = (1_000, 3_600_000)
+"""Shortest and longest span of time whose ends of parts are looked at in one step."""
+
+ENDS_AFTER_MS = 5_000
 """Such a message is taken up so long after its last part ended: until then a node that lives is about to."""
+
+LATE_ENDS_MS = 600_000
+"""How late the end of a part may become durable, by the clock of whoever looks, and still be seen by the next look."""
 
 Missed = tuple[Report, Acknowledge]
 
@@ -34,13 +40,20 @@ Missed = tuple[Report, Acknowledge]
 class Lookup:
     """Finds among the rows what the reporter does not know, and tells it."""
 
-    def __init__(self, reporter: Reporter, gathering: Gathering, clock: Clock) -> None:
+    def __init__(self, reporter: Reporter, gathering: Gathering, clock: Clock, gathered: int = 0) -> None:
+        """`gathered` is the durable mark of that name."""
         self._reporter = reporter
         self._awaited = reporter.awaited
         self._gathering = gathering
         self._clock = clock
+        self._gathered = gathered
         self._looked = 0
-        """How far `find_gathered` has come among the rows; 0 at their end."""
+        """How far `find_gathered` has come; 0 when it begins."""
+        self._until = 0
+        """Where it ends."""
+        self._span = SPAN_MS[0]
+        self._unended: list[int] = []
+        """What it found last."""
         self._retried_at = 0
 
     @property
@@ -130,13 +143,35 @@ class Lookup:
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
         """Takes up messages whose parts have all ended and that nobody has ended: the node that took the last receipt
-        died right after. One stretch of the rows a call, from messages of the time `oldest` on; False at their end.
-        Raises Unavailable."""
-        after = max(self._looked, first_key_at(oldest))
-        keys, self._looked = await leases.gathered(after, self._clock.now() - GATHERED_AFTER_MS, GATHERED)
-        for key in keys:
+        died right after. One span of time a call, from the mark on, but not before `oldest`; False when it has come to
+        the time when it began. Raises Unavailable.
+
+        The mark moves behind a span with or after the facts that end what was found in it.
+        """
+        if any(key in self._reporter.partial for key in self._unended):
+            return True
+        if self._looked == 0:
+            self._until = self._clock.now() - ENDS_AFTER_MS
+            start = max(oldest, min(self._gathered, self._until - LATE_ENDS_MS))
+        else:
+            start = self._looked
+            if start - LATE_ENDS_MS > self._gathered:
+                self._gathered = self._gathering.facts.marks[GATHERED] = start - LATE_ENDS_MS
+                self._gathering.wake()
+            if start >= self._until:
+                self._looked = 0
+                return False
+        shortest, longest = SPAN_MS
+        end = min(start + self._span, self._until)
+        self._unended, ends = await leases.gathered(start, end)
+        for key in self._unended:
             self._reporter.partial.setdefault(key, (self._awaited.durable, 0))
-        return self._looked != 0
+        self._looked = end
+        if ends > ENDS:
+            self._span = max(shortest, self._span // 2)
+        elif ends < ENDS // 2:
+            self._span = min(longest, self._span * 2)
+        return True
 
     async def give_up(self, store: Store, before: int, limit: int) -> int:
         """Ends messages accepted before `before` whose receipts never came: UNKNOWN. Returns how many were found."""

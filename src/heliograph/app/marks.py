@@ -9,11 +9,14 @@ few messages above the marks, and at rows that are indexed by when they are due.
 `CALLBACK`: each callback owed for a message up to this key has a row in `callback_retry`.
 `attempted(connector)`: fast-lane messages of this connector up to this key may have reached the operator; those
 above it certainly have not.
+`GATHERED` is a time in ms, of upkeep where nodes share a store: each message of several parts whose last one came to
+its end before then has its own end.
 """
 
 DISPATCH = "dispatch"
 AWAITING = "awaiting"
 CALLBACK = "callback"
+GATHERED = "gathered"
 
 
 def attempted(connector: int) -> str:

@@ -380,10 +380,10 @@ class Leases(Protocol):
     async def lease_worker(self, node: int) -> int | None:
         """A worker number (`domain.ids`) that is no other's; None if all are taken. The node recovers it next."""
 
-    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:
+    async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
         """Messages of several parts that nobody has ended though the rows know the end of each part, the last of them
-        from before `before`: the node that wrote it died before it saw the others. Looks at the next `limit` ends of
-        parts of keys above `after`; also returns the last of these keys, 0 if there are no more."""
+        from `start` (ms) on and before `end`: the node that wrote it died before it saw the others. Reads the ends of
+        parts in that span; also returns how many there are."""
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         """The node's bind slots of a connector, from 0, in order: `want` of those below `binds`, as far as no other

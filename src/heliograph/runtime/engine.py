@@ -12,7 +12,7 @@ from heliograph.app.facts import Facts, Final, Message, Recovery
 from heliograph.app.item import joins_parts
 from heliograph.app.lane import Lane
 from heliograph.app.lookup import Lookup
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, attempted
 from heliograph.app.notify import Notifier
 from heliograph.app.ports import Unavailable
 from heliograph.app.receivers import KnownReceivers
@@ -121,7 +121,7 @@ class Engine:
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         self._carriers.attach(self.dispatcher)
-        lookup = Lookup(self.reporter, gatherer, world.clock)
+        lookup = Lookup(self.reporter, gatherer, world.clock, marks.get(GATHERED, 0))
         return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:

@@ -368,20 +368,20 @@ async def test_one_reference_from_many_nodes_is_sent_once(url: str, store: Postg
 async def test_messages_that_a_dead_node_left_with_all_parts_ended(
     store: PostgresStore, given: Given, account: Account
 ) -> None:
-    whole, half, fresh, ended, late = [await given.sent(account.id, segments=2) for _ in range(5)]
+    whole, half, fresh, ended, _ = [await given.sent(account.id, segments=2) for _ in range(5)]
     ends = [(whole, 0, 1), (whole, 1, 2), (half, 0, 1), (fresh, 0, 1), (fresh, 1, 9), (ended, 0, 1), (ended, 1, 2)]
     parts = [
         PartReceipt(message.key, segment, Delivery.DELIVRD, "000", START + at * SECOND) for message, segment, at in ends
     ]
     await store.record(Facts(parts=parts, finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=True)]))
-    before = START + 5 * SECOND
-    assert await store.gathered(0, before, 100) == ([whole.key], 0)
-    assert await store.gathered(0, START + 10 * SECOND, 100) == ([whole.key, fresh.key], 0)
-    assert await store.gathered(whole.key, before, 100) == ([], 0)
-    # a stretch may end in the middle of a message
-    assert await store.gathered(0, before, 1) == ([whole.key], whole.key)
-    assert await store.gathered(whole.key, before, 2) == ([], fresh.key)
-    assert await store.gathered(late.key, before, 1) == ([], 0)
+    end = START + 5 * SECOND
+    assert await store.gathered(0, end) == ([whole.key], 6)
+    assert await store.gathered(0, START + 10 * SECOND) == ([whole.key, fresh.key], 7)
+    # the last end counts: a span may begin in the middle of a message, and end there
+    assert await store.gathered(START + 2 * SECOND, end) == ([whole.key], 2)
+    assert await store.gathered(0, START + 2 * SECOND) == ([], 4)
+    assert await store.gathered(START + 3 * SECOND, START + 9 * SECOND) == ([], 0)
+    assert await store.gathered(START + 3 * SECOND, START + 10 * SECOND) == ([fresh.key], 1)
 
 
 async def test_the_audit_finds_claims_of_nodes_that_are_gone(

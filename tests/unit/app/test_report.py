@@ -1,13 +1,16 @@
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 
-from heliograph.app import awaited, early
+from heliograph.app import awaited, early, lookup
 from heliograph.app.awaited import KEEP_MS
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.lookup import Lookup
-from heliograph.app.marks import AWAITING
-from heliograph.app.ports import Report, Unavailable
+from heliograph.app.marks import AWAITING, GATHERED
+from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.report import Reporter
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -616,6 +619,79 @@ async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_r
     assert [each.key for each in facts.finals] == [one.key]
     assert facts.early_matched == [(1, "a")]
     assert shared.reporter.early.all() == []
+
+
+class NotedEnds:
+    """`Leases`, as far as it is asked for messages that nobody has ended."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, int]] = []
+        self.found: list[int] = []
+        self.ends = lookup.ENDS - 1
+
+    async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
+        self.spans.append((start, end))
+        found, self.found = self.found, []
+        return found, self.ends
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+async def look_through(shared: Desk, leases: NotedEnds, oldest: int = 0) -> dict[str, int]:
+    """The marks that a whole look leaves."""
+    while await shared.lookup.find_gathered(cast("Leases", leases), oldest):
+        await shared.lookup.look_again(shared.store)
+    return shared.commit().marks
+
+
+async def test_what_a_dead_node_left_with_all_parts_ended_is_ended_before_the_mark_passes_it(shared: Desk) -> None:
+    one, leases = shared.message(LONG), NotedEnds()
+    shared.commit()
+    now = shared.clock.now()
+    oldest = now - 3_600_000
+    leases.found = [one.key]
+    shared.store.found = [known(one, states=dict.fromkeys(range(3), (Delivery.DELIVRD, "000")))]
+    ask = partial(shared.lookup.find_gathered, cast("Leases", leases), oldest)
+    for _ in range(3):
+        assert await ask()
+    assert len(leases.spans) == 1, "first it must be over"
+    await shared.lookup.look_again(shared.store)
+    assert shared.finished == [(one.key, Delivery.DELIVRD)]
+    marks = await look_through(shared, leases, oldest)
+    assert marks == {GATHERED: now - lookup.ENDS_AFTER_MS - lookup.LATE_ENDS_MS}
+    assert leases.spans[0][0] == oldest
+    assert leases.spans[-1][1] == now - lookup.ENDS_AFTER_MS
+    assert all(one[1] == next_one[0] for one, next_one in pairwise(leases.spans)), "no moment is left out"
+
+
+async def test_the_next_look_begins_a_little_before_where_the_last_one_ended_also_after_a_start(shared: Desk) -> None:
+    leases = NotedEnds()
+    leases.ends = 0
+    mark = (await look_through(shared, leases, shared.clock.now() - 3_600_000))[GATHERED]
+    shared.clock.pass_ms(60_000)
+    for desk_lookup in (shared.lookup, Lookup(shared.reporter, shared.gathering, shared.clock, mark)):
+        leases.spans.clear()
+        shared.lookup = desk_lookup
+        assert await look_through(shared, leases) == {GATHERED: mark + 60_000}
+        assert (leases.spans[0][0], leases.spans[-1][1]) == (mark, shared.clock.now() - lookup.ENDS_AFTER_MS)
+
+
+async def test_the_fuller_the_rows_the_shorter_the_span_that_is_looked_at(shared: Desk) -> None:
+    leases = NotedEnds()
+    oldest = shared.clock.now() - 72 * 3_600_000
+    leases.ends = 0
+    await look_through(shared, leases, oldest)
+    lengths = [end - start for start, end in leases.spans]
+    assert lengths[:13] == [1_000 * 2**n for n in range(12)] + [3_600_000]
+    assert len(lengths) < 100
+    leases.ends = lookup.ENDS + 1
+    shared.clock.pass_ms(7_200_000)
+    leases.spans.clear()
+    await look_through(shared, leases, oldest)
+    lengths = [end - start for start, end in leases.spans]
+    assert lengths[:3] == [3_600_000, 1_800_000, 900_000]
+    assert min(lengths[:-1]) == 1_000
 
 
 async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_leave_memory(shared: Desk) -> None:

@@ -41,7 +41,7 @@ class Register:
     async def lease_worker(self, node: int) -> int | None:
         return self.worker
 
-    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:
+    async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
         raise NotImplementedError
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:

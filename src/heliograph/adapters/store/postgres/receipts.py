@@ -24,7 +24,7 @@ JOIN message AS m ON m.key = a.key
 WHERE a.key < $1 AND m.time < $2 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
 ORDER BY a.key LIMIT $3
 """
-_PARTS = "SELECT key FROM part_receipt WHERE key > $1 ORDER BY key, segment LIMIT $2"
+_ENDS = "SELECT key FROM part_receipt WHERE at >= $1 AND at < $2"
 _GATHERED = """
 SELECT k.key FROM unnest($1::bigint[]) AS k (key)
 WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = k.key)
@@ -59,10 +59,9 @@ async def overdue(db: Db, before: int, limit: int) -> list[Outstanding]:
     return await outstanding_of(db, await _keys(db, _OVERDUE, first_key_at(before), before, limit))
 
 
-async def gathered(db: Db, after: int, before: int, limit: int) -> tuple[list[int], int]:
-    parts = await _keys(db, _PARTS, after, limit)
-    found = await _keys(db, _GATHERED, list(dict.fromkeys(parts)), before)
-    return found, parts[-1] if len(parts) == limit else 0
+async def gathered(db: Db, start: int, end: int) -> tuple[list[int], int]:
+    ends = await _keys(db, _ENDS, start, end)
+    return await _keys(db, _GATHERED, list(dict.fromkeys(ends)), end), len(ends)
 
 
 async def _keys(db: Db, query: str, *values: Any) -> list[int]:

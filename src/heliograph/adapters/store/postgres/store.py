@@ -168,8 +168,8 @@ class PostgresStore:
     async def lease_worker(self, node: int) -> int | None:
         return await self._pool.write(lambda db: nodes.lease_worker(db, node))
 
-    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:
-        return await self._pool.look(lambda db: receipts.gathered(db, after, before, limit))
+    async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
+        return await self._pool.look(lambda db: receipts.gathered(db, start, end))
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         return await self._pool.write(lambda db: nodes.lease_binds(db, connector, node, binds, want))

@@ -359,7 +359,7 @@ class SqliteStore:
     async def lease_worker(self, node: int) -> int | None:  # noqa: ARG002 - as in `Leases`
         return 0
 
-    async def gathered(self, after: int, before: int, limit: int) -> tuple[list[int], int]:  # noqa: ARG002 - as in `Leases`
+    async def gathered(self, start: int, end: int) -> tuple[list[int], int]:  # noqa: ARG002 - as in `Leases`
         return [], 0
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:  # noqa: ARG002 - as in `Leases`
