@@ -28,8 +28,9 @@ KEEP_MS = 30_000
 """A callback of a message older than this has a row from the start. Milliseconds."""
 
 BUSY_PAUSE_MS = (2_000, 60_000)
-"""Before a callback that was not tried, since its receiver had too many waiting, is offered again: a quarter of the
-time that it has been owed, within these limits; up to twice as long. Milliseconds."""
+"""Before a callback that was not tried, since its receiver had too many waiting, is offered again where nobody knows
+when there will be room: a quarter of the time that it has been owed, within these limits; up to twice as long.
+Milliseconds."""
 
 UNREADABLE_PAUSE_MS = 60_000
 """Before a callback is taken up again whose account could not be read. Milliseconds."""
@@ -207,7 +208,7 @@ class Notifier:
             if flight is None:
                 continue
             if sent.busy:
-                self._again(sent.key, flight, sent.problem, now)
+                self._again(sent.key, flight, sent.problem, now, sent.room)
                 continue
             attempts = flight.attempts + 1
             if 200 <= sent.code < 300:
@@ -230,11 +231,15 @@ class Notifier:
             self._again(key, flight, "the sender stopped", now)
         self._gathering.wake()
 
-    def _again(self, key: int, flight: Flight, problem: str, now: int) -> None:
-        """It was not tried, or nobody knows whether it was: it is offered again a little later."""
-        shortest, longest = BUSY_PAUSE_MS
-        pause = min(max((now - flight.first) // 4, shortest), longest)
-        due = now + pause + int(pause * self._jitter())
+    def _again(self, key: int, flight: Flight, problem: str, now: int, room: float = 0.0) -> None:
+        """It was not tried, or nobody knows whether it was: it is offered again a little later, or when there is
+        `room`, in so many seconds."""
+        if room > 0:
+            due = now + int(room * 1000)
+        else:
+            shortest, longest = BUSY_PAUSE_MS
+            pause = min(max((now - flight.first) // 4, shortest), longest)
+            due = now + pause + int(pause * self._jitter())
         if flight.attempts and due - flight.first > self._retry_ms:
             done = _done(key, flight, CallbackEnd.GIVEN_UP, 0, flight.attempts, now)
             self._gathering.facts.callbacks.append(done)

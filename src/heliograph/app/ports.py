@@ -523,13 +523,15 @@ class Job:
 class Sent:
     """What became of one try: `code` is the HTTP status, 0 when there was no answer; `problem` says why, for people.
 
-    `busy`: it was not tried, since that receiver has too many waiting already.
+    `busy`: it was not tried, since that receiver has too many waiting already. `room` is in how many seconds there will
+    be a place for it, at the rate at which the receiver answers; 0 where nobody knows.
     """
 
     key: int
     code: int
     problem: str = ""
     busy: bool = False
+    room: float = 0.0
 
 
 class Sender(Protocol):

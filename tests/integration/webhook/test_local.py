@@ -4,6 +4,7 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import IPv4Address, ip_address
+from itertools import pairwise
 from typing import cast
 
 import msgspec
@@ -200,6 +201,24 @@ async def test_nobody_there(open_sender: Open) -> None:
     results = Results(sender)
     sender.post([make_job(1, url)])
     assert await results.problem(1) == "connection refused"
+
+
+async def test_who_finds_a_full_line_is_told_when_there_will_be_room(open_sender: Open) -> None:
+    async with Sink(Answer(delay=0.01)) as sink:
+        sender = open_sender(limited(connections_per_origin=1, waiting=10_000, waiting_per_origin=500))
+        results = Results(sender)
+        sender.post([make_job(key, sink.url()) for key in range(600)])
+        first = await results.of(*range(550, 600))
+        assert {(sent.busy, sent.room) for sent in first} == {(True, 0.0)}, "nobody knows yet how fast it is"
+        (origin,) = sender._origins.values()
+        await until(lambda: origin._rate > 0)
+        sender.post([make_job(key, sink.url()) for key in range(1_000, 2_000)])
+        told = [sent.room for sent in await results.of(*range(1_600, 2_000))]
+        gaps = [later - earlier for earlier, later in pairwise(told)]
+        assert min(gaps) > 0, "one after the other"
+        assert max(gaps) == pytest.approx(min(gaps)), "at the rate at which it answers"
+        assert told[0] > 100 * gaps[0], "when half of those before are over"
+        assert gaps[0] < 0.1
 
 
 async def test_slow_receivers_hold_up_nobody(sink: Sink, open_sender: Open) -> None:

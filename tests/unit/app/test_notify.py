@@ -8,7 +8,7 @@ from heliograph.app.accounts import Account
 from heliograph.app.facts import CallbackEnd, Facts, Final, Message, Owed
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notify import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import Sent, Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, NotedGathering, NotedSender, SetClock
@@ -169,6 +169,13 @@ def test_a_busy_receiver_is_offered_it_again_without_counting_a_try(desk: Desk) 
     desk.sender.end(one.key, 0, "too many wait", busy=True)
     (retry,) = desk.commit().callback_retries
     assert (retry.attempts, retry.due) == (0, START + 3 * SECOND)
+
+
+def test_a_receiver_that_has_no_room_yet_is_offered_it_when_it_will_have(desk: Desk) -> None:
+    desk.notifier.resume([owed(desk.message(), first=START - 60_000)], rowed=True)
+    desk.sender._sent([Sent(desk.sender.jobs[0].key, 0, "too many wait", busy=True, room=0.75)])
+    (retry,) = desk.commit().callback_retries
+    assert (retry.attempts, retry.due) == (0, START + 750)
 
 
 @pytest.mark.parametrize(("age_ms", "pause_ms"), [(60_000, 15_000), (3_000_000, 60_000)])

@@ -21,6 +21,13 @@ UNWELL = frozenset((429, 502, 503, 504))
 RETRY_CONNECT_SECONDS = 1.0
 """After a connection failed while others stand: the receiver has as many as it wants."""
 
+FEED = 1.05
+"""How much faster than it answered of late a receiver with a full line is offered what it had no room for: the line
+must not run empty, and a receiver may have become faster."""
+
+LONGEST_ROOM_SECONDS = 300.0
+"""For who is behind so many that nobody knows."""
+
 
 class Shared:
     """What all origins have in common: the limits, how much of them is used, and the way out for results."""
@@ -74,9 +81,13 @@ class Origin:
         "_open",
         "_pause",
         "_probe",
+        "_rate",
+        "_room_at",
+        "_served",
         "_shared",
         "_shut_until",
         "_standing",
+        "_swept_at",
         "_waiting",
         "address",
         "used",
@@ -96,6 +107,13 @@ class Origin:
         self._pause = shared.limits.breaker_seconds
         self._probe: int | None = None
         self._held_until = 0.0
+        self._served: int | None = None
+        """Answers since the last sweep, if jobs stood in line then."""
+        self._swept_at = 0.0
+        self._rate = 0.0
+        """Answers a second, of late, while jobs stood in line; 0 where that is not known."""
+        self._room_at = 0.0
+        """Up to when its line is spoken for, by those who were sent away."""
         self.used = 0.0
 
     @property
@@ -116,11 +134,20 @@ class Origin:
         elif len(self._waiting) >= self._shared.waiting_share():
             if self._probe == job.key:
                 self._probe = None
-            self._shared.deliver(Sent(job.key, 0, "too many wait for it already", busy=True))
+            self._shared.deliver(Sent(job.key, 0, "too many wait for it already", busy=True, room=self._room(now)))
         else:
             self._waiting.append((job, path, now))
             self._shared.waiting += 1
             self.pump()
+
+    def _room(self, now: float) -> float:
+        """In how many seconds there is a place in line for one more, behind all who were told so before; 0 where that
+        cannot be said. The first of them come when half of the line is gone."""
+        if not self._rate:
+            return 0.0
+        gap = 1.0 / (self._rate * FEED)
+        self._room_at = max(self._room_at, now + gap * len(self._waiting) / 2) + gap
+        return min(self._room_at - now, LONGEST_ROOM_SECONDS)
 
     def pump(self) -> None:
         """Opens as many connections as there are jobs in line, if there is room for them.
@@ -196,6 +223,8 @@ class Origin:
             self._idle.append(connection)
 
     def answered(self, job: Job, code: int) -> None:
+        if self._served is not None:
+            self._served += 1
         if 200 <= code < 300:
             if self._failures or self._shut_until:
                 self._well()
@@ -254,6 +283,7 @@ class Origin:
 
     def _unwell(self, job: Job) -> None:
         self._failures += 1
+        self._room_at = self._rate = 0.0
         limits = self._shared.limits
         if self._shut_until:
             if self._probe != job.key:
@@ -270,15 +300,16 @@ class Origin:
         while self._again or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 
-    def _give_back(self, job: Job, problem: str) -> None:
+    def _give_back(self, job: Job, problem: str, room: float = 0.0) -> None:
         if self._probe == job.key:
             self._probe = None
-        self._shared.deliver(Sent(job.key, 0, problem, busy=True))
+        self._shared.deliver(Sent(job.key, 0, problem, busy=True, room=room))
 
     # --- time
 
     def sweep(self, now: float) -> None:
         """Cuts what is beyond its deadline; called a few times a second while anything is open or waits."""
+        self._measure(now)
         limits = self._shared.limits
         early = 0.0
         if self._shared.starved:
@@ -292,10 +323,20 @@ class Origin:
                 connection.close("")
         while self._waiting and self._waiting[0][2] + limits.wait_seconds <= now:
             self._shared.waiting -= 1
-            self._give_back(self._waiting.popleft()[0], "it takes too long for those before")
+            self._give_back(self._waiting.popleft()[0], "it takes too long for those before", self._room(now))
         while self._again and self._again[0][2] + limits.try_seconds <= now:
             self.failed(self._again.popleft()[0], f"no answer within {limits.try_seconds:g} s")
         self.pump()
+
+    def _measure(self, now: float) -> None:
+        """How fast it answers when it has enough to do."""
+        if not self._waiting:
+            self._served = None
+            return
+        if self._served is not None and now > self._swept_at:
+            rate = self._served / (now - self._swept_at)
+            self._rate = (self._rate + rate) / 2 if self._rate and rate else rate
+        self._served, self._swept_at = 0, now
 
     def stop(self) -> None:
         """The end: whatever is left comes back."""
