@@ -13,8 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
-from heliograph.api.app import Api
-from heliograph.api.connection import MAX_HEAD_OCTETS, SLICE_OCTETS, Connection
+from heliograph.api.connection import MAX_HEAD_OCTETS, SLICE_OCTETS, Common, Connection
 from heliograph.api.hot import HotConnection
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
@@ -27,7 +26,7 @@ SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
 IDLE_TURNS = 25
 """Turns of the loop in which nothing is written, after which nothing more is to come."""
 
-Protocol = Callable[[uvicorn.Config, ServerState, Api, int], Connection]
+Protocol = Callable[[Common], Connection]
 
 
 class Wire(asyncio.Transport):
@@ -71,7 +70,7 @@ class Line:
         self.wire = Wire()
         state = ServerState()
         state.default_headers = [(b"date", b"today")]
-        self.connection = protocol(config, state, gateway.app, 9)
+        self.connection = protocol(Common(config, state, gateway.app, 9))
         self.connection.connection_made(self.wire)
         self.most_waiting = 0
 
