@@ -87,14 +87,14 @@ class Load:
 
     def submissions(self, keys: list[int]) -> Facts:
         return Facts(
-            submissions=[Submission(key, 0, 1, f"{key * 2654435761 & 0xFFFFFFFF:08X}", 0, self._now) for key in keys]
+            submissions=[Submission(1, key, 0, 1, f"{key * 2654435761 & 0xFFFFFFFF:08X}", 0, self._now) for key in keys]
         )
 
     def finals(self, keys: list[int]) -> Facts:
-        return Facts(finals=[Final(key, Delivery.DELIVRD, "000", self._now, owed=True) for key in keys])
+        return Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", self._now, owed=True) for key in keys])
 
     def callbacks(self, keys: list[int]) -> Facts:
-        return Facts(callbacks=[CallbackDone(key, CallbackEnd.DELIVERED, 200, 1, self._now) for key in keys])
+        return Facts(callbacks=[CallbackDone(1, key, CallbackEnd.DELIVERED, 200, 1, self._now) for key in keys])
 
 
 def measure(session: Session, rows: int, makes: Iterator[Facts]) -> tuple[float, float]:

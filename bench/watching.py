@@ -36,9 +36,9 @@ def facts() -> Facts:
     message = Message(1, "4917012345678", "Acme", 0, "x", 1, 1_000_000, 0, 0, 1, 1)
     return Facts(
         accepts=[Accept(1, [message], 1_000_000, 1_000 - n % 30, verdict=Verdict.ACCEPTED) for n in range(MESSAGES)],
-        submissions=[Submission(n, 0, 1, "x", 0, 0, n % 50, n % 20) for n in range(MESSAGES)],
-        finals=[Final(n, Delivery.DELIVRD, "000", 0, owed=True, waited=n * 3) for n in range(MESSAGES)],
-        callbacks=[CallbackDone(n, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n in range(MESSAGES)],
+        submissions=[Submission(1, n, 0, 1, "x", 0, 0, n % 50, n % 20) for n in range(MESSAGES)],
+        finals=[Final(1, n, Delivery.DELIVRD, "000", 0, owed=True, waited=n * 3) for n in range(MESSAGES)],
+        callbacks=[CallbackDone(1, n, CallbackEnd.DELIVERED, 200, 1, 0, n % 40) for n in range(MESSAGES)],
     )
 
 

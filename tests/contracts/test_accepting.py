@@ -228,7 +228,7 @@ async def test_one_row_that_cannot_be_written_does_not_fail_the_others(
     taken = await given.sent(account.id)
     accepts = [given.accept(given.message(account.id, price=1)) for _ in range(64)]
     accepts[place] = given.accept(given.message(account.id, price=1, key=taken.key))
-    submission = Submission(taken.key, 0, 1, "id", 0, given.now)
+    submission = Submission(taken.account, taken.key, 0, 1, "id", 0, given.now)
     await store.record(Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5}))
     assert [accept.verdict for accept in accepts] == [
         Verdict.UNAVAILABLE if number == place else Verdict.ACCEPTED for number in range(64)
@@ -258,7 +258,7 @@ async def test_a_fault_among_the_other_facts_is_raised_and_nothing_is_written(
     store: Store, given: Given, account: Account
 ) -> None:
     accept = given.accept(given.message(account.id))
-    fault = Submission(1, 0, 1, "\ud800", 0, given.now)
+    fault = Submission(1, 1, 0, 1, "\ud800", 0, given.now)
     with pytest.raises(Exception, match="surrogates"):
         await store.record(Facts(accepts=[accept], submissions=[fault], marks={"dispatch": 5}))
     assert accept.verdict is Verdict.UNAVAILABLE

@@ -282,8 +282,11 @@ class Books(RuleBasedStateMachine):
         self.run(
             self.store.record(
                 Facts(
-                    submissions=[Submission(known.message.key, 0, 1, "id", 0, self.given.now) for known in taken],
-                    dequeued=[known.message.key for known in taken],
+                    submissions=[
+                        Submission(known.message.account, known.message.key, 0, 1, "id", 0, self.given.now)
+                        for known in taken
+                    ],
+                    dequeued=[(known.message.account, known.message.key) for known in taken],
                 )
             )
         )
@@ -296,7 +299,16 @@ class Books(RuleBasedStateMachine):
         """The same final may come twice, within a transaction and over several."""
         known = data.draw(st.sampled_from(self.in_dispatch()))
         message = known.message
-        final = Final(message.key, Delivery.REJECTD, "001", self.given.now, False, True, message.account, message.price)
+        final = Final(
+            message.account,
+            message.key,
+            Delivery.REJECTD,
+            "001",
+            self.given.now,
+            False,
+            True,
+            message.price,
+        )
         self.run(self.store.record(Facts(finals=[final, final])))
         self.run(self.store.record(Facts(finals=[final])))
         known.state, known.ended, known.queued, known.node = State.FAILED, True, False, None
@@ -307,7 +319,7 @@ class Books(RuleBasedStateMachine):
     def receipts_come(self, data: st.DataObject) -> None:
         waiting = [known for known in self.model.messages.values() if known.answered and not known.ended]
         known = data.draw(st.sampled_from(waiting))
-        final = Final(known.message.key, Delivery.DELIVRD, "000", self.given.now, owed=False)
+        final = Final(known.message.account, known.message.key, Delivery.DELIVRD, "000", self.given.now, owed=False)
         self.run(self.store.record(Facts(finals=[final])))
         known.ended = True
 
@@ -318,7 +330,14 @@ class Books(RuleBasedStateMachine):
         message = data.draw(st.sampled_from(over)).message
         before = self.run(self.store.delivery(message.key))
         final = Final(
-            message.key, Delivery.UNDELIV, "999", self.given.now, True, failed, message.account, message.price
+            message.account,
+            message.key,
+            Delivery.UNDELIV,
+            "999",
+            self.given.now,
+            True,
+            failed,
+            message.price,
         )
         self.run(self.store.record(Facts(finals=[final])))
         assert self.run(self.store.delivery(message.key)) == before

@@ -124,7 +124,7 @@ async def test_which_states_are_listed(store: Store, given: Given, account: Acco
     scheduled = await given.scheduled(account.id)
     cancelled = await given.scheduled(account.id)
     await store.cancel(account.id, cancelled.key, cancelled.tail, START)
-    final = Final(failed.key, Delivery.REJECTD, "001", START, False, True, account.id, failed.price)
+    final = Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price)
     await store.record(Facts(finals=[final]))
     assert keys(await store.messages(account.id, ListQuery())) == [sent.key, failed.key]
     assert keys(await store.messages(account.id, ListQuery(pending=True))) == [sent.key, failed.key, scheduled.key]
@@ -208,21 +208,33 @@ async def test_the_interval_survives_a_restart(opener: Opener) -> None:
 async def test_the_history_of_a_delivered_message(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=2, price=70_000, wants_receipt=True)
     key = message.key
-    await store.record(Facts(attempts=[Attempt(key, 0, 1, 88, START + 10), Attempt(key, 1, 1, -1, START + 25)]))
     await store.record(
-        Facts(submissions=[Submission(key, 0, 1, "id-0", 0, START + 20), Submission(key, 1, 1, "id-1", 0, START + 30)])
+        Facts(
+            attempts=[
+                Attempt(message.account, key, 0, 1, 88, START + 10),
+                Attempt(message.account, key, 1, 1, -1, START + 25),
+            ]
+        )
     )
-    await store.record(Facts(progress=[PartReceipt(key, 1, Delivery.ENROUTE, "000", START + 40)]))
+    await store.record(
+        Facts(
+            submissions=[
+                Submission(message.account, key, 0, 1, "id-0", 0, START + 20),
+                Submission(message.account, key, 1, 1, "id-1", 0, START + 30),
+            ]
+        )
+    )
+    await store.record(Facts(progress=[PartReceipt(message.account, key, 1, Delivery.ENROUTE, "000", START + 40)]))
     await store.record(
         Facts(
             parts=[
-                PartReceipt(key, 1, Delivery.DELIVRD, "000", START + 50),
-                PartReceipt(key, 0, Delivery.DELIVRD, "000", START + 60),
+                PartReceipt(message.account, key, 1, Delivery.DELIVRD, "000", START + 50),
+                PartReceipt(message.account, key, 0, Delivery.DELIVRD, "000", START + 60),
             ],
-            finals=[Final(key, Delivery.DELIVRD, "000", START + 60, owed=True)],
+            finals=[Final(message.account, key, Delivery.DELIVRD, "000", START + 60, owed=True)],
         )
     )
-    await store.record(Facts(callbacks=[CallbackDone(key, CallbackEnd.DELIVERED, 204, 1, START + 70)]))
+    await store.record(Facts(callbacks=[CallbackDone(message.account, key, CallbackEnd.DELIVERED, 204, 1, START + 70)]))
     events = await store.history(account.id, key, message.tail)
     assert events is not None
     assert [(event.event, event.segment) for event in events] == [
@@ -263,8 +275,10 @@ async def test_the_history_of_a_cancelled_message(store: Store, given: Given, ac
 
 async def test_the_history_of_a_refused_message(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    final = Final(message.key, Delivery.REJECTD, "011", START + 5, True, True, account.id, CREDIT)
-    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "", 11, START + 5)], finals=[final]))
+    final = Final(message.account, message.key, Delivery.REJECTD, "011", START + 5, True, True, CREDIT)
+    await store.record(
+        Facts(submissions=[Submission(message.account, message.key, 0, 1, "", 11, START + 5)], finals=[final])
+    )
     events = await store.history(account.id, message.key, message.tail)
     assert events is not None
     assert [event.event for event in events] == ["Accepted", "Charged", "Refused", "Final", "Refunded"]

@@ -24,6 +24,7 @@ def queueing(
     held: bool = False,
 ) -> Queueing:
     return Queueing(
+        message.account,
         message.key,
         message.connector if connector is None else connector,
         message.time if due is None else due,
@@ -34,9 +35,7 @@ def queueing(
 
 
 def failed(message: Message, at: int = START, *, owed: bool = False) -> Final:
-    return Final(
-        message.key, Delivery.REJECTD, "011", at, owed, failed=True, account=message.account, refund=message.price
-    )
+    return Final(message.account, message.key, Delivery.REJECTD, "011", at, owed, failed=True, refund=message.price)
 
 
 def keys(claimed: list[Queued]) -> list[int]:
@@ -140,7 +139,7 @@ async def test_a_released_claim_is_free_again_and_stays_marked(store: Store, giv
     now = START + HOUR
     await store.claim_queued(1, 1, now, NODE)
     await store.claim_queued(1, 1, now, OTHER_NODE)
-    await store.record(Facts(sending=[one.key]))
+    await store.record(Facts(sending=[(one.account, one.key)]))
     assert await store.release(NODE) == 1
     (again,) = await store.claim_queued(1, 10, now, OTHER_NODE)
     assert (again.message.key, again.attempted) == (one.key, True)
@@ -179,11 +178,14 @@ async def test_a_held_message_is_this_nodes_until_it_is_released(store: Store, g
 async def test_what_is_dequeued_is_gone(store: Store, given: Given, account: Account) -> None:
     message = await given.scheduled(account.id)
     await store.claim_queued(1, 10, START + HOUR, NODE)
-    done = Facts(submissions=[Submission(message.key, 0, 1, "a", 0, START)], dequeued=[message.key, 99])
+    done = Facts(
+        submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)],
+        dequeued=[(message.account, message.key), (message.account, 99)],
+    )
     await store.record(done)
     assert await store.release(NODE) == 0
     assert await store.claim_queued(1, 10, START + HOUR, NODE) == []
-    await store.record(Facts(sending=[message.key], dequeued=[message.key]))
+    await store.record(Facts(sending=[(message.account, message.key)], dequeued=[(message.account, message.key)]))
     assert await store.audit() == []
 
 
@@ -194,7 +196,7 @@ async def test_a_message_whose_validity_ended_is_claimed_as_such(store: Store, g
     (claimed,) = await store.claim_expired(10, message.expires, NODE)
     assert claimed.message.key == message.key
     assert claimed.message.state == State.SENT
-    await store.record(Facts(finals=[failed(claimed.message)], dequeued=[message.key]))
+    await store.record(Facts(finals=[failed(claimed.message)], dequeued=[(message.account, message.key)]))
     assert await store.balance(account.id) == 99 * CREDIT
     assert await store.audit() == []
 
@@ -203,7 +205,9 @@ async def test_a_claim_knows_which_parts_were_answered(store: Store, given: Give
     """The operator may have what it never answered for, and does not have what was never sent."""
     message = await given.sent(account.id, segments=6, queued=True)
     statuses = {0: 0, 2: 69, 3: NO_ANSWER, 4: NOT_SENT}
-    answers = [Submission(message.key, part, 1, "", status, START) for part, status in statuses.items()]
+    answers = [
+        Submission(message.account, message.key, part, 1, "", status, START) for part, status in statuses.items()
+    ]
     await store.record(Facts(submissions=answers))
     (claimed,) = await store.claim_queued(1, 10, START, NODE)
     assert claimed.answered == {0, 2, 3, 4}
@@ -216,7 +220,7 @@ async def test_claims_and_marks_survive_a_restart(opener: Opener) -> None:
     account = await given.account()
     message = await given.scheduled(account.id)
     await store.claim_queued(1, 10, START + HOUR, NODE)
-    await store.record(Facts(sending=[message.key]))
+    await store.record(Facts(sending=[(message.account, message.key)]))
     await store.close()
     store = await opener()
     try:
@@ -233,8 +237,8 @@ async def test_claims_and_marks_survive_a_restart(opener: Opener) -> None:
 
 async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, wants_receipt=True)
-    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "first", 0, START)]))
-    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "second", 8, START + 1)]))
+    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "first", 0, START)]))
+    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "second", 8, START + 1)]))
     found = await store.outstanding(message.key)
     assert found is not None
     assert found.operator_ids == {(1, "first"): (0,)}
@@ -243,7 +247,7 @@ async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, acco
 async def test_the_first_final_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     assert await store.delivery(message.key) is None
-    first = Final(message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
+    first = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
     second = replace(first, state=Delivery.UNDELIV, err="011", at=START + 9)
     await store.record(Facts(finals=[first, second]))
     await store.record(Facts(finals=[second]))
@@ -269,7 +273,7 @@ async def test_a_message_that_never_left_is_refunded_once(store: Store, given: G
 
 async def test_after_a_delivery_nothing_is_refunded(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    delivered = Final(message.key, Delivery.DELIVRD, "000", START, owed=False)
+    delivered = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)
     await store.record(Facts(finals=[delivered, failed(message)]))
     assert await store.balance(account.id) == 99 * CREDIT
     found = await store.message(account.id, message.key, message.tail)
@@ -284,7 +288,7 @@ async def test_a_final_of_a_cancelled_message_is_passed_over(
 ) -> None:
     message = await given.scheduled(account.id)
     await store.cancel(account.id, message.key, message.tail, START)
-    final = failed(message) if fails else Final(message.key, Delivery.DELIVRD, "000", START, owed=True)
+    final = failed(message) if fails else Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
     await store.record(Facts(finals=[final]))
     assert await store.delivery(message.key) is None
     assert await store.balance(account.id) == 100 * CREDIT
@@ -313,8 +317,8 @@ async def test_refunds_of_one_moment_are_told_apart(store: Store, given: Given, 
 
 async def test_tries_that_decided_nothing_are_kept(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    attempt = Attempt(message.key, 0, 1, 88, START + 1)
-    await store.record(Facts(attempts=[attempt, Attempt(message.key, 0, 1, -1, START + 2)]))
+    attempt = Attempt(message.account, message.key, 0, 1, 88, START + 1)
+    await store.record(Facts(attempts=[attempt, Attempt(message.account, message.key, 0, 1, -1, START + 2)]))
     await store.record(Facts(attempts=[attempt]))
     events = await store.history(account.id, message.key, message.tail)
     assert events is not None

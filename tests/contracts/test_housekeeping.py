@@ -38,15 +38,19 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
     ended = [await given.sent(account.id) for _ in range(9)]
     await store.record(
         Facts(
-            finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended],
-            early=[EarlyReceipt(1, str(n), "", Delivery.DELIVRD, "000", START) for n in range(5)],
-            awaiting=[Awaiting(1, str(n), ended[0].key, n) for n in range(6)],
-            callbacks=[
-                CallbackDone(ended[0].key, CallbackEnd.GONE, 410, 1, START),
-                CallbackDone(ended[1].key, CallbackEnd.GIVEN_UP, 0, 9, START),
-                CallbackDone(ended[2].key, CallbackEnd.DELIVERED, 200, 1, START),
+            finals=[
+                Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended
             ],
-            callback_retries=[CallbackRetry(message.key, START, 1, b"", "", START) for message in ended[5:]],
+            early=[EarlyReceipt(1, str(n), "", Delivery.DELIVRD, "000", START) for n in range(5)],
+            awaiting=[Awaiting(1, str(n), ended[0].account, ended[0].key, n) for n in range(6)],
+            callbacks=[
+                CallbackDone(ended[0].account, ended[0].key, CallbackEnd.GONE, 410, 1, START),
+                CallbackDone(ended[1].account, ended[1].key, CallbackEnd.GIVEN_UP, 0, 9, START),
+                CallbackDone(ended[2].account, ended[2].key, CallbackEnd.DELIVERED, 200, 1, START),
+            ],
+            callback_retries=[
+                CallbackRetry(message.account, message.key, START, 1, b"", "", START) for message in ended[5:]
+            ],
         )
     )
     assert await store.backlog() == {
@@ -64,13 +68,17 @@ async def test_how_far_the_rows_reach(store: Store, given: Given, account: Accou
     half, whole, silent, ended, told = [
         await given.sent(account.id, segments=2, wants_receipt=number != 2) for number in range(5)
     ]
-    parts = [Submission(half.key, 1, 1, "x", 0, START)] + [
-        Submission(each.key, segment, 1, "x", 0, START) for each in (whole, silent, ended, told) for segment in range(2)
+    parts = [Submission(half.account, half.key, 1, 1, "x", 0, START)] + [
+        Submission(each.account, each.key, segment, 1, "x", 0, START)
+        for each in (whole, silent, ended, told)
+        for segment in range(2)
     ]
-    finals = [Final(each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)]
+    finals = [
+        Final(each.account, each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)
+    ]
     await store.record(Facts(submissions=parts, finals=finals))
     assert await store.reach() == Reach(START + 5 * HOUR, 1, 2, 1, 2)
-    done = CallbackDone(told.key, CallbackEnd.DELIVERED, 200, 1, START + 6 * HOUR)
+    done = CallbackDone(told.account, told.key, CallbackEnd.DELIVERED, 200, 1, START + 6 * HOUR)
     await store.record(Facts(callbacks=[done]))
     assert await store.reach() == Reach(START + 6 * HOUR, 1, 2, 1, 1)
     assert await store.audit() == []
@@ -83,14 +91,16 @@ async def test_the_audit_finds_a_refund_that_is_not_the_price(store: Store, give
     message = await given.sent(account.id)
     refund = message.price + 1
     await store.record(
-        Facts(finals=[Final(message.key, Delivery.REJECTD, "001", START, False, True, account.id, refund)])
+        Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, refund)])
     )
     assert any(str(message.key) in sentence for sentence in await store.audit())
 
 
 async def test_the_audit_finds_a_failed_message_without_refund(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    await store.record(Facts(finals=[Final(message.key, Delivery.REJECTD, "001", START, False, True, account.id, 0)]))
+    await store.record(
+        Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, 0)])
+    )
     (sentence,) = await store.audit()
     assert to_hex(message.key, message.tail) in sentence
 
@@ -112,7 +122,9 @@ async def test_the_audit_finds_a_message_that_nothing_will_send(store: Store, gi
     await store.record(Facts(marks={DISPATCH: message.key}))
     (sentence,) = await store.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(Facts(queueings=[Queueing(message.key, 1, START, START, attempted=False, held=False)]))
+    await store.record(
+        Facts(queueings=[Queueing(message.account, message.key, 1, START, START, attempted=False, held=False)])
+    )
     assert await store.audit() == []
 
 
@@ -120,31 +132,31 @@ async def test_the_audit_finds_a_receipt_that_would_not_be_recognised(
     store: Store, given: Given, account: Account
 ) -> None:
     message = await given.sent(account.id, wants_receipt=True)
-    taken = Submission(message.key, 0, 1, "a", 0, START)
+    taken = Submission(message.account, message.key, 0, 1, "a", 0, START)
     await store.record(Facts(submissions=[taken], marks={AWAITING: message.key - 1}))
     assert await store.audit() == []
     await store.record(Facts(marks={AWAITING: message.key}))
     (sentence,) = await store.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(Facts(awaiting=[Awaiting(1, "a", message.key, 0)]))
+    await store.record(Facts(awaiting=[Awaiting(1, "a", message.account, message.key, 0)]))
     assert await store.audit() == []
 
 
 async def test_the_audit_finds_a_callback_that_nothing_will_make(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    final = Final(message.key, Delivery.DELIVRD, "000", START, owed=True)
+    final = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
     await store.record(Facts(finals=[final], marks={CALLBACK: message.key - 1}))
     assert await store.audit() == []
     await store.record(Facts(marks={CALLBACK: message.key}))
     (sentence,) = await store.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(Facts(callback_retries=[CallbackRetry(message.key, START, 0, b"", "", START)]))
+    await store.record(Facts(callback_retries=[CallbackRetry(message.account, message.key, START, 0, b"", "", START)]))
     assert await store.audit() == []
 
 
 async def test_the_audit_finds_an_answered_message_in_the_queue(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, queued=True)
-    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "a", 0, START)]))
+    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
     (sentence,) = await store.audit()
     assert to_hex(message.key, message.tail) in sentence
 

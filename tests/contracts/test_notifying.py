@@ -14,18 +14,18 @@ OTHER_NODE = 8
 async def ended(given: Given, account: Account) -> Message:
     """A delivered message whose customer is to be told."""
     message = await given.sent(account.id, wants_receipt=True, callback_url="https://customer.example/r")
-    final = Final(message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
+    final = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
     await given.store.record(Facts(finals=[final]))
     return message
 
 
 def retry(message: Message, due: int = START + 10, **fields: object) -> Facts:
     values = {"attempts": 1, "body": b"id=1", "problem": "timed out", "first": START + 1}
-    return Facts(callback_retries=[CallbackRetry(message.key, due, **(values | fields))])  # type: ignore[arg-type]
+    return Facts(callback_retries=[CallbackRetry(message.account, message.key, due, **(values | fields))])  # type: ignore[arg-type]
 
 
 def done(message: Message, end: CallbackEnd, attempts: int = 3) -> Facts:
-    return Facts(callbacks=[CallbackDone(message.key, end, 200, attempts, START + 20)])
+    return Facts(callbacks=[CallbackDone(message.account, message.key, end, 200, attempts, START + 20)])
 
 
 async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, account: Account) -> None:

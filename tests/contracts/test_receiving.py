@@ -16,8 +16,10 @@ async def awaited(given: Given, account: Account, *operator_ids: str, **fields: 
     parts = list(enumerate(operator_ids))
     await given.store.record(
         Facts(
-            submissions=[Submission(message.key, segment, 1, name, 0, given.now) for segment, name in parts],
-            awaiting=[Awaiting(1, name, message.key, segment) for segment, name in parts],
+            submissions=[
+                Submission(message.account, message.key, segment, 1, name, 0, given.now) for segment, name in parts
+            ],
+            awaiting=[Awaiting(1, name, message.account, message.key, segment) for segment, name in parts],
         )
     )
     return message
@@ -51,7 +53,7 @@ async def test_ids_are_each_connectors_own(store: Store, given: Given, account: 
 
 async def test_only_what_was_recorded_as_awaited_is_found(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, wants_receipt=True)
-    await store.record(Facts(submissions=[Submission(message.key, 0, 1, "a", 0, START)]))
+    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
     assert await store.find_outstanding(1, ["a"]) == []
 
 
@@ -61,8 +63,8 @@ async def test_a_message_of_several_parts_is_found_once_with_all_that_is_known(
     message = await awaited(given, account, "a", "b", "c")
     await store.record(
         Facts(
-            parts=[PartReceipt(message.key, 1, Delivery.UNDELIV, "034", START)],
-            awaiting_matched=[Awaiting(1, "b", message.key, 1)],
+            parts=[PartReceipt(message.account, message.key, 1, Delivery.UNDELIV, "034", START)],
+            awaiting_matched=[Awaiting(1, "b", message.account, message.key, 1)],
         )
     )
     (found,) = await store.find_outstanding(1, ["a", "c"])
@@ -75,7 +77,7 @@ async def test_an_id_that_the_operator_gave_twice_is_awaited_by_the_other_messag
     store: Store, given: Given, account: Account
 ) -> None:
     one, other = await awaited(given, account, "a"), await awaited(given, account, "a")
-    await store.record(Facts(awaiting_matched=[Awaiting(1, "a", one.key, 0)]))
+    await store.record(Facts(awaiting_matched=[Awaiting(1, "a", one.account, one.key, 0)]))
     (found,) = await store.find_outstanding(1, ["a"])
     assert found.message.key == other.key
 
@@ -86,8 +88,10 @@ async def test_one_of_the_operators_ids_may_stand_for_several_parts(
     message = await awaited(given, account, "a", "a", "b")
     (found,) = await store.find_outstanding(1, ["a"])
     assert found.operator_ids == {(1, "a"): (0, 1), (1, "b"): (2,)}
-    ended = [PartReceipt(message.key, segment, Delivery.DELIVRD, "000", START + 9) for segment in (0, 1)]
-    matched = [Awaiting(1, "a", message.key, segment) for segment in (0, 1)]
+    ended = [
+        PartReceipt(message.account, message.key, segment, Delivery.DELIVRD, "000", START + 9) for segment in (0, 1)
+    ]
+    matched = [Awaiting(1, "a", message.account, message.key, segment) for segment in (0, 1)]
     await store.record(Facts(parts=ended, awaiting_matched=matched))
     assert await store.find_outstanding(1, ["a"]) == []
     (found,) = await store.find_outstanding(1, ["b"])
@@ -97,7 +101,10 @@ async def test_one_of_the_operators_ids_may_stand_for_several_parts(
 
 async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=2, wants_receipt=True)
-    answers = [Submission(message.key, 0, 1, "a", 0, START), Submission(message.key, 1, 1, "", 69, START)]
+    answers = [
+        Submission(message.account, message.key, 0, 1, "a", 0, START),
+        Submission(message.account, message.key, 1, 1, "", 69, START),
+    ]
     await store.record(Facts(submissions=answers))
     found = await store.outstanding(message.key)
     assert found is not None
@@ -107,7 +114,7 @@ async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given,
 async def test_the_first_receipt_of_a_part_stays(store: Store, given: Given, account: Account) -> None:
     message = await awaited(given, account, "a", "b")
     for state in (Delivery.DELIVRD, Delivery.UNDELIV):
-        await store.record(Facts(parts=[PartReceipt(message.key, 0, state, "000", START)]))
+        await store.record(Facts(parts=[PartReceipt(message.account, message.key, 0, state, "000", START)]))
     found = await store.outstanding(message.key)
     assert found is not None
     assert found.states == {0: (Delivery.DELIVRD, "000")}
@@ -116,7 +123,7 @@ async def test_the_first_receipt_of_a_part_stays(store: Store, given: Given, acc
 async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Given, account: Account) -> None:
     message = await awaited(given, account, "a")
     assert await store.outstanding(message.key) is not None
-    await store.record(Facts(finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=False)]))
+    await store.record(Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)]))
     assert await store.find_outstanding(1, ["a"]) == []
     assert await store.outstanding(message.key) is None
     assert await store.overdue(START + 9 * HOUR, 10) == []
@@ -177,7 +184,7 @@ async def test_an_early_receipt_matched_in_the_same_transaction_is_gone(store: S
 @pytest.mark.parametrize("state", [Delivery.ENROUTE, Delivery.ACCEPTD])
 async def test_progress_is_history_and_no_end(store: Store, given: Given, account: Account, state: Delivery) -> None:
     message = await awaited(given, account, "a")
-    progress = PartReceipt(message.key, 0, state, "000", START + 1)
+    progress = PartReceipt(message.account, message.key, 0, state, "000", START + 1)
     await store.record(Facts(progress=[progress]))
     await store.record(Facts(progress=[progress]))
     found = await store.outstanding(message.key)

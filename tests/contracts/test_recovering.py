@@ -55,10 +55,13 @@ async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
     ]
     await store.record(
         Facts(
-            submissions=[Submission(answered.key, 0, 1, "a", 0, START), Submission(refused.key, 0, 1, "", 69, START)],
+            submissions=[
+                Submission(answered.account, answered.key, 0, 1, "a", 0, START),
+                Submission(refused.account, refused.key, 0, 1, "", 69, START),
+            ],
             finals=[
-                Final(failed.key, Delivery.REJECTD, "001", START, False, True, account.id, failed.price),
-                Final(ended.key, Delivery.UNKNOWN, "001", START, owed=False),
+                Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
+                Final(ended.account, ended.key, Delivery.UNKNOWN, "001", START, owed=False),
             ],
             marks={DISPATCH: below.key, attempted(1): sent.key, attempted(2): other.key - 1},
         )
@@ -73,18 +76,21 @@ async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
 
 async def test_a_message_with_some_answers_is_unsent_in_part(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=3)
-    answers = [Submission(message.key, 0, 1, "a", 0, START), Submission(message.key, 1, 1, "", 69, START)]
+    answers = [
+        Submission(message.account, message.key, 0, 1, "a", 0, START),
+        Submission(message.account, message.key, 1, 1, "", 69, START),
+    ]
     await store.record(Facts(submissions=answers))
     (unsent,) = (await store.recover(0, NODE)).unsent
     assert unsent.answered == {0, 1}
     assert unsent.taken == {0}
-    await store.record(Facts(submissions=[Submission(message.key, 2, 1, "c", 0, START)]))
+    await store.record(Facts(submissions=[Submission(message.account, message.key, 2, 1, "c", 0, START)]))
     assert (await store.recover(0, NODE)).unsent == []
 
 
 async def test_a_message_that_moved_to_the_queue_is_not_unsent(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    row = Queueing(message.key, 1, START, START + HOUR, attempted=True, held=False)
+    row = Queueing(message.account, message.key, 1, START, START + HOUR, attempted=True, held=False)
     await store.record(Facts(queueings=[row]))
     assert (await store.recover(0, NODE)).unsent == []
 
@@ -98,11 +104,11 @@ async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
     await store.record(
         Facts(
             submissions=[
-                Submission(message.key, 0, 1, str(message.key), 0, START)
+                Submission(message.account, message.key, 0, 1, str(message.key), 0, START)
                 for message in (below, waits, unwanted, rowed, ended)
             ],
-            finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=False)],
-            awaiting=[Awaiting(1, str(rowed.key), rowed.key, 0)],
+            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=False)],
+            awaiting=[Awaiting(1, str(rowed.key), rowed.account, rowed.key, 0)],
             marks={AWAITING: below.key},
         )
     )
@@ -116,8 +122,8 @@ async def test_outstanding_knows_the_parts_that_have_ended(store: Store, given: 
     message = await given.sent(account.id, segments=3, wants_receipt=True)
     await store.record(
         Facts(
-            submissions=[Submission(message.key, n, 1, str(n), 0, START) for n in range(3)],
-            parts=[PartReceipt(message.key, 1, Delivery.EXPIRED, "011", START)],
+            submissions=[Submission(message.account, message.key, n, 1, str(n), 0, START) for n in range(3)],
+            parts=[PartReceipt(message.account, message.key, 1, Delivery.EXPIRED, "011", START)],
         )
     )
     (outstanding,) = (await store.recover(0, NODE)).outstanding
@@ -130,11 +136,11 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
     await store.record(
         Facts(
             finals=[
-                Final(message.key, Delivery.DELIVRD, "000", START + 4, owed=message is not unowed)
+                Final(message.account, message.key, Delivery.DELIVRD, "000", START + 4, owed=message is not unowed)
                 for message in (below, owed, unowed, told, later)
             ],
-            callbacks=[CallbackDone(told.key, CallbackEnd.DELIVERED, 200, 1, START)],
-            callback_retries=[CallbackRetry(later.key, START, 1, b"x", "", START)],
+            callbacks=[CallbackDone(told.account, told.key, CallbackEnd.DELIVERED, 200, 1, START)],
+            callback_retries=[CallbackRetry(later.account, later.key, START, 1, b"x", "", START)],
             marks={CALLBACK: below.key},
         )
     )
@@ -153,10 +159,11 @@ async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, a
     await store.recover(0, NODE - 1)
     message = await given.scheduled(account.id)
     await store.claim_queued(1, 9, START + HOUR, NODE - 1)
+    ended = await given.sent(account.id)
     await store.record(
         Facts(
-            finals=[Final((ended := await given.sent(account.id)).key, Delivery.DELIVRD, "000", START, owed=True)],
-            callback_retries=[CallbackRetry(ended.key, START, 1, b"x", "", START)],
+            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
     await store.claim_callbacks(9, START, NODE - 1)
@@ -178,8 +185,8 @@ async def test_recovery_after_a_restart(opener: Opener) -> None:
     owed = await given.sent(account.id, wants_receipt=True)
     await store.record(
         Facts(
-            submissions=[Submission(waits.key, 0, 1, "w", 0, START)],
-            finals=[Final(owed.key, Delivery.DELIVRD, "000", START, owed=True)],
+            submissions=[Submission(waits.account, waits.key, 0, 1, "w", 0, START)],
+            finals=[Final(owed.account, owed.key, Delivery.DELIVRD, "000", START, owed=True)],
             marks={attempted(1): waits.key},
         )
     )

@@ -28,7 +28,7 @@ def keys(hits: list[Hit]) -> list[int]:
 
 
 async def end(given: Given, message: Message, state: Delivery, **fields: object) -> None:
-    final = Final(message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
+    final = Final(message.account, message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
     await given.store.record(Facts(finals=[final]))
 
 
@@ -45,7 +45,7 @@ async def one_of_each(given: Given, account: Account) -> dict[Standing, Message]
     await given.store.cancel(account.id, cancelled.key, cancelled.tail, given.now)
     await end(given, found[Standing.DELIVERED], Delivery.DELIVRD)
     await end(given, found[Standing.UNDELIVERED], Delivery.UNDELIV)
-    await end(given, failed, Delivery.REJECTD, failed=True, account=account.id, refund=failed.price)
+    await end(given, failed, Delivery.REJECTD, failed=True, refund=failed.price)
     return found
 
 
@@ -230,13 +230,18 @@ async def test_messages_are_found_by_many_references_of_an_account(
 async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=2, wants_receipt=True, callback_url="https://customer.example/r")
     at = given.now
-    attempt = Attempt(message.key, 0, 1, 0x58, at + 1)
-    taken = [Submission(message.key, segment, 1, f"id{segment}", 0, at + 2 + segment) for segment in range(2)]
-    progress = PartReceipt(message.key, 0, Delivery.ENROUTE, "000", at + 4)
-    part = PartReceipt(message.key, 1, Delivery.UNDELIV, "011", at + 5)
-    final = Final(message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
+    attempt = Attempt(message.account, message.key, 0, 1, 0x58, at + 1)
+    taken = [
+        Submission(message.account, message.key, segment, 1, f"id{segment}", 0, at + 2 + segment)
+        for segment in range(2)
+    ]
+    progress = PartReceipt(message.account, message.key, 0, Delivery.ENROUTE, "000", at + 4)
+    part = PartReceipt(message.account, message.key, 1, Delivery.UNDELIV, "011", at + 5)
+    final = Final(message.account, message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
     await store.record(Facts(attempts=[attempt], submissions=taken, progress=[progress], parts=[part], finals=[final]))
-    await store.record(Facts(callback_retries=[CallbackRetry(message.key, at + 9, 1, b"x", "timed out", at + 6)]))
+    await store.record(
+        Facts(callback_retries=[CallbackRetry(message.account, message.key, at + 9, 1, b"x", "timed out", at + 6)])
+    )
     trace = await store.trace(message.key)
     assert trace is not None
     assert trace.message == message
@@ -249,7 +254,9 @@ async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, 
     assert trace.callback is not None
     assert (trace.callback.due, trace.callback.attempts, trace.callback.problem) == (at + 9, 1, "timed out")
     assert trace.callback.end is None
-    await store.record(Facts(callbacks=[CallbackDone(message.key, CallbackEnd.DELIVERED, 204, 2, at + 10)]))
+    await store.record(
+        Facts(callbacks=[CallbackDone(message.account, message.key, CallbackEnd.DELIVERED, 204, 2, at + 10)])
+    )
     trace = await store.trace(message.key)
     assert trace is not None
     assert trace.callback is not None
@@ -279,8 +286,10 @@ async def callbacks(given: Given, account: Account, count: int) -> list[Message]
     messages = []
     for number in range(count):
         message = await given.sent(account.id, wants_receipt=True, callback_url=f"https://r{number}.example/r")
-        await given.store.record(Facts(finals=[Final(message.key, Delivery.DELIVRD, "000", START, owed=True)]))
-        retry = CallbackRetry(message.key, START + 10 - number, number, b"x", "HTTP 500", START)
+        await given.store.record(
+            Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)])
+        )
+        retry = CallbackRetry(message.account, message.key, START + 10 - number, number, b"x", "HTTP 500", START)
         await given.store.record(Facts(callback_retries=[retry]))
         messages.append(message)
     return messages
@@ -319,7 +328,7 @@ async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, gi
 async def test_delivered_callbacks_are_not_among_those_that_ended(store: Store, given: Given, account: Account) -> None:
     gone, delivered = await callbacks(given, account, 2)
     for message, end, code in ((gone, CallbackEnd.GONE, 410), (delivered, CallbackEnd.DELIVERED, 200)):
-        await store.record(Facts(callbacks=[CallbackDone(message.key, end, code, 3, START + 9)]))
+        await store.record(Facts(callbacks=[CallbackDone(message.account, message.key, end, code, 3, START + 9)]))
     (ended,) = await store.ended_callbacks(9)
     assert (ended.key, ended.end, ended.code, ended.attempts, ended.at) == (
         gone.key, CallbackEnd.GONE, 410, 3, START + 9,
@@ -345,7 +354,7 @@ async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, accoun
     await given.sent(account.id)
     await given.sent(account.id)
     failed = await given.sent(account.id)
-    await end(given, failed, Delivery.REJECTD, failed=True, account=account.id, refund=failed.price)
+    await end(given, failed, Delivery.REJECTD, failed=True, refund=failed.price)
     await given.sent((await given.account("other")).id)
     given.now = start + 2 * HOUR
     await given.sent(account.id, price=5)

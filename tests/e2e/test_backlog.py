@@ -54,9 +54,9 @@ async def _owe(data: Path, url: str) -> None:
     keys = [message.key for message in batch.messages]
     await store.record(
         Facts(
-            submissions=[Submission(key, 0, 1, f"{key}", 0, now - 3 * hour) for key in keys],
-            finals=[Final(key, Delivery.DELIVRD, "000", now - 3 * hour, owed=True) for key in keys],
-            callback_retries=[CallbackRetry(key, now, 9, b"", "refused", now - 3 * hour) for key in keys],
+            submissions=[Submission(1, key, 0, 1, f"{key}", 0, now - 3 * hour) for key in keys],
+            finals=[Final(1, key, Delivery.DELIVRD, "000", now - 3 * hour, owed=True) for key in keys],
+            callback_retries=[CallbackRetry(1, key, now, 9, b"", "refused", now - 3 * hour) for key in keys],
         )
     )
     await store.close()

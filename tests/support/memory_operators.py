@@ -285,7 +285,9 @@ class MemoryOperators(MemoryAdministration):
         for key in keys:
             retry = rows.retries.get(key)
             if retry is not None and retry.node is None and retry.due is not None:
-                rows.callbacks.setdefault(key, CallbackDone(key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now))
+                rows.callbacks.setdefault(
+                    key, CallbackDone(rows.messages[key].account, key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now)
+                )
                 retry.due = None
                 dropped += 1
         return dropped

@@ -145,13 +145,13 @@ class MemoryStore(MemoryOperators):
         for each in facts.queueings:
             node = self._node if each.held else None
             rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node)
-        for key in facts.sending:
+        for _, key in facts.sending:
             if key in rows.queue:
                 rows.queue[key].attempted = True
         rows.attempts += [each for each in facts.attempts if each not in rows.attempts]
         for submission in facts.submissions:
             rows.sent.setdefault((submission.key, submission.segment), submission)
-        for key in facts.dequeued:
+        for _, key in facts.dequeued:
             rows.queue.pop(key, None)
 
     def _end(self, rows: Rows, final: Final) -> None:

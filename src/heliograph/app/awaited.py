@@ -184,12 +184,12 @@ class Awaited:
 
     def take(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
         """The operator took a part, or, as one, several."""
-        key = track.message.key
+        account, key = track.message.account, track.message.key
         now = track.taken = self._clock.now()
         self._enter(track, segments, connector, operator_id)
         if track.rowed:
             awaiting = self._gathering.facts.awaiting
-            awaiting.extend(Awaiting(connector, operator_id, key, segment) for segment in segments)
+            awaiting.extend(Awaiting(connector, operator_id, account, key, segment) for segment in segments)
             track.dirty = self.generation
         elif self._shared or key <= self.mark or now - time_of(key) > KEEP_MS:
             self._give_rows(self._gathering.facts, track, self.generation)
@@ -257,7 +257,8 @@ class Awaited:
         """In `facts`, which are of that generation."""
         track.rowed = True
         track.dirty = generation
+        account, key = track.message.account, track.message.key
         for entry in track.entries:
             facts.awaiting.extend(
-                Awaiting(entry.connector, entry.operator_id, track.message.key, each) for each in entry.segments
+                Awaiting(entry.connector, entry.operator_id, account, key, each) for each in entry.segments
             )

@@ -173,14 +173,16 @@ class Dispatcher:
                 lane.take_back(item, part.segment)
                 lane.unready(overtaken=True)
             case Deferred(status, pause, throttled):
-                facts.attempts.append(Attempt(message.key, part.segment, lane.connector, status, now))
+                facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, status, now))
                 lane.hold(self._clock.monotonic(), pause, throttled=throttled)
                 if throttled or pause == 0 or item.away > 1 or item.to_send or item.withheld:
                     lane.take_back(item, part.segment)
                 else:
                     self._put_off(lane, item, part.segment, pause)
             case Unknown():
-                facts.attempts.append(Attempt(message.key, part.segment, lane.connector, NO_ANSWER, now))
+                facts.attempts.append(
+                    Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now)
+                )
                 item.tries += 1
                 self._doubts.note(item, lane.connector, 1)
                 self._unanswered(lane, item, part.segment)
@@ -208,7 +210,7 @@ class Dispatcher:
             return
         doubt.until = self._clock.now() + lane.unknown_wait_ms
         self.gathering.facts.queueings.append(
-            Queueing(message.key, lane.connector, doubt.until, message.expires, True, False)
+            Queueing(message.account, message.key, lane.connector, doubt.until, message.expires, True, False)
         )
         self._hand_over(lane, item)
         lane.forget(item)
@@ -221,7 +223,7 @@ class Dispatcher:
         segments = item.covers(segment)
         for number in segments:
             self.gathering.facts.submissions.append(
-                Submission(message.key, number, lane.connector, operator_id, 0, now, waited, took)
+                Submission(message.account, message.key, number, lane.connector, operator_id, 0, now, waited, took)
             )
             waited = took = -1
         item.taken += 1
@@ -233,7 +235,17 @@ class Dispatcher:
         """The operator will never take the part."""
         message = item.message
         self.gathering.facts.submissions.append(
-            Submission(message.key, segment, lane.connector, "", refused.status, self._clock.now(), waited, took)
+            Submission(
+                message.account,
+                message.key,
+                segment,
+                lane.connector,
+                "",
+                refused.status,
+                self._clock.now(),
+                waited,
+                took,
+            )
         )
         if item.open == 1 and item.taken == 0:
             self._fail(lane, item, refused.state, refused.err)
@@ -254,7 +266,7 @@ class Dispatcher:
         age = now - message.time
         due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
         self.gathering.facts.queueings.append(
-            Queueing(message.key, lane.connector, due, message.expires, item.attempted, False)
+            Queueing(message.account, message.key, lane.connector, due, message.expires, item.attempted, False)
         )
         self._hand_over(lane, item)
         lane.forget(item)
@@ -273,7 +285,7 @@ class Dispatcher:
         message = item.message
         for number in item.covers(segment):
             self.gathering.facts.submissions.append(
-                Submission(message.key, number, lane.connector, "", status, self._clock.now())
+                Submission(message.account, message.key, number, lane.connector, "", status, self._clock.now())
             )
             if message.wants_receipt:
                 self.reporter.part_over(message, number, state, NO_CODE)
@@ -292,7 +304,7 @@ class Dispatcher:
                 doubt.item = None
         if item.open == 0:
             if item.row:
-                self.gathering.facts.dequeued.append(item.message.key)
+                self.gathering.facts.dequeued.append((item.message.account, item.message.key))
             lane.forget(item)
         elif item.withheld:
             self._rest(lane, item)
@@ -318,18 +330,18 @@ class Dispatcher:
         facts = self.gathering.facts
         owed = message.wants_receipt and bool(message.callback_url)
         final = Final(
+            message.account,
             message.key,
             state,
             err,
             self._clock.now(),
             owed,
             failed=True,
-            account=message.account,
             refund=message.price,
         )
         facts.finals.append(final)
         if item.row:
-            facts.dequeued.append(message.key)
+            facts.dequeued.append((message.account, message.key))
         if (doubt := self._doubts.of(message.key, lane.connector)) is not None:
             doubt.item, doubt.queued = None, False
             doubt.answered = dict.fromkeys(range(message.segments), None) | doubt.answered
@@ -406,7 +418,7 @@ class Dispatcher:
             if is_open:
                 then(item)
             else:
-                self.gathering.facts.dequeued.append(queued.message.key)
+                self.gathering.facts.dequeued.append((queued.message.account, queued.message.key))
             self.gathering.wake()
 
     def _resume(self, lane: Lane, item: Item) -> None:
@@ -457,7 +469,7 @@ class Dispatcher:
     @staticmethod
     def _queueing(item: Item, connector: int, *, held: bool) -> Queueing:
         message = item.message
-        return Queueing(message.key, connector, message.time, message.expires, item.attempted, held)
+        return Queueing(message.account, message.key, connector, message.time, message.expires, item.attempted, held)
 
     # --- connectors that come and go
 

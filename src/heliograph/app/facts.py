@@ -5,6 +5,8 @@ requests, submissions, receipts and callback results share a commit, and nobody 
 
 Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. A message is named by its `key`, the
 60-bit integer of its UUIDv7 (`domain.ids`); `tail`, the other 62 bits, is what a customer must know to look at it.
+A fact about a message also names its `account`, so that it can be written where that account's rows are without the
+message being looked for (`app.divide`).
 """
 
 from dataclasses import dataclass, field
@@ -96,6 +98,7 @@ class Submission:
     -1 where there was none.
     """
 
+    account: int
     key: int
     segment: int
     connector: int
@@ -110,6 +113,7 @@ class Submission:
 class Attempt:
     """A try that decided nothing, for the message's history: `status` is the command status, or NO_ANSWER."""
 
+    account: int
     key: int
     segment: int
     connector: int
@@ -125,6 +129,7 @@ class Queueing:
     and nobody else may claim it.
     """
 
+    account: int
     key: int
     connector: int
     due: int
@@ -137,6 +142,7 @@ class Queueing:
 class PartReceipt:
     """One part of a message of several parts has reached its final state."""
 
+    account: int
     key: int
     segment: int
     state: Delivery
@@ -154,20 +160,23 @@ class Final:
     message was due, if this process did not see the answer); -1 where no receipt came.
     """
 
+    account: int
     key: int
     state: Delivery
     err: str
     at: int
     owed: bool
     failed: bool = False
-    account: int = 0
     refund: int = 0
     waited: int = field(default=-1, compare=False)
 
 
 @dataclass(slots=True)
 class EarlyReceipt:
-    """A receipt whose message is not known (yet): it came before the operator's answer, or matches nothing at all."""
+    """A receipt whose message is not known (yet): it came before the operator's answer, or matches nothing at all.
+
+    Hence it names no account.
+    """
 
     connector: int
     operator_id: str
@@ -183,6 +192,7 @@ class Awaiting:
 
     connector: int
     operator_id: str
+    account: int
     key: int
     segment: int
 
@@ -204,6 +214,7 @@ class CallbackDone:
     `waited` is not stored: milliseconds since the callback was first owed; -1 where that is not known.
     """
 
+    account: int
     key: int
     end: CallbackEnd
     code: int
@@ -220,6 +231,7 @@ class CallbackRetry:
     `first` is when the callback was first owed. `held`: this node has it in the air, and nobody else may claim it.
     """
 
+    account: int
     key: int
     due: int
     attempts: int
@@ -229,18 +241,22 @@ class CallbackRetry:
     held: bool = False
 
 
+Name = tuple[int, int]
+"""A message by its account and its key, where the fact says nothing else."""
+
+
 @dataclass(slots=True)
 class Facts:
     """All that one transaction makes true. The order of writing is the order of the fields."""
 
     accepts: list[Accept] = field(default_factory=list)
     queueings: list[Queueing] = field(default_factory=list)
-    sending: list[int] = field(default_factory=list)
-    """Keys with a row in the queue that go to the operator right after this commit: marks them attempted."""
+    sending: list[Name] = field(default_factory=list)
+    """Messages with a row in the queue that go to the operator right after this commit: marks them attempted."""
     attempts: list[Attempt] = field(default_factory=list)
     submissions: list[Submission] = field(default_factory=list)
-    dequeued: list[int] = field(default_factory=list)
-    """Keys whose row in the queue is done with."""
+    dequeued: list[Name] = field(default_factory=list)
+    """Messages whose row in the queue is done with."""
     parts: list[PartReceipt] = field(default_factory=list)
     progress: list[PartReceipt] = field(default_factory=list)
     """Receipts of states that are not final (ENROUTE, ACCEPTD): kept for the history."""

@@ -217,7 +217,7 @@ class Lane:
                 continue
             free -= self._make_ready(item)
             if item.row:
-                facts.sending.append(message.key)
+                facts.sending.append((message.account, message.key))
             elif message.key > mark:
                 mark = message.key
         if aside:
@@ -413,7 +413,15 @@ class Lane:
         self._begun = True
         for message in (item.message for item in self._returned if item.accept is None):
             facts.queueings.append(
-                Queueing(message.key, self.connector, message.time, message.expires, attempted=False, held=False)
+                Queueing(
+                    message.account,
+                    message.key,
+                    self.connector,
+                    message.time,
+                    message.expires,
+                    attempted=False,
+                    held=False,
+                )
             )
         self._returned.clear()
 

@@ -55,6 +55,7 @@ class Receivers(Protocol):
 class Flight:
     """A callback that is with the sender."""
 
+    account: int
     body: bytes
     attempts: int
     first: int
@@ -111,11 +112,11 @@ class Notifier:
         now = self._clock.now()
         key = message.key
         if self.room == 0 or not self._keeps(key):
-            self._leave_to_rows(self._gathering.facts, message.key, final.at)
+            self._leave_to_rows(message, final.at)
             return
         rowed = key <= self.mark or now - time_of(key) > KEEP_MS
         if rowed:
-            self._hold(self._gathering.facts, key, final.at)
+            self._hold(self._gathering.facts, message, final.at)
         self._next.append((message, final, rowed))
 
     # --- around a commit
@@ -136,11 +137,11 @@ class Notifier:
             if not flight.rowed and (key <= mark or now - flight.since > KEEP_MS):
                 flight.rowed = True
                 facts.callback_retries.append(
-                    CallbackRetry(key, now, flight.attempts, flight.body, "", flight.first, held=True)
+                    CallbackRetry(flight.account, key, now, flight.attempts, flight.body, "", flight.first, held=True)
                 )
         for at, (message, final, rowed) in enumerate(self._committing):
             if message.key <= mark and not rowed:
-                self._hold(facts, message.key, final.at)
+                self._hold(facts, message, final.at)
                 self._committing[at] = message, final, True
         if mark > self.mark:
             self.mark = facts.marks[CALLBACK] = mark
@@ -155,10 +156,10 @@ class Notifier:
         for message, final, rowed in committed:
             job = self._job(message, final.state, final.err, final.at, b"")
             if job is None:
-                self._leave_to_rows(self._gathering.facts, message.key, final.at)
+                self._leave_to_rows(message, final.at)
                 continue
             jobs.append(job)
-            self._flights[message.key] = Flight(job.body, 0, final.at, rowed, now)
+            self._flights[message.key] = Flight(message.account, job.body, 0, final.at, rowed, now)
         if jobs:
             self._sender.post(jobs)
 
@@ -185,16 +186,17 @@ class Notifier:
         now = self._clock.now()
         jobs: list[Job] = []
         for owed in claimed:
-            key = owed.message.key
+            account, key = owed.message.account, owed.message.key
             if key in self._flights:
                 continue
             job = self._job(owed.message, owed.state, owed.err, owed.at, owed.body)
             if job is None:
                 due = now + UNREADABLE_PAUSE_MS
-                self._later(key, due, owed.attempts, owed.body, "the account cannot be read", owed.first_tried)
+                problem = "the account cannot be read"
+                self._later(account, key, due, owed.attempts, owed.body, problem, owed.first_tried)
                 continue
             jobs.append(job)
-            self._flights[key] = Flight(job.body, owed.attempts, owed.first_tried, rowed, now)
+            self._flights[key] = Flight(account, job.body, owed.attempts, owed.first_tried, rowed, now)
         if jobs:
             self._sender.post(jobs)
 
@@ -221,7 +223,7 @@ class Notifier:
                     facts.callbacks.append(_done(sent.key, flight, CallbackEnd.GIVEN_UP, sent.code, attempts, now))
                 else:
                     problem = sent.problem or f"HTTP {sent.code}"
-                    self._later(sent.key, due, attempts, flight.body, problem, flight.first)
+                    self._later(flight.account, sent.key, due, attempts, flight.body, problem, flight.first)
         self._gathering.wake()
 
     def _on_lost(self) -> None:
@@ -244,23 +246,22 @@ class Notifier:
             done = _done(key, flight, CallbackEnd.GIVEN_UP, 0, flight.attempts, now)
             self._gathering.facts.callbacks.append(done)
         else:
-            self._later(key, due, flight.attempts, flight.body, problem, flight.first)
+            self._later(flight.account, key, due, flight.attempts, flight.body, problem, flight.first)
 
     # --- inside
 
-    def _later(self, key: int, due: int, attempts: int, body: bytes, problem: str, first: int) -> None:
-        self._gathering.facts.callback_retries.append(CallbackRetry(key, due, attempts, body, problem, first))
+    def _later(self, account: int, key: int, due: int, attempts: int, body: bytes, problem: str, first: int) -> None:
+        self._gathering.facts.callback_retries.append(CallbackRetry(account, key, due, attempts, body, problem, first))
         self._gathering.wake()
 
-    def _leave_to_rows(self, facts: Facts, key: int, at: int) -> None:
+    def _leave_to_rows(self, message: Message, at: int) -> None:
         """A callback that was never tried, owed since `at`: it is due at once."""
-        facts.callback_retries.append(CallbackRetry(key, at, 0, b"", "", at))
-        self._gathering.wake()
+        self._later(message.account, message.key, at, 0, b"", "", at)
 
     @staticmethod
-    def _hold(facts: Facts, key: int, at: int) -> None:
+    def _hold(facts: Facts, message: Message, at: int) -> None:
         """A row for a callback that is about to be tried here."""
-        facts.callback_retries.append(CallbackRetry(key, at, 0, b"", "", at, held=True))
+        facts.callback_retries.append(CallbackRetry(message.account, message.key, at, 0, b"", "", at, held=True))
 
     def _job(self, message: Message, state: Delivery, err: str, at: int, body: bytes) -> Job | None:
         known = self._receivers.known(message.account)
@@ -278,7 +279,7 @@ class Notifier:
 
 
 def _done(key: int, flight: Flight, end: CallbackEnd, code: int, attempts: int, now: int) -> CallbackDone:
-    return CallbackDone(key, end, code, attempts, now, now - flight.first)
+    return CallbackDone(flight.account, key, end, code, attempts, now, now - flight.first)
 
 
 def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo) -> dict[str, str]:

@@ -198,8 +198,9 @@ class Reporter:
             self.settle(track, segments, connector, operator_id, report.state, report.err)
         else:
             now = self._clock.now()
+            account, key = track.message.account, track.message.key
             self._gathering.facts.progress.extend(
-                PartReceipt(track.message.key, segment, report.state, report.err, now) for segment in segments
+                PartReceipt(account, key, segment, report.state, report.err, now) for segment in segments
             )
 
     def settle(
@@ -212,7 +213,7 @@ class Reporter:
             if segment in track.states:
                 continue
             if track.rowed or track.mixed:
-                matched = Awaiting(connector, operator_id, track.message.key, segment)
+                matched = Awaiting(connector, operator_id, track.message.account, track.message.key, segment)
                 self._gathering.facts.awaiting_matched.append(matched)
             self.end_part(track, segment, state, err)
 
@@ -223,7 +224,7 @@ class Reporter:
         track.states[segment] = (state, err)
         track.dirty = self.awaited.generation
         if message.segments > 1:
-            self._gathering.facts.parts.append(PartReceipt(message.key, segment, state, err, now))
+            self._gathering.facts.parts.append(PartReceipt(message.account, message.key, segment, state, err, now))
         if len(track.states) == message.segments:
             self.complete(track)
             return
@@ -245,7 +246,8 @@ class Reporter:
         self.awaited.end(message.key, track)
         owed = message.wants_receipt and bool(message.callback_url)
         now = self._clock.now()
-        final = Final(message.key, state, err, now, owed, waited=now - track.taken if track.taken else -1)
+        waited = now - track.taken if track.taken else -1
+        final = Final(message.account, message.key, state, err, now, owed, waited=waited)
         self._gathering.facts.finals.append(final)
         self._finish(message, final)
 

@@ -71,7 +71,7 @@ async def test_a_record_shows_each_state(gateway: Gateway) -> None:
     await gateway.call("DELETE", f"{LIST}/{cancelled}")
     parsed = ids.parse(failed)
     assert parsed is not None
-    final = Final(parsed[0], Delivery.REJECTD, "011", START, False, True, 1, 1_000_000)
+    final = Final(1, parsed[0], Delivery.REJECTD, "011", START, False, True, 1_000_000)
     await gateway.store.record(Facts(finals=[final]))
     shown = [(await gateway.call("GET", f"{LIST}/{each}")).json["Status"] for each in (scheduled, cancelled, failed)]
     assert shown == ["Scheduled", "Cancelled", "Failed"]
@@ -267,7 +267,7 @@ async def test_the_history_of_a_message(gateway: Gateway) -> None:
     identifier = await send(gateway)
     parsed = ids.parse(identifier)
     assert parsed is not None
-    await gateway.store.record(Facts(submissions=[Submission(parsed[0], 0, 1, "op-1", 0, START + 1000)]))
+    await gateway.store.record(Facts(submissions=[Submission(1, parsed[0], 0, 1, "op-1", 0, START + 1000)]))
     reply = await gateway.call("GET", f"{LIST}/{identifier}/events")
     assert reply.json["count"] == 3
     assert [event["Event"] for event in reply.json["events"]] == ["Accepted", "Charged", "Submitted"]

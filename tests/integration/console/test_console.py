@@ -51,8 +51,8 @@ async def owed(house: House) -> str:
     message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
     key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
     store = house.gateway.store
-    await store.record(Facts(finals=[Final(key, Delivery.UNDELIV, "011", now, owed=True)]))
-    await store.record(Facts(callback_retries=[CallbackRetry(key, now + 5, 1, b"x", "HTTP 500", now)]))
+    await store.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, "011", now, owed=True)]))
+    await store.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
     return message
 
 

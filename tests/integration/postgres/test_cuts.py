@@ -66,16 +66,14 @@ def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
     """One of each, about messages that were sent before."""
     facts = Facts(
         accepts=accepts,
-        submissions=[Submission(sent[0], 0, 1, "op", 0, given.now)],
-        finals=[Final(sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
-        queueings=[Queueing(sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, held=False)],
+        submissions=[Submission(1, sent[0], 0, 1, "op", 0, given.now)],
+        finals=[Final(1, sent[1], Delivery.DELIVRD, "000", given.now, owed=True)],
+        queueings=[Queueing(1, sent[2], 1, given.now + HOUR, given.now + 9 * HOUR, attempted=False, held=False)],
         early=[EarlyReceipt(1, str(given.key()), "49", Delivery.DELIVRD, "000", given.now)],
-        callback_retries=[CallbackRetry(sent[1], given.now + HOUR, 1, b"x", "", given.now)],
+        callback_retries=[CallbackRetry(1, sent[1], given.now + HOUR, 1, b"x", "", given.now)],
         marks={"attempted:1": given.key()},
     )
-    facts.finals.append(
-        Final(sent[3], Delivery.REJECTD, "001", given.now, owed=False, failed=True, account=1, refund=CREDIT)
-    )
+    facts.finals.append(Final(1, sent[3], Delivery.REJECTD, "001", given.now, owed=False, failed=True, refund=CREDIT))
     return facts
 
 

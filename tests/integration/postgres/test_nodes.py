@@ -127,8 +127,8 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     ended = await given.sent(account.id, wants_receipt=True)
     await store.record(
         Facts(
-            finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=True)],
-            callback_retries=[CallbackRetry(ended.key, START, 1, b"x", "", START)],
+            finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
     assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
@@ -153,15 +153,15 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
     await store.record(
         Facts(
             submissions=[
-                Submission(partly.key, 0, 1, "p", 0, START),
-                *(Submission(done.key, segment, 1, str(segment), 0, START) for segment in (0, 1)),
-                *(Submission(each.key, 0, 1, f"w{each.key}", 0, START) for each in (waits, told, over)),
+                Submission(partly.account, partly.key, 0, 1, "p", 0, START),
+                *(Submission(done.account, done.key, segment, 1, str(segment), 0, START) for segment in (0, 1)),
+                *(Submission(each.account, each.key, 0, 1, f"w{each.key}", 0, START) for each in (waits, told, over)),
             ],
             finals=[
-                Final(failed.key, Delivery.REJECTD, "001", START, False, True, account.id, failed.price),
-                *(Final(each.key, Delivery.DELIVRD, "000", START, owed=True) for each in (told, over)),
+                Final(failed.account, failed.key, Delivery.REJECTD, "001", START, False, True, failed.price),
+                *(Final(each.account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in (told, over)),
             ],
-            callback_retries=[CallbackRetry(over.key, START, 3, b"body", "", START)],
+            callback_retries=[CallbackRetry(over.account, over.key, START, 3, b"body", "", START)],
             marks={attempted(1): tried.key},
         )
     )
@@ -201,7 +201,7 @@ async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: Postgre
     await other.heartbeat(OTHER, START + 9 * LEASE)
     assert await other.release_dead(START + LEASE) == [ONE]
     accept = given.accept(given.message(account.id))
-    answer = Submission(message.key, 0, 1, "late", 0, START)
+    answer = Submission(message.account, message.key, 0, 1, "late", 0, START)
     for _ in range(2):
         with pytest.raises(Fenced):
             await store.record(Facts(accepts=[accept], submissions=[answer]))
@@ -238,7 +238,7 @@ async def test_marks_are_each_workers_own(store: PostgresStore, other: PostgresS
 
 
 def answered(message: Message) -> Submission:
-    return Submission(message.key, 0, 1, "id", 0, START)
+    return Submission(message.account, message.key, 0, 1, "id", 0, START)
 
 
 # --- races
@@ -263,7 +263,12 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
                 await mine.release(node)
                 return
             taken.extend(keys)
-            await mine.record(Facts(submissions=[Submission(key, 0, 1, "i", 0, START) for key in keys], dequeued=keys))
+            await mine.record(
+                Facts(
+                    submissions=[Submission(account.id, key, 0, 1, "i", 0, START) for key in keys],
+                    dequeued=[(account.id, key) for key in keys],
+                )
+            )
 
     await asyncio.gather(*(dispatch(stores[node % 3], node) for node in range(1, 13)))
     await dispatch(stores[0], 99)
@@ -324,16 +329,25 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
                 got = [each.message for each in await mine.claim_queued(1, 2, now, seed % 3 + 1)]
                 assert not claimed & {each.key for each in got}
                 claimed.update(each.key for each in got)
-                facts = Facts(dequeued=[each.key for each in got])
+                facts = Facts(dequeued=[(each.account, each.key) for each in got])
                 for each in got:
                     if chance.random() < 0.5:
                         facts.finals.append(
-                            Final(each.key, Delivery.REJECTD, "001", now, False, True, each.account, each.price)
+                            Final(
+                                each.account,
+                                each.key,
+                                Delivery.REJECTD,
+                                "001",
+                                now,
+                                False,
+                                True,
+                                each.price,
+                            )
                         )
                         balance[each.account] += each.price
                     else:
                         facts.submissions.append(answered(each))
-                        facts.parts.append(PartReceipt(each.key, 0, Delivery.DELIVRD, "000", now))
+                        facts.parts.append(PartReceipt(each.account, each.key, 0, Delivery.DELIVRD, "000", now))
                 await mine.record(facts)
 
     await asyncio.gather(*(act(seed) for seed in range(64)))
@@ -371,9 +385,12 @@ async def test_messages_that_a_dead_node_left_with_all_parts_ended(
     whole, half, fresh, ended, _ = [await given.sent(account.id, segments=2) for _ in range(5)]
     ends = [(whole, 0, 1), (whole, 1, 2), (half, 0, 1), (fresh, 0, 1), (fresh, 1, 9), (ended, 0, 1), (ended, 1, 2)]
     parts = [
-        PartReceipt(message.key, segment, Delivery.DELIVRD, "000", START + at * SECOND) for message, segment, at in ends
+        PartReceipt(message.account, message.key, segment, Delivery.DELIVRD, "000", START + at * SECOND)
+        for message, segment, at in ends
     ]
-    await store.record(Facts(parts=parts, finals=[Final(ended.key, Delivery.DELIVRD, "000", START, owed=True)]))
+    await store.record(
+        Facts(parts=parts, finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)])
+    )
     end = START + 5 * SECOND
     assert await store.gathered(0, end) == ([whole.key], 6)
     assert await store.gathered(0, START + 10 * SECOND) == ([whole.key, fresh.key], 7)
@@ -393,8 +410,8 @@ async def test_the_audit_finds_claims_of_nodes_that_are_gone(
     await store.record(
         Facts(
             submissions=[answered(told)],
-            finals=[Final(told.key, Delivery.DELIVRD, "000", START, owed=True)],
-            callback_retries=[CallbackRetry(told.key, START, 1, b"", "", START)],
+            finals=[Final(told.account, told.key, Delivery.DELIVRD, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(told.account, told.key, START, 1, b"", "", START)],
         )
     )
     assert len(await store.claim_queued(1, 9, START, ONE)) == len(await store.claim_callbacks(9, START, ONE)) == 1
@@ -414,7 +431,9 @@ async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: Postg
 async def test_slots_split_the_work(url: str, store: PostgresStore, given: Given) -> None:
     accounts = [await given.account(f"a{n}") for n in range(12)]
     sent = [await given.sent(account.id, queued=True) for account in accounts]
-    await store.record(Facts(queueings=[Queueing(sent[0].key, 1, START, START + HOUR, attempted=False, held=False)]))
+    await store.record(
+        Facts(queueings=[Queueing(sent[0].account, sent[0].key, 1, START, START + HOUR, attempted=False, held=False)])
+    )
     low = await PostgresStore.open(url, limits=AMPLE, slots=(0, 31))
     high = await PostgresStore.open(url, limits=AMPLE, slots=(32, 63))
     shares = [{each.message.key for each in await half.claim_queued(1, 99, START, 1)} for half in (low, high)]

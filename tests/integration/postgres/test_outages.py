@@ -127,7 +127,7 @@ async def test_connections_that_were_all_cut_are_made_anew(
 async def test_the_store_outlives_a_fault_of_ours(store: PostgresStore, given: Given, account: Account) -> None:
     for _ in range(3):
         with pytest.raises(asyncpg.DataError, match="surrogates"):
-            await store.record(Facts(submissions=[Submission(1, 0, 1, "\ud800", 0, START)]))
+            await store.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(asyncpg.UndefinedTableError):
             await store._pool.read(lambda db: db.fetch("SELECT * FROM nowhere"))
     await given.sent(account.id)

@@ -97,7 +97,7 @@ async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch:
     store = await PostgresStore.open(url, limits=LIMITS)
     name = url.rpartition("/")[2]
     await server().script("ANALYZE", name)
-    matched = Facts(awaiting_matched=[Awaiting(1, "7", 7, 0)], early_matched=[(1, "7")])
+    matched = Facts(awaiting_matched=[Awaiting(1, "7", 1, 7, 0)], early_matched=[(1, "7")])
     for _ in range(3):
         await store.record(matched)
         await store.find_outstanding(1, ["7"])
@@ -126,8 +126,8 @@ async def test_recovery_reads_only_above_the_mark(
     keys = [message.key for message in batch.messages]
     await store.record(
         Facts(
-            submissions=[Submission(key, 0, 1, "x", 0, START) for key in keys[:-9]],
-            finals=[Final(key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
+            submissions=[Submission(account.id, key, 0, 1, "x", 0, START) for key in keys[:-9]],
+            finals=[Final(account.id, key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
         )
     )
     await server().script("ANALYZE", url.rpartition("/")[2])
@@ -161,24 +161,24 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
         gone = await given.scheduled(account.id)
         await store.record(
             Facts(
-                queueings=[Queueing(sent[2].key, 1, START, START + HOUR, attempted=False, held=False)],
-                sending=[queued.key],
-                submissions=[Submission(sent[0].key, 0, 1, "a", 0, START)],
+                queueings=[Queueing(sent[2].account, sent[2].key, 1, START, START + HOUR, attempted=False, held=False)],
+                sending=[(queued.account, queued.key)],
+                submissions=[Submission(sent[0].account, sent[0].key, 0, 1, "a", 0, START)],
                 finals=[
-                    Final(sent[0].key, Delivery.DELIVRD, "000", START, owed=True),
-                    Final(sent[1].key, Delivery.REJECTD, "001", START, True, True, account.id, sent[1].price),
+                    Final(sent[0].account, sent[0].key, Delivery.DELIVRD, "000", START, owed=True),
+                    Final(sent[1].account, sent[1].key, Delivery.REJECTD, "001", START, True, True, sent[1].price),
                 ],
-                awaiting=[Awaiting(1, "a", sent[0].key, 0)],
-                callback_retries=[CallbackRetry(sent[0].key, START, 1, b"", "", START)],
+                awaiting=[Awaiting(1, "a", sent[0].account, sent[0].key, 0)],
+                callback_retries=[CallbackRetry(sent[0].account, sent[0].key, START, 1, b"", "", START)],
                 marks={"dispatch": 1},
             )
         )
         await store.record(
             Facts(
-                awaiting_matched=[Awaiting(1, "a", sent[0].key, 0)],
-                callbacks=[CallbackDone(sent[0].key, CallbackEnd.DELIVERED, 200, 1, START)],
-                finals=[Final(sent[2].key, Delivery.DELIVRD, "000", START, owed=False)],
-                dequeued=[sent[2].key],
+                awaiting_matched=[Awaiting(1, "a", sent[0].account, sent[0].key, 0)],
+                callbacks=[CallbackDone(sent[0].account, sent[0].key, CallbackEnd.DELIVERED, 200, 1, START)],
+                finals=[Final(sent[2].account, sent[2].key, Delivery.DELIVRD, "000", START, owed=False)],
+                dequeued=[(sent[2].account, sent[2].key)],
             )
         )
         await store.reschedule(account.id, moved.key, moved.tail, START + 2 * HOUR, START + 3 * HOUR, START)

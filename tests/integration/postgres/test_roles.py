@@ -201,8 +201,13 @@ async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
     message = await given.sent(1, segments=2, wants_receipt=True, callback_url=sink.url(), expires=now + 3_600_000)
     await store.record(
         Facts(
-            submissions=[Submission(message.key, part, 1, f"id{part}", 0, now - 50_000) for part in range(2)],
-            parts=[PartReceipt(message.key, part, Delivery.DELIVRD, "000", now - 40_000) for part in range(2)],
+            submissions=[
+                Submission(message.account, message.key, part, 1, f"id{part}", 0, now - 50_000) for part in range(2)
+            ],
+            parts=[
+                PartReceipt(message.account, message.key, part, Delivery.DELIVRD, "000", now - 40_000)
+                for part in range(2)
+            ],
         )
     )
     with node(tmp_path, url, "one", "api,notify,upkeep") as one:

@@ -77,7 +77,7 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await store.cancel(account.id, cancelled.key, cancelled.tail, START)
     failed = await given.sent(account.id)
     await store.record(
-        Facts(finals=[Final(failed.key, Delivery.REJECTD, "001", START, True, True, account.id, failed.price)])
+        Facts(finals=[Final(failed.account, failed.key, Delivery.REJECTD, "001", START, True, True, failed.price)])
     )
     return store
 

@@ -163,7 +163,7 @@ async def test_who_gives_up_waiting_does_not_stop_the_write(
 async def test_the_store_outlives_a_fault_of_ours(store: SqliteStore, given: Given, account: Account) -> None:
     for _ in range(3):
         with pytest.raises(UnicodeEncodeError):
-            await store.record(Facts(submissions=[Submission(1, 0, 1, "\ud800", 0, START)]))
+            await store.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
             await store._writer.transact(lambda db: db.execute("SELECT * FROM nowhere"))
     await given.sent(account.id)

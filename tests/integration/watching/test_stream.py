@@ -65,7 +65,7 @@ async def test_a_message_of_before_is_looked_up_and_its_number_is_masked() -> No
     message = await stored(gateway)
     listener = Listener(gateway, narrator, {})
     await listener.until(0)
-    facts = Facts(callbacks=[CallbackDone(message.key, CallbackEnd.DELIVERED, 200, 1, START)])
+    facts = Facts(callbacks=[CallbackDone(message.account, message.key, CallbackEnd.DELIVERED, 200, 1, START)])
     narrator.committed(facts, START, 0.001)
     (line,) = await listener.until(1)
     await listener.end()
@@ -104,7 +104,9 @@ async def test_only_what_was_asked_for(wanted: dict[str, str], heard: list[str])
     everything = Listener(gateway, narrator, {})
     await listener.until(0)
     await everything.until(0)
-    facts = Facts(accepts=[accept(message)], submissions=[Submission(message.key, 0, 7, "id", 0, START)])
+    facts = Facts(
+        accepts=[accept(message)], submissions=[Submission(message.account, message.key, 0, 7, "id", 0, START)]
+    )
     narrator.committed(facts, START, 0.001)
     await everything.until(2)
     lines = await listener.until(len(heard))
@@ -118,7 +120,7 @@ async def test_one_message_by_its_id_in_either_form() -> None:
     one, other = await stored(gateway), await stored(gateway)
     listener = Listener(gateway, narrator, {"message": ids.to_uuid(one.key, one.tail).upper()})
     await listener.until(0)
-    finals = [Final(each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
+    finals = [Final(each.account, each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
     narrator.committed(Facts(finals=finals), START, 0.001)
     lines = await listener.until(1)
     await listener.end()

@@ -96,12 +96,14 @@ async def test_a_messages_way_is_one_trace() -> None:
     message = await world.send(SAMPLED)
     assert message is not None
     key = message.key
-    answer = Submission(key, 0, 3, "op-1", 0, START + 90, waited=50, took=40)
+    answer = Submission(message.account, key, 0, 3, "op-1", 0, START + 90, waited=50, took=40)
     world.commit(Facts(submissions=[answer]))
-    world.commit(Facts(finals=[Final(key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)]))
+    world.commit(
+        Facts(finals=[Final(message.account, key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)])
+    )
     world.sender.post([job(message)])
     world.fake.sent([Sent(key, 200)])
-    world.commit(Facts(callbacks=[CallbackDone(key, CallbackEnd.DELIVERED, 200, 1, START + 800)]))
+    world.commit(Facts(callbacks=[CallbackDone(message.account, key, CallbackEnd.DELIVERED, 200, 1, START + 800)]))
 
     spans = world.spans()
     assert set(spans) == {"POST /api/v1/messages", "store", "queue", "submit_sm", "receipt", "callback"}
@@ -156,7 +158,7 @@ async def test_who_is_not_sampled_leaves_nothing(ratio: float, traceparent: str)
     world = await traced(ratio)
     message = await world.send(traceparent)
     assert message is not None
-    world.commit(Facts(submissions=[Submission(message.key, 0, 3, "op-1", 0, START, 0, 0)]))
+    world.commit(Facts(submissions=[Submission(message.account, message.key, 0, 3, "op-1", 0, START, 0, 0)]))
     world.sender.post([job(message)])
     assert world.fake.jobs[0].traceparent == ""
     assert world.spans() == {}
@@ -217,14 +219,16 @@ async def test_what_went_wrong_is_marked_and_what_is_over_is_forgotten() -> None
     message = await world.send()
     assert message is not None
     key = message.key
-    world.commit(Facts(attempts=[Attempt(key, 0, 3, 0x58, START)]))
-    world.commit(Facts(submissions=[Submission(key, 0, 3, "", 0x0B, START + 9, 1, 8)]))
-    world.commit(Facts(finals=[Final(key, Delivery.REJECTD, "011", START + 9, owed=False, failed=True)]))
+    world.commit(Facts(attempts=[Attempt(message.account, key, 0, 3, 0x58, START)]))
+    world.commit(Facts(submissions=[Submission(message.account, key, 0, 3, "", 0x0B, START + 9, 1, 8)]))
+    world.commit(
+        Facts(finals=[Final(message.account, key, Delivery.REJECTD, "011", START + 9, owed=False, failed=True)])
+    )
     spans = world.spans()
     for name in ("put off", "submit_sm", "failed"):
         assert spans[name].status.status_code is StatusCode.ERROR
     assert world.traces._messages == {}
-    world.commit(Facts(submissions=[Submission(key, 0, 3, "again", 0, START, 1, 8)]))
+    world.commit(Facts(submissions=[Submission(message.account, key, 0, 3, "again", 0, START, 1, 8)]))
     assert len(world.exporter.get_finished_spans()) == 6
 
 

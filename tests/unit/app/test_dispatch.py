@@ -312,7 +312,7 @@ async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became
     await desk.dispatcher.hindsight.settle(store)
     desk.reporter.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
-    assert desk.commit().dequeued == [one.key]
+    assert desk.commit().dequeued == [(one.account, one.key)]
 
 
 def test_what_was_never_sent_is_recorded_as_such(desk: Desk) -> None:
@@ -336,7 +336,7 @@ async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_we
     desk.answer(part, TAKEN)
     facts = desk.commit()
     assert [submission.connector for submission in facts.submissions] == [1]
-    assert facts.dequeued == [rerouted.key]
+    assert facts.dequeued == [(rerouted.account, rerouted.key)]
     assert list(desk.dispatcher.lanes) == [1]
 
 
@@ -377,7 +377,7 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
 async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:
     one = desk.message()
     await desk.dispatcher.refill(desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))), NODE)
-    assert desk.commit().dequeued == [one.key]
+    assert desk.commit().dequeued == [(one.account, one.key)]
     assert desk.is_clean()
 
 
@@ -387,7 +387,7 @@ async def test_what_was_claimed_goes_back_when_the_store_cannot_say_more_of_it(d
     store.failing = True
     await desk.dispatcher.refill(desk.lane, store, NODE)
     facts = desk.commit()
-    assert facts.queueings == [Queueing(half.key, 1, half.time, half.expires, False, False)]
+    assert facts.queueings == [Queueing(half.account, half.key, 1, half.time, half.expires, False, False)]
     assert desk.carrier.keys == [one.key]
 
 
@@ -400,7 +400,7 @@ async def test_messages_whose_time_ends_in_the_queue_are_refunded_unless_they_le
     assert await desk.dispatcher.drop_expired(store, NODE, 10) == 3
     facts = desk.commit()
     assert [(final.key, final.failed) for final in facts.finals] == [(unsent.key, True), (doubtful.key, False)]
-    assert sorted(facts.dequeued) == sorted([unsent.key, doubtful.key, half.key])
+    assert sorted(facts.dequeued) == sorted((each.account, each.key) for each in (unsent, doubtful, half))
     assert [(each.key, each.segment) for each in facts.parts if each.key == half.key] == [(half.key, 1)]
 
 
@@ -417,7 +417,7 @@ def test_what_waits_for_long_gets_a_row_once_and_says_whether_it_may_have_been_s
     desk.clock.pass_ms(1_000)
     assert desk.commit(spill=True).queueings == []
     desk.answer(desk.carrier.take()[0], TAKEN)
-    assert desk.commit().dequeued == [flying.key]
+    assert desk.commit().dequeued == [(flying.account, flying.key)]
     assert desk.lane.per_account == {1: 2}
 
 
@@ -462,7 +462,7 @@ def test_messages_of_a_connector_that_is_gone_go_to_another_one(desk: Desk) -> N
     desk.commit(one)
     desk.routes[one.destination] = 2
     desk.dispatcher.reroute({2})
-    assert desk.commit().queueings == [Queueing(one.key, 2, one.time, one.expires, False, False)]
+    assert desk.commit().queueings == [Queueing(one.account, one.key, 2, one.time, one.expires, False, False)]
     assert 1 not in desk.dispatcher.lanes
 
 

@@ -26,7 +26,7 @@ def trace(state: State = State.SENT, **fields: Any) -> Trace:
 
 
 def taken(segment: int = 0, status: int = 0) -> Submission:
-    return Submission(7, segment, 1, "id", status, 1)
+    return Submission(1, 7, segment, 1, "id", status, 1)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(submissions=[taken()], segments=2), "It waits to be sent through op1"),
         (trace(queued=(2, 5, False)), "It waits to be sent through op2: look there for why"),
         (
-            trace(queued=(2, 5, False), attempts=[Attempt(7, 0, 2, 88 + n, n) for n in range(3)]),
+            trace(queued=(2, 5, False), attempts=[Attempt(1, 7, 0, 2, 88 + n, n) for n in range(3)]),
             "It was tried 3 times through op2, and is tried again by itself. The last time the operator said ESME_90, ",
         ),
         (
-            trace(attempts=[Attempt(7, 0, 2, -1, 5)]),
+            trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]),
             "tried once through op1, and is tried again by itself. The last ti",
         ),
-        (trace(attempts=[Attempt(7, 0, 2, -1, 5)]), "the operator said nothing."),
+        (trace(attempts=[Attempt(1, 7, 0, 2, -1, 5)]), "the operator said nothing."),
         (trace(submissions=[taken()]), "see whether the receipts that match nothing have it under another id"),
     ],
 )

@@ -90,7 +90,7 @@ async def test_a_late_answer_settles_it(patient: Desk) -> None:
     await settle(patient)
     facts = patient.commit()
     assert [(each.key, each.operator_id, each.status) for each in facts.submissions] == [(one.key, "77", 0)]
-    assert facts.dequeued == [one.key]
+    assert facts.dequeued == [(one.account, one.key)]
     await report(patient, "77", one.destination)
     assert patient.finished == [(one.key, Delivery.DELIVRD)]
 
@@ -103,7 +103,7 @@ async def test_a_late_refusal_is_final_and_refunded(patient: Desk) -> None:
     await settle(patient)
     facts = patient.commit()
     assert [(final.failed, final.refund) for final in facts.finals] == [(True, one.price)]
-    assert facts.dequeued == [one.key]
+    assert facts.dequeued == [(one.account, one.key)]
 
 
 async def test_a_late_not_now_leaves_it_waiting(patient: Desk) -> None:
@@ -125,7 +125,7 @@ async def test_a_receipt_that_nothing_else_explains_is_taken_for_its(patient: De
     facts = patient.commit()
     assert [(each.key, each.operator_id) for each in facts.submissions] == [(one.key, "4711")]
     assert [(final.key, final.state, final.failed) for final in facts.finals] == [(one.key, Delivery.DELIVRD, False)]
-    assert facts.dequeued == [one.key]
+    assert facts.dequeued == [(one.account, one.key)]
     assert facts.early_matched == [(1, "4711")]
     assert said == [True]
 
@@ -164,12 +164,12 @@ async def test_when_the_time_is_over_it_is_sent_once_more(patient: Desk) -> None
     patient.clock.pass_ms(WAIT_MS)
     await patient.dispatcher.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
     facts = patient.commit()
-    assert facts.sending == [one.key]
+    assert facts.sending == [(one.account, one.key)]
     (again,) = patient.carrier.take()
     patient.answer(again, LOST)
     facts = patient.commit()
     assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.UNKNOWN, False)]
-    assert facts.dequeued == [one.key]
+    assert facts.dequeued == [(one.account, one.key)]
     assert patient.is_clean()
 
 
@@ -201,7 +201,7 @@ async def test_what_was_settled_is_not_sent_though_its_row_was_claimed_before_th
     await patient.dispatcher.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
     facts = patient.commit()
     assert (facts.sending, patient.carrier.parts) == ([], [])
-    assert set(facts.dequeued) == {one.key}
+    assert set(facts.dequeued) == {(one.account, one.key)}
 
 
 async def test_of_a_long_message_only_the_part_in_doubt_waits(patient: Desk) -> None:
@@ -220,7 +220,7 @@ async def test_of_a_long_message_only_the_part_in_doubt_waits(patient: Desk) -> 
     await settle(patient, store)
     facts = patient.commit()
     assert [(each.segment, each.operator_id) for each in facts.submissions] == [(1, "2")]
-    assert facts.dequeued == [long.key]
+    assert facts.dequeued == [(long.account, long.key)]
     for operator_id in "123":
         await report(patient, operator_id, long.destination)
     assert patient.finished == [(long.key, Delivery.DELIVRD)]
@@ -244,7 +244,7 @@ async def test_word_that_cannot_be_taken_in_now_is_taken_in_later(patient: Desk)
     await settle(patient, store)
     facts = patient.commit()
     assert sorted(each.operator_id for each in facts.submissions) == ["0", "1", "2"]
-    assert facts.dequeued == [long.key]
+    assert facts.dequeued == [(long.account, long.key)]
 
 
 # --- sending again

@@ -291,19 +291,19 @@ def test_a_message_for_at_once_and_one_from_the_queue_take_turns(
     assert {part.message.destination for part in carrier.parts[:2]} <= {"slow", "fast"}
     assert sorted(carrier.keys) == sorted(each.key for each in slow + fast)
     assert [key for key in carrier.keys if key in {each.key for each in slow}] == [each.key for each in slow]
-    assert facts.sending == [each.key for each in slow]
+    assert facts.sending == [(each.account, each.key) for each in slow]
     assert facts.marks == {attempted(1): fast[-1].key}
 
 
 def test_a_row_is_marked_before_each_of_its_attempts(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     one = message()
     lane.resume(Item.of_queue(Queued(one, False)))
-    assert commit(lane).sending == [one.key]
+    assert commit(lane).sending == [(one.account, one.key)]
     (part,) = carrier.take()
     lane.answered(part)
     lane.take_back(part.owner, 0)
     facts = commit(lane)
-    assert facts.sending == [one.key]
+    assert facts.sending == [(one.account, one.key)]
     assert facts.marks == {}
 
 
@@ -373,7 +373,7 @@ def test_messages_whose_validity_is_over_are_handed_back(lane: Lane, message: Me
     lane.resume(Item.of_queue(Queued(late, False)))
     facts = Facts()
     assert [item.message for item in lane.prepare(facts, NOW, START)] == [late]
-    assert facts.sending == [good.key]
+    assert facts.sending == [(good.account, good.key)]
 
 
 def test_a_message_with_a_part_under_way_does_not_vacate_the_lane(

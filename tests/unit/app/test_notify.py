@@ -60,7 +60,9 @@ class Desk:
 
     def owe(self, *messages: Message) -> None:
         for message in messages:
-            self.notifier.owe(message, Final(message.key, Delivery.DELIVRD, "000", self.clock.now(), owed=True))
+            self.notifier.owe(
+                message, Final(message.account, message.key, Delivery.DELIVRD, "000", self.clock.now(), owed=True)
+            )
 
     def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
         self.notifier.prepare()
@@ -249,7 +251,9 @@ def test_below_the_mark_every_callback_owed_has_a_row(desk: Desk) -> None:
     desk.commit()
     assert [job.key for job in desk.sender.jobs] == [slow.key]
     fresh = desk.message()
-    desk.notifier._next.append((stuck, Final(stuck.key, Delivery.DELIVRD, "000", START, owed=True), False))
+    desk.notifier._next.append(
+        (stuck, Final(stuck.account, stuck.key, Delivery.DELIVRD, "000", START, owed=True), False)
+    )
     desk.owe(fresh)
     desk.gathering.take()
     desk.clock.pass_ms(KEEP_MS - 499)

@@ -193,7 +193,7 @@ def test_an_operator_whose_counter_starts_again_loses_no_message(desk: Desk) -> 
     old, new = desk.message(destination="491701"), desk.message(destination="491702")
     desk.taken(old, "1")
     desk.taken(new, "1")
-    assert desk.commit().awaiting == [Awaiting(1, "1", old.key, 0)]
+    assert desk.commit().awaiting == [Awaiting(1, "1", old.account, old.key, 0)]
     desk.report("1", to=new.destination)
     assert desk.finished == [(new.key, Delivery.DELIVRD)]
 
@@ -204,7 +204,7 @@ async def test_of_two_messages_with_one_id_in_the_rows_the_destination_finds_its
     desk.report("1", to=other.destination)
     await desk.lookup.look_up(desk.store)
     assert desk.finished == [(other.key, Delivery.DELIVRD)]
-    assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.key, 0)]
+    assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.account, other.key, 0)]
 
 
 # --- several parts
@@ -323,7 +323,7 @@ async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) 
     desk.commit()
     assert len(desk.reporter.awaited) == 0
     desk.taken(long, "b", first=1)
-    assert desk.commit().awaiting == [Awaiting(1, "b", long.key, 1)]
+    assert desk.commit().awaiting == [Awaiting(1, "b", long.account, long.key, 1)]
     desk.store.found = [known(long, "a", "b")]
     desk.report("a")
     await desk.lookup.look_up(desk.store)
@@ -475,7 +475,7 @@ async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk)
     assert len(desk.finished) == 1
     facts = desk.commit()
     assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
-    assert facts.parts[0] == PartReceipt(long.key, 0, Delivery.UNKNOWN, "001", START)
+    assert facts.parts[0] == PartReceipt(long.account, long.key, 0, Delivery.UNKNOWN, "001", START)
 
 
 async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) -> None:
@@ -527,7 +527,7 @@ def test_a_part_that_is_taken_late_has_a_row_at_once(desk: Desk, how: str) -> No
     else:
         desk.reporter.awaited.mark = one.key
     desk.taken(one, "a")
-    assert desk.commit().awaiting == [Awaiting(1, "a", one.key, 0)]
+    assert desk.commit().awaiting == [Awaiting(1, "a", one.account, one.key, 0)]
 
 
 def test_the_mark_never_passes_the_last_key_however_far_the_clock_jumps(desk: Desk) -> None:
@@ -549,7 +549,7 @@ def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk:
     desk.report("a")
     desk.reporter.committed()
     assert len(desk.reporter.awaited) == 0
-    assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.key, 0)]
+    assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.account, one.key, 0)]
 
 
 def test_memory_is_bounded_and_keeps_those_whose_receipts_come_first(

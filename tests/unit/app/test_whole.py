@@ -136,7 +136,7 @@ async def test_its_late_answer_counts_for_all_of_it(patient: Desk) -> None:
     facts = patient.commit()
     assert [(each.segment, each.operator_id) for each in facts.submissions] == [(0, "a"), (1, "a"), (2, "a")]
     assert [(each.segment, each.operator_id) for each in facts.awaiting] == [(0, "a"), (1, "a"), (2, "a")]
-    assert facts.dequeued == [long.key]
+    assert facts.dequeued == [(long.account, long.key)]
     patient.clock.pass_ms(WAIT_MS)
     await patient.dispatcher.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
     assert patient.commit().sending == [], "its row was claimed before that was durable"

@@ -275,7 +275,7 @@ def test_a_task_that_dies_is_told() -> None:
             raise RuntimeError("a fault of ours")
 
         rig.store.record = die  # type: ignore[method-assign]
-        rig.engine.gatherer.facts.dequeued.append(1)
+        rig.engine.gatherer.facts.dequeued.append((1, 1))
         rig.engine.gatherer.wake()
         await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
         assert "task.died" in rig.journal.said

@@ -89,7 +89,7 @@ class Rig:
         return accept
 
     def attempt(self, key: int) -> None:
-        self.gatherer.facts.attempts.append(Attempt(key, 0, 1, 0, START))
+        self.gatherer.facts.attempts.append(Attempt(1, key, 0, 1, 0, START))
         self.gatherer.wake()
 
     @property
@@ -218,11 +218,11 @@ def test_a_callback_that_ended_while_its_row_could_not_be_written_needs_none() -
     async def story(rig: Rig) -> None:
         rig.store.failures = 1
         rig.gatherer.facts.callback_retries += [
-            CallbackRetry(key, START, 0, b"", "", START, held=True) for key in (1, 2)
+            CallbackRetry(1, key, START, 0, b"", "", START, held=True) for key in (1, 2)
         ]
         rig.gatherer.wake()
         await asyncio.sleep(COMMIT_S / 2)
-        rig.gatherer.facts.callbacks.append(CallbackDone(1, CallbackEnd.DELIVERED, 200, 1, START))
+        rig.gatherer.facts.callbacks.append(CallbackDone(1, 1, CallbackEnd.DELIVERED, 200, 1, START))
         await rig.gatherer.flushed()
         (facts,) = rig.store.commits
         assert [retry.key for retry in facts.callback_retries] == [2]
@@ -349,7 +349,7 @@ def test_without_load_a_commit_is_not_held_back() -> None:
 
 def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
     async def story(rig: Rig) -> None:
-        rig.gatherer.facts.attempts.append(Attempt(1, 0, 1, 0, START))
+        rig.gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0, START))
         rig.gatherer.wake_later()
         rig.gatherer.wake_later()
         await asyncio.sleep(gather.GAP_S / 2)
@@ -359,7 +359,7 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         assert rig.attempts == [[1, 2]]
         await asyncio.sleep(1.0)
         assert rig.log == ["prepare", "committed"], "one commit took all of it"
-        rig.gatherer.facts.attempts.append(Attempt(3, 0, 1, 0, START))
+        rig.gatherer.facts.attempts.append(Attempt(1, 3, 0, 1, 0, START))
         rig.gatherer.wake_later()
         await asyncio.sleep(gather.GAP_S + COMMIT_S / 2)
         assert rig.log[2:] == ["prepare"]

@@ -49,22 +49,22 @@ def test_a_message_is_told_of_from_its_beginning_to_its_end() -> None:
     assert ear.words(Facts(accepts=[accepted(5)])) == [("accepted", 5, None)]
     assert ear.words(
         Facts(
-            attempts=[Attempt(5, 0, 1, 0x58, NOW), Attempt(5, 1, 1, -1, NOW)],
-            submissions=[Submission(5, 0, 1, "a", 0, NOW, 3, 4), Submission(5, 1, 1, "", 0x0B, NOW)],
+            attempts=[Attempt(1, 5, 0, 1, 0x58, NOW), Attempt(1, 5, 1, 1, -1, NOW)],
+            submissions=[Submission(1, 5, 0, 1, "a", 0, NOW, 3, 4), Submission(1, 5, 1, 1, "", 0x0B, NOW)],
         )
     ) == [("deferred", 5, 1), ("unanswered", 5, 2), ("submitted", 5, 1), ("refused", 5, 2)]
     assert [each.connector for each in ear.heard] == [1, 1, 1, 1]
     assert [each.details.get("status") for each in ear.heard] == ["0x00000058", None, None, "0x0000000B"]
     assert ear.words(
         Facts(
-            progress=[PartReceipt(5, 0, Delivery.ENROUTE, "000", NOW)],
-            parts=[PartReceipt(5, 0, Delivery.DELIVRD, "000", NOW)],
-            finals=[Final(5, Delivery.DELIVRD, "000", NOW, owed=True)],
+            progress=[PartReceipt(1, 5, 0, Delivery.ENROUTE, "000", NOW)],
+            parts=[PartReceipt(1, 5, 0, Delivery.DELIVRD, "000", NOW)],
+            finals=[Final(1, 5, Delivery.DELIVRD, "000", NOW, owed=True)],
             callback_retries=[
-                CallbackRetry(5, NOW + 5000, 1, b"body", "HTTP 500", NOW),
-                CallbackRetry(5, NOW, 0, b"", "", NOW),
+                CallbackRetry(1, 5, NOW + 5000, 1, b"body", "HTTP 500", NOW),
+                CallbackRetry(1, 5, NOW, 0, b"", "", NOW),
             ],
-            callbacks=[CallbackDone(5, CallbackEnd.DELIVERED, 200, 2, NOW)],
+            callbacks=[CallbackDone(1, 5, CallbackEnd.DELIVERED, 200, 2, NOW)],
         )
     ) == [("receipt", 5, 1), ("receipt", 5, 1), ("final", 5, None), ("callback", 5, None), ("callback_retry", 5, None)]
     assert all(each.message is not None and each.message.key == 5 for each in ear.heard)
@@ -82,7 +82,7 @@ def test_what_was_not_accepted_did_not_happen() -> None:
 
 def test_what_is_not_known_is_told_without_its_message() -> None:
     ear = Ear(Narrator())
-    final = Final(9, Delivery.REJECTD, "011", NOW, owed=False, failed=True, refund=7)
+    final = Final(1, 9, Delivery.REJECTD, "011", NOW, owed=False, failed=True, refund=7)
     early = EarlyReceipt(4, "op-1", "4917012345678", Delivery.DELIVRD, "000", NOW)
     assert ear.words(Facts(finals=[final], early=[early])) == [("unmatched_receipt", 0, None), ("failed", 9, None)]
     assert [each.message for each in ear.heard] == [None, None]
@@ -95,7 +95,7 @@ def test_details_hold_neither_text_nor_number() -> None:
         Facts(
             accepts=[accepted(1)],
             early=[EarlyReceipt(4, "op-1", "4917012345678", Delivery.DELIVRD, "000", NOW)],
-            callback_retries=[CallbackRetry(1, NOW, 1, b"text=the secret text", "HTTP 500", NOW)],
+            callback_retries=[CallbackRetry(1, 1, NOW, 1, b"text=the secret text", "HTTP 500", NOW)],
         )
     )
     told = str([each.details for each in ear.heard])
@@ -107,13 +107,13 @@ def test_while_nobody_listens_nothing_is_remembered() -> None:
     narrator = Narrator()
     narrator.committed(Facts(accepts=[accepted(1)]), NOW, 0.001)
     ear = Ear(narrator)
-    ear.words(Facts(finals=[Final(1, Delivery.DELIVRD, "000", NOW, owed=False)]))
+    ear.words(Facts(finals=[Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert ear.heard[0].message is None
     ear.words(Facts(accepts=[accepted(2)]))
     narrator.leave(ear)
     narrator.leave(ear)
     other = Ear(narrator)
-    other.words(Facts(finals=[Final(2, Delivery.DELIVRD, "000", NOW, owed=False)]))
+    other.words(Facts(finals=[Final(1, 2, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert other.heard[0].message is None
 
 
@@ -122,5 +122,5 @@ def test_memory_is_bounded() -> None:
     ear = Ear(narrator)
     for key in range(1, narrate.REMEMBERED + 11):
         narrator.remember(message(key))
-    ear.words(Facts(finals=[Final(key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
+    ear.words(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
     assert [each.message is None for each in ear.heard] == [True, False]

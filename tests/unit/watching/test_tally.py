@@ -57,7 +57,7 @@ def test_refused_requests_charge_nothing_and_have_no_latency() -> None:
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
-    answer = Submission(1, 0, 1, "id", 0, NOW, waited=-50, took=3)
+    answer = Submission(1, 1, 0, 1, "id", 0, NOW, waited=-50, took=3)
     tally = tallied(Facts(accepts=[accept(at=NOW + 500)], submissions=[answer]))
     assert (filled(tally.accept_ms), tally.accept_ms.total) == ({1: 1}, 0)
     assert (filled(tally.lanes[1].waited), tally.lanes[1].waited.total) == ({10: 1}, 0)
@@ -67,12 +67,12 @@ def test_parts_are_counted_by_connector_and_outcome() -> None:
     tally = tallied(
         Facts(
             submissions=[
-                Submission(1, 0, 1, "a", 0, NOW, 20, 4),
-                Submission(1, 1, 1, "b", 0, NOW, 20, 5),
-                Submission(2, 0, 2, "c", 0, NOW, 0, 80),
-                Submission(3, 0, 1, "", 0x0B, NOW, 1, 1),
+                Submission(1, 1, 0, 1, "a", 0, NOW, 20, 4),
+                Submission(1, 1, 1, 1, "b", 0, NOW, 20, 5),
+                Submission(1, 2, 0, 2, "c", 0, NOW, 0, 80),
+                Submission(1, 3, 0, 1, "", 0x0B, NOW, 1, 1),
             ],
-            attempts=[Attempt(4, 0, 1, THROTTLED, NOW), Attempt(5, 0, 1, NO_ANSWER, NOW)],
+            attempts=[Attempt(1, 4, 0, 1, THROTTLED, NOW), Attempt(1, 5, 0, 1, NO_ANSWER, NOW)],
         )
     )
     one, two = tally.lanes[1], tally.lanes[2]
@@ -85,13 +85,13 @@ def test_parts_are_counted_by_connector_and_outcome() -> None:
 
 
 def test_a_part_that_is_given_up_after_silence_is_no_refusal() -> None:
-    tally = tallied(Facts(submissions=[Submission(1, 0, 1, "", NO_ANSWER, NOW)]))
+    tally = tallied(Facts(submissions=[Submission(1, 1, 0, 1, "", NO_ANSWER, NOW)]))
     assert tally.lanes[1].refused == 0
     assert tally.lanes[1].codes == {}
 
 
 def test_an_operator_cannot_make_up_labels_without_end() -> None:
-    attempts = [Attempt(1, 0, 1, 0x400 + n, NOW) for n in range(CODES + 25)]
+    attempts = [Attempt(1, 1, 0, 1, 0x400 + n, NOW) for n in range(CODES + 25)]
     codes = tallied(Facts(attempts=attempts)).lanes[1].codes
     assert len(codes) == CODES + 1
     assert codes[-1] == 25
@@ -101,9 +101,9 @@ def test_finals_tell_what_left_from_what_never_did() -> None:
     tally = tallied(
         Facts(
             finals=[
-                Final(1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
-                Final(2, Delivery.UNKNOWN, "001", NOW, owed=True),
-                Final(3, Delivery.REJECTD, "011", NOW, owed=True, failed=True, account=1, refund=7),
+                Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
+                Final(1, 2, Delivery.UNKNOWN, "001", NOW, owed=True),
+                Final(1, 3, Delivery.REJECTD, "011", NOW, owed=True, failed=True, refund=7),
             ]
         )
     )
@@ -117,13 +117,13 @@ def test_callbacks_and_their_retries() -> None:
     tally = tallied(
         Facts(
             callbacks=[
-                CallbackDone(1, CallbackEnd.DELIVERED, 200, 1, NOW, 90),
-                CallbackDone(2, CallbackEnd.GIVEN_UP, 500, 9, NOW, 86_400_000),
+                CallbackDone(1, 1, CallbackEnd.DELIVERED, 200, 1, NOW, 90),
+                CallbackDone(1, 2, CallbackEnd.GIVEN_UP, 500, 9, NOW, 86_400_000),
             ],
             callback_retries=[
-                CallbackRetry(3, NOW, 1, b"x", "HTTP 500", NOW),
-                CallbackRetry(4, NOW, 0, b"", "", NOW),  # only moved to its row
-                CallbackRetry(5, NOW, 1, b"x", "", NOW, held=True),  # in the air
+                CallbackRetry(1, 3, NOW, 1, b"x", "HTTP 500", NOW),
+                CallbackRetry(1, 4, NOW, 0, b"", "", NOW),  # only moved to its row
+                CallbackRetry(1, 5, NOW, 1, b"x", "", NOW, held=True),  # in the air
             ],
             early=[EarlyReceipt(1, "x", "", Delivery.DELIVRD, "000", NOW)],
             early_matched=[(1, "y"), (1, "z")],
@@ -138,7 +138,7 @@ def test_callbacks_and_their_retries() -> None:
 def test_each_commit_is_measured() -> None:
     tally = Tally()
     for seconds in (0.0002, 0.004, 9.0):
-        tally.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 0, 1, 1, NOW)]), NOW, seconds)
+        tally.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 1, 0, 1, 1, NOW)]), NOW, seconds)
     assert filled(tally.commit_us) == {250: 1, 5_000: 1, None: 1}
     assert filled(tally.commit_facts) == {2: 3}
 

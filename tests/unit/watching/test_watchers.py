@@ -47,7 +47,7 @@ async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, Gatherer]:
     store.failures = failures
     gatherer = Gatherer(store, 0, 0, Ids(), clock, journal, (Clumsy(), seen))
     gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
-    gatherer.facts.attempts.append(Attempt(1, 0, 1, 0x58, START))
+    gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
     task = asyncio.create_task(gatherer.run())
     async with asyncio.timeout(10):
@@ -78,7 +78,7 @@ async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     for segment in range(3):
-        gatherer.facts.attempts.append(Attempt(1, segment, 1, 0x58, START))
+        gatherer.facts.attempts.append(Attempt(1, 1, segment, 1, 0x58, START))
         gatherer.wake()
         async with asyncio.timeout(10):
             await gatherer.flushed()

@@ -214,9 +214,9 @@ async def trace(db: Db, key: int) -> Trace | None:
     entries = map(tuple, await db.fetch(_ENTRIES, message.account, message.batch or key, key))
     return Trace(
         message=message,
-        submissions=[Submission(*each) for each in await db.fetch(_SENT, key)],
-        attempts=[Attempt(*each) for each in await db.fetch(_ATTEMPTS, key)],
-        receipts=[PartReceipt(each[0], each[1], Delivery(each[2]), *each[3:]) for each in receipts],
+        submissions=[Submission(message.account, *each) for each in await db.fetch(_SENT, key)],
+        attempts=[Attempt(message.account, *each) for each in await db.fetch(_ATTEMPTS, key)],
+        receipts=[PartReceipt(message.account, each[0], each[1], Delivery(each[2]), *each[3:]) for each in receipts],
         final=None if final is None else (None if final[0] is None else Delivery(final[0]), final[1], final[2]),
         entries=[LedgerEntry(each[0], each[1], KINDS[each[2]], *each[3:]) for each in entries],
         queued=None if queued is None else (queued[0], queued[1], queued[2]),

@@ -84,10 +84,10 @@ def add_others(call: Call, facts: Facts, node: int, worker: int) -> None:
     if facts.queueings:
         _add_queueings(call, facts.queueings, node)
     if facts.sending:
-        call.add("record_sending", facts.sending)
+        call.add("record_sending", [key for _, key in facts.sending])
     _add_plain(call, facts, "attempts", "submissions")
     if facts.dequeued:
-        call.add("record_dequeued", facts.dequeued)
+        call.add("record_dequeued", [key for _, key in facts.dequeued])
     _add_plain(call, facts, "parts", "progress")
     if facts.finals:
         _add_finals(call, facts.finals)

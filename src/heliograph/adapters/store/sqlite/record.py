@@ -1,6 +1,5 @@
 """The hot path: what gathered, in one transaction."""
 
-import json
 import logging
 import sqlite3
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from heliograph.app.facts import (
     Facts,
     Final,
     PartReceipt,
+    Queueing,
     Verdict,
 )
 from heliograph.app.ports import Unavailable
@@ -39,6 +39,15 @@ _INSERT_CHARGE = Insert("INSERT INTO ledger (account, key, kind, amount, message
 _INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, reference, total)", 6)
 _INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
 _INSERT_QUEUE = Insert("INSERT INTO queue (key, account, connector, due, expires, attempted)", 6)
+_MOVE_QUEUE = Insert(
+    "INSERT INTO queue (account, key, connector, due, expires, attempted, node)",
+    7,
+    """
+    ON CONFLICT (key) DO UPDATE SET
+        connector = excluded.connector, due = excluded.due, expires = excluded.expires,
+        attempted = excluded.attempted, node = excluded.node
+    """,
+)
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
@@ -59,18 +68,6 @@ _RETRY_CALLBACK = Insert(
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
 _ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
-_QUEUE = """
-INSERT INTO queue (key, account, connector, due, expires, attempted, node)
-SELECT
-    json_extract(value, '$[0]'),
-    coalesce((SELECT account FROM message WHERE message.key = json_extract(value, '$[0]')), 0),
-    json_extract(value, '$[1]'), json_extract(value, '$[2]'), json_extract(value, '$[3]'),
-    json_extract(value, '$[4]'), json_extract(value, '$[5]')
-FROM json_each(?) WHERE true
-ON CONFLICT (key) DO UPDATE SET
-    connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-    attempted = excluded.attempted, node = excluded.node
-"""
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
 _FAIL = """
@@ -94,6 +91,11 @@ _sent_row = attrgetter("key", "segment", "connector", "operator_id", "status", "
 _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
 # sqlite3 binds a plain int six times as fast as an enum's or a bool, hence the `+` before those below.
+
+
+def _queue_row(each: Queueing, node: int) -> Row:
+    held_by = node if each.held else None
+    return (each.account, each.key, each.connector, each.due, each.expires, +each.attempted, held_by)
 
 
 def _part_row(part: PartReceipt) -> Row:
@@ -253,18 +255,13 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
 
 
 def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
-    if facts.queueings:
-        rows = [
-            (each.key, each.connector, each.due, each.expires, +each.attempted, node if each.held else None)
-            for each in facts.queueings
-        ]
-        db.execute(_QUEUE, (json.dumps(rows),))
+    _MOVE_QUEUE(db, [_queue_row(each, node) for each in facts.queueings])
     if facts.sending:
-        db.execute(_ATTEMPTED, (many(facts.sending),))
+        db.execute(_ATTEMPTED, (many(key for _, key in facts.sending),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
     _INSERT_SENT(db, list(map(_sent_row, facts.submissions)))
     if facts.dequeued:
-        db.execute(_DEQUEUE, (many(facts.dequeued),))
+        db.execute(_DEQUEUE, (many(key for _, key in facts.dequeued),))
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
     _INSERT_PROGRESS(db, list(map(_part_row, facts.progress)))
 

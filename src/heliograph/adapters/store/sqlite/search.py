@@ -206,9 +206,12 @@ def trace(db: sqlite3.Connection, key: int) -> Trace | None:
     queued = db.execute(_QUEUED, (key,)).fetchone()
     return Trace(
         message=message,
-        submissions=[Submission(*row) for row in db.execute(_SENT, (key,))],
-        attempts=[Attempt(*row) for row in db.execute(_ATTEMPTS, (key,))],
-        receipts=[PartReceipt(row[0], row[1], Delivery(row[2]), *row[3:]) for row in db.execute(_RECEIPTS, (key,))],
+        submissions=[Submission(message.account, *row) for row in db.execute(_SENT, (key,))],
+        attempts=[Attempt(message.account, *row) for row in db.execute(_ATTEMPTS, (key,))],
+        receipts=[
+            PartReceipt(message.account, row[0], row[1], Delivery(row[2]), *row[3:])
+            for row in db.execute(_RECEIPTS, (key,))
+        ],
         final=None if final is None else (None if final[0] is None else Delivery(final[0]), *final[1:]),
         entries=[
             LedgerEntry(row[0], row[1], KINDS[row[2]], *row[3:])
