@@ -2,7 +2,8 @@
 
 from urllib.parse import parse_qs
 
-from heliograph.app.facts import CallbackEnd
+from heliograph.app.divide import NAMED, OWNED
+from heliograph.app.facts import CallbackEnd, Facts
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.report import NO_CODE
 from heliograph.domain.message import State
@@ -36,6 +37,18 @@ def marks(rows: Rows) -> list[str]:
             retry = rows.retries.get(key)
             if retry is None or retry.due is None:
                 wrong.append(f"nothing will make the callback of {key}")
+    return wrong
+
+
+def accounts(shards: list[Rows], facts: Facts) -> list[str]:
+    """Each fact about a message names the account whose message it is: true of every commit."""
+    named = [(name, kind) for kind in NAMED for name in getattr(facts, kind)]
+    named += [((fact.account, fact.key), kind) for kind in OWNED if kind != "accepts" for fact in getattr(facts, kind)]
+    wrong = []
+    for (account, key), kind in named:
+        owners = [rows.messages[key].account for rows in shards if key in rows.messages]
+        if owners != [account]:
+            wrong.append(f"one of {kind} names the account {account} for {key}, which belongs to {owners}")
     return wrong
 
 

@@ -22,6 +22,8 @@ PLANS: dict[str, Plan] = {
     "late": Plan(validity_ms=5_000, longest_outage_s=15.0),
     "order": Plan(recipients=4, lives=4, graceful=True),
     "memory": Plan(requests_s=15.0, short_memory=True, recipients=6),
+    "shards": Plan(shards=2, lives=4),
+    "shards-memory": Plan(shards=2, requests_s=15.0, short_memory=True, recipients=6, lives=4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 

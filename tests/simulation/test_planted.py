@@ -13,7 +13,25 @@ from heliograph.app.accounts import Entry
 from heliograph.app.awaited import Awaited
 from heliograph.app.backlog import Backlogs, Stage
 from heliograph.app.dispatch import Dispatcher
-from heliograph.app.facts import Accept, Facts, Final, Message, Outstanding, Owed, Recovery, Verdict
+from heliograph.app.divide import NAMED, OWNED
+from heliograph.app.facts import (
+    Accept,
+    Attempt,
+    Awaiting,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    Final,
+    Message,
+    Outstanding,
+    Owed,
+    PartReceipt,
+    Queueing,
+    Recovery,
+    Submission,
+    Verdict,
+)
 from heliograph.app.item import Item
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
@@ -22,6 +40,7 @@ from heliograph.app.ports import Job, Part, Report, Sent, Store
 from heliograph.app.report import Acknowledge, Reporter
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
+from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.gather import Gatherer
@@ -198,6 +217,20 @@ def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
             raise ArithmeticError
 
     patch.setattr(Gatherer, "_note_rate", broken)
+
+
+# --- whose a fact is
+
+
+@bug("names the account")
+def an_answer_is_said_to_be_another_accounts(patch: pytest.MonkeyPatch) -> None:
+    accept = Dispatcher.accept
+
+    def broken(self: Dispatcher, *of: Any) -> None:
+        accept(self, *of)
+        self.gathering.facts.submissions[-1].account += 1
+
+    patch.setattr(Dispatcher, "accept", broken)
 
 
 # --- marks
@@ -519,6 +552,38 @@ def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 
 # --- the tests
+
+
+_WRONG: dict[str, Any] = {
+    "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, held=False),
+    "sending": (2, 7),
+    "attempts": Attempt(2, 7, 0, 1, 0, 0),
+    "submissions": Submission(2, 7, 0, 1, "id", 0, 0),
+    "dequeued": (2, 7),
+    "parts": PartReceipt(2, 7, 0, Delivery.DELIVRD, "000", 0),
+    "progress": PartReceipt(2, 7, 0, Delivery.ENROUTE, "000", 0),
+    "finals": Final(2, 7, Delivery.DELIVRD, "000", 0, owed=False),
+    "awaiting": Awaiting(1, "id", 2, 7, 0),
+    "awaiting_matched": Awaiting(1, "id", 2, 7, 0),
+    "callbacks": CallbackDone(2, 7, CallbackEnd.DELIVERED, 200, 1, 0),
+    "callback_retries": CallbackRetry(2, 7, 0, 0, b"", "", 0),
+}
+"""One of each kind of fact about a message, which is not the account's."""
+
+
+def test_every_kind_of_fact_about_a_message_is_among_the_wrong_ones() -> None:
+    assert {*OWNED, *NAMED} - _WRONG.keys() == {"accepts"}, "a request brings its messages"
+
+
+@pytest.mark.parametrize("kind", _WRONG)
+def test_whose_a_fact_is_is_looked_at_for_every_kind(kind: str) -> None:
+    fact = _WRONG[kind]
+    mine, others = [Rows(messages={7: Message(of, "49", "A", 0, "x", 1, 1, 0, 0, 1, 1, key=7)}) for of in (2, 3)]
+    facts = Facts()
+    getattr(facts, kind).append(fact)
+    assert checks.accounts([mine, Rows()], facts) == []
+    for shards in ([others], [Rows()]):
+        assert len(checks.accounts(shards, facts)) == 1
 
 
 @pytest.mark.parametrize("name", BUGS)

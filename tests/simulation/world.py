@@ -4,19 +4,21 @@ import asyncio
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.ports import Carrier, CarrierEvents, Job, NotScheduled, Unavailable
+from heliograph.app.ports import Carrier, CarrierEvents, Job, NotScheduled, Store, Unavailable
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
+from heliograph.domain.slot import SLOTS
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.world import Deadlines, World
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
-from tests.support.memory_rows import Rows
+from tests.support.memory_rows import Rows, merged
+from tests.support.shards import Shards
 from tests.support.store import CREDIT
 from tests.support.virtual_time import VirtualClock
 
@@ -56,6 +58,8 @@ class Plan:
     """So many numbers for each operator are sent to again and again; 0: each message goes to another one."""
     short_memory: bool = False
     """What the gateway keeps in memory is little, so that the rows carry nearly all."""
+    shards: int = 1
+    """Over so many stores the accounts are spread."""
 
 
 class NoJournal:
@@ -91,7 +95,7 @@ class Simulation:
     def __post_init__(self) -> None:
         self.chance = chance = random.Random(self.seed)
         self.odds = Odds.of(chance) if self.odds is None else self.odds
-        self.rows = Rows()
+        self.shards = [Rows() for _ in range(self.plan.shards)]
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
@@ -103,14 +107,27 @@ class Simulation:
         self.operators: dict[int, Operator] = {}
         self.node = 0
 
+    @property
+    def rows(self) -> Rows:
+        """What all shards have."""
+        return self.shards[0] if len(self.shards) == 1 else merged(self.shards)
+
     # --- set up
+
+    def _open(self) -> Store:
+        stores = [FaultyStore(rows, self.chance, self._odds) for rows in self.shards]
+        for store in stores:
+            store.watchers.append(self._on_commit)
+        if len(stores) == 1:
+            return stores[0]
+        firsts = [SLOTS * number // len(stores) for number in range(len(stores))]
+        return cast("Store", Shards(stores, firsts))
 
     async def run(self) -> list[str]:
         """Everything that was found wrong."""
         assert self.odds is not None
         asyncio.get_running_loop().set_exception_handler(self._on_raised)
-        self.store = FaultyStore(self.rows, self.chance, self.odds)
-        self.store.watchers.append(self._on_commit)
+        self.store = self._open()
         await self._furnish()
         engine, sender = await self._start()
         for _ in range(self.plan.lives - 1):
@@ -210,7 +227,9 @@ class Simulation:
         for carrier in self.carriers:
             carrier.committed(facts)
         if not self.wrong:
-            self.wrong += checks.marks(self.rows) + checks.credit(self.rows)
+            self.wrong += checks.accounts(self.shards, facts)
+            for rows in self.shards:
+                self.wrong += checks.marks(rows) + checks.credit(rows)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""

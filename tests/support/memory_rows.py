@@ -100,6 +100,19 @@ class Rows:
     """The last number given to an account, a connector, a route, a ledger entry."""
 
 
+def merged(shards: Sequence[Rows]) -> Rows:
+    """The rows of several stores as if one had them; but what is administered is the first one's, and a mark is each
+    one's own."""
+    rows = replace(shards[0], marks={})
+    for name in ("messages", "batches", "references", "queue", "sent", "parts", "finals", "callbacks", "retries"):
+        setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
+    for name in ("ledger", "attempts", "progress", "early"):
+        setattr(rows, name, [row for shard in shards for row in getattr(shard, name)])
+    rows.awaiting = {row for shard in shards for row in shard.awaiting}
+    rows.balances = {account: sum(shard.balances[account] for shard in shards) for account in rows.balances}
+    return rows
+
+
 class MemoryAdministration:
     """The half of `app.ports.Store` that the operator uses, and what both halves stand on."""
 

@@ -51,12 +51,13 @@ from heliograph.app.operators import (
 )
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.slot import SLOTS
 
 SILENT = 3
 """So many heartbeats in a row without an answer, and what is under way is broken off. Fewer happen where a machine has
 too much to do, which this would make worse."""
 
-ALL_SLOTS = (0, 63)
+ALL_SLOTS = (0, SLOTS - 1)
 """The queue keys, both inclusive: which part of the accounts a claim is about."""
 
 

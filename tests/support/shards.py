@@ -1,0 +1,211 @@
+"""A store of stores: each has the messages and the money of the accounts of a range of queue keys, and the first one
+what is administered. What docs/decisions/0004-sharding.md says that sharding would take, as far as one node goes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
+
+from heliograph.app.accounts import Account, ApiKey, Price, Tables
+from heliograph.app.divide import divide, shard_of
+from heliograph.app.facts import Facts, Outstanding, Owed, Queued, Recovery
+from heliograph.app.ports import Store, Unavailable
+
+Found = TypeVar("Found")
+
+RETRY_S = 0.05
+"""Seconds before a shard is asked again that could not be."""
+
+
+async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Found:
+    """Where another shard has written or claimed its share, there is no way back: what this one cannot do is tried
+    again until it can."""
+    while True:
+        try:
+            return await ask()
+        except Unavailable:
+            if not begun:
+                raise
+            await asyncio.sleep(RETRY_S)
+
+
+class Shards:
+    """`app.ports.Store`, as far as it is needed: what is not said here is asked of the first shard."""
+
+    def __init__(self, stores: Sequence[Store], firsts: Sequence[int]) -> None:
+        """`firsts` are the first queue keys of the stores, ascending from 0."""
+        self._stores = stores
+        self._firsts = firsts
+        self._turn = 0
+
+    def of(self, account: int) -> Store:
+        """The store with the account's rows."""
+        return self._stores[shard_of(account, self._firsts)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stores[0], name)
+
+    def _in_turn(self) -> list[Store]:
+        """All of them, another one first each time."""
+        self._turn = (self._turn + 1) % len(self._stores)
+        return [*self._stores[self._turn :], *self._stores[: self._turn]]
+
+    async def _each(self, ask: Callable[[Store], Awaitable[Found]]) -> list[Found]:
+        return [await ask(store) for store in self._stores]
+
+    async def _all(self, ask: Callable[[Store], Awaitable[list[Found]]]) -> list[Found]:
+        return list(chain.from_iterable(await self._each(ask)))
+
+    async def _up_to(self, limit: int, ask: Callable[[Store, int], Awaitable[list[Found]]]) -> list[Found]:
+        found: list[Found] = []
+        for store in self._in_turn():
+            if len(found) < limit:
+                found += await _to_its_end(partial(ask, store, limit - len(found)), begun=bool(found))
+        return found
+
+    # --- the hot path
+
+    async def record(self, facts: Facts) -> None:
+        """One transaction a shard, one after the other."""
+        divided, nobodys = divide(facts, self._firsts)
+        pieces = [(store, divided[self._stores.index(store)]) for store in self._in_turn()]
+        pieces = [(store, piece) for store, piece in [*pieces, (self._stores[0], nobodys)] if piece]
+        for number, (store, piece) in enumerate(pieces):
+            await _to_its_end(partial(store.record, piece), begun=number > 0)
+
+    # --- the queue
+
+    async def claim_queued(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> list[Queued]:
+        if not accounts:
+            return await self._up_to(limit, lambda store, n: store.claim_queued(connector, n, now, node))
+        claimed: list[Queued] = []
+        for store in self._stores:
+            own = [account for account in accounts if self.of(account) is store]
+            ask = partial(store.claim_queued, connector, limit, now, node, own)
+            claimed += await _to_its_end(ask, begun=bool(claimed)) if own else []
+        return claimed
+
+    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+        return sorted(await self._all(lambda store: store.queued_accounts(connector, now)))
+
+    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        return await self._up_to(limit, lambda store, n: store.claim_expired(n, now, node))
+
+    async def next_due(self) -> dict[int, int]:
+        earliest: dict[int, int] = {}
+        for due in await self._each(lambda store: store.next_due()):
+            for connector, at in due.items():
+                earliest[connector] = min(at, earliest.get(connector, at))
+        return earliest
+
+    async def release(self, node: int) -> int:
+        return sum(await self._each(lambda store: store.release(node)))
+
+    # --- receipts: the operator's id does not say whose message it is
+
+    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+        found = await self._all(lambda store: store.find_outstanding(connector, operator_ids))
+        return sorted(found, key=lambda each: each.message.key)
+
+    async def outstanding(self, key: int) -> Outstanding | None:
+        found = await self._each(lambda store: store.outstanding(key))
+        return next((each for each in found if each is not None), None)
+
+    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+        return await self._up_to(limit, lambda store, n: store.overdue(before, n))
+
+    # --- callbacks
+
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+        return await self._up_to(limit, lambda store, n: store.claim_callbacks(n, now, node))
+
+    async def next_callback_due(self) -> int | None:
+        found = await self._each(lambda store: store.next_callback_due())
+        return min((at for at in found if at is not None), default=None)
+
+    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+        if account is not None:
+            return await self.of(account).replay(account, key, now)
+        return sum(await self._each(lambda store: store.replay(None, key, now)))
+
+    # --- after a crash
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        each = await self._each(lambda store: store.recover(worker, node))
+        names = {name for recovery in each for name in recovery.marks}
+        marks = {name: self.mark(name, [recovery.marks.get(name, 0) for recovery in each]) for name in names}
+        return Recovery(
+            last_key=max(recovery.last_key for recovery in each),
+            marks=marks,
+            unsent=sorted((queued for one in each for queued in one.unsent), key=lambda queued: queued.message.key),
+            outstanding=[outstanding for one in each for outstanding in one.outstanding],
+            owed=[owed for one in each for owed in one.owed],
+            early=each[0].early,
+        )
+
+    @staticmethod
+    def mark(name: str, values: Sequence[int]) -> int:
+        """A commit may have reached one shard and not the next. Nothing was sent then: of what each shard says may have
+        been, the least is true. Of the other marks the highest counts: what is new below it gets its row at once,
+        whether its own shard has come that far or not."""
+        return min(values) if name.startswith("attempted") else max(values)
+
+    # --- what customers ask: each of its own shard
+
+    async def balance(self, account: int) -> int:
+        return await self.of(account).balance(account)
+
+    async def message(self, account: int, key: int, tail: int) -> Any:
+        return await self.of(account).message(account, key, tail)
+
+    async def messages(self, account: int, query: Any) -> Any:
+        return await self.of(account).messages(account, query)
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> Any:
+        return await self.of(account).ledger(account, limit, before)
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> Any:
+        return await self.of(account).cancel(account, key, tail, now)
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
+        return await self.of(account).reschedule(account, key, tail, time, expires, now)
+
+    # --- administration: an account is known to all, and its credit is its own shard's
+
+    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        """All shards are given the same accounts in the same order, and so number them alike."""
+        numbers = [each.id for each, _ in await self._stores[0].accounts()]
+        own = self.of(max(numbers, default=0) + 1)
+        created = [
+            await store.create_account(account, key, credit if store is own else 0, prices) for store in self._stores
+        ]
+        assert {each.id for each in created} == {max(numbers, default=0) + 1}
+        return created[0]
+
+    async def revision(self) -> int:
+        return sum(await self._each(lambda store: store.revision()))
+
+    async def tables(self) -> Tables:
+        return replace(await self._stores[0].tables(), revision=await self.revision())
+
+    # --- keeping house
+
+    async def index_numbers(self, now: int, size: int) -> int:
+        return sum(await self._each(lambda store: store.index_numbers(now, size)))
+
+    async def backlog(self) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for each in await self._each(lambda store: store.backlog()):
+            counts.update(each)
+        return dict(counts)
+
+    async def audit(self) -> list[str]:
+        return await self._all(lambda store: store.audit())
+
+    async def close(self) -> None:
+        await self._each(lambda store: store.close())
