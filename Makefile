@@ -138,3 +138,10 @@ KILLS := 50
 .PHONY: crash
 crash: install ## kill the installed program under load, many times, and compare what everybody was told
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))
+
+# --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
+CUTS := 1000
+
+.PHONY: power
+power: install ## take the power away from the recorded program at many moments, and look at what a disk would hold
+	@$(BIN)/python -m tests.e2e.power --cuts $(CUTS) $(if $(SEED),--seed $(SEED))

@@ -29,6 +29,7 @@ from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
 from heliograph.back_office import BackOffice, Means
 from heliograph.config import Settings, parse_address
+from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.world import Deadlines, Duties, World
@@ -72,7 +73,7 @@ async def open_store(settings: Settings) -> Store:
             return await _open_database(settings.store.url)
         from heliograph.adapters.store.sqlite import SqliteStore
 
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(settings.data)
         return await SqliteStore.open(settings.data / STORE_FILE)
     except (SchemaTooNew, SchemaChanged, OSError) as problem:
         raise Unavailable(str(problem)) from problem
@@ -179,7 +180,7 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
     from heliograph.adapters.system.journal import configure_logging
 
     configure_logging(settings.log.level, settings.log.format)
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(settings.data)
     with _only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, dev=dev, as_json=as_json))
 

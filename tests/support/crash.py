@@ -154,9 +154,12 @@ def kill_under_load(
     settings: Mapping[str, str] | None = None,
     told: Callable[[int, int], None] = lambda kill, answered: None,
     nodes: int = 1,
+    load: int = 150,
+    after: Callable[[int], None] = lambda kill: None,
 ) -> Toll:
     """Of several nodes one at a time is killed, by chance; the others go on. `told` is told of each kill, and how many
-    messages were answered by then. Where nodes have leases (`settings` name a database) customers pause between two
+    messages were answered by then; `after` is called between a kill and the next start. Before each kill at least
+    `load` messages are answered. Where nodes have leases (`settings` name a database) customers pause between two
     requests: a new one takes 6 seconds to have a bind, in which the queue would grow beyond what there is time for."""
     shared = dict(settings or {}) | ({"HELIOGRAPH_NODE_MOST_BINDS": "1"} if nodes > 1 else {})
     chance = random.Random(kills)
@@ -172,24 +175,24 @@ def kill_under_load(
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
         seen_at_kill = []
         with Gateways(folder, shared, nodes) as gateways:
-            key, pause = account["api_key"], 0.02 if settings else 0.0
-            load = Load(gateways.urls, "acme", key, connections=8, dlr_url=sink.url(), pause=pause)
-            with load:
+            key, pause = account["api_key"], 0.02 if "HELIOGRAPH_DATABASE_URL" in shared else 0.0
+            with Load(gateways.urls, "acme", key, connections=8, dlr_url=sink.url(), pause=pause) as customers:
                 for kill in range(kills):
                     victim = chance.randrange(nodes)
-                    load.wait_for(len(load.accepted) + 150 + 37 * (kill % 7))
+                    customers.wait_for(len(customers.accepted) + load + 37 * (kill % 7))
                     gateways.kill(victim)
                     seen_at_kill.append(simulator.seen_path.stat().st_size)
-                    told(kill + 1, len(load.accepted))
+                    told(kill + 1, len(customers.accepted))
+                    after(kill)
                     # most are killed while they send, some while they start
                     gateways.revive(victim, wait=chance.random() < 0.7)
-                load.wait_for(len(load.accepted) + 100)
-                load.stop()
-                _settle(load, sink)
+                customers.wait_for(len(customers.accepted) + 100)
+                customers.stop()
+                _settle(customers, sink)
                 gateways.stop()
                 toll.given_up = gateways.given_up
         assert simulator.stop() == 0
-        sent = _compare(toll, load, simulator, sink)
+        sent = _compare(toll, customers, simulator, sink)
         toll.repeats = _repeats(simulator.seen_path, seen_at_kill)
     toll.problems = admin("audit")["problems"]
     # each message was charged, also one whose sender never heard of it, and nothing else was

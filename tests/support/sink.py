@@ -12,6 +12,7 @@ import contextlib
 import socket
 import ssl
 import struct
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,13 +26,15 @@ from tests.support.patience import PATIENCE_S
 
 @dataclass(slots=True)
 class Received:
-    """One request, whole. Header names are in lower case; `connection` counts from 1."""
+    """One request, whole. Header names are in lower case; `connection` counts from 1. `at` is when it had come, in
+    seconds since the Unix epoch."""
 
     method: str
     target: str
     headers: dict[str, str]
     body: bytes
     connection: int
+    at: float = field(default_factory=time.time)
 
     @property
     def form(self) -> dict[str, str]:

@@ -100,5 +100,19 @@ def test_what_a_sync_takes_is_measured(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_probe_that_was_left_when_the_power_went_is_not_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fdatasync", lambda _: None)
+    (tmp_path / ".sync-probe").write_bytes(b"left")
+    assert swift.syncs_quickly(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_syncs_cannot_be_measured_nothing_is_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fdatasync")
+    assert not swift.syncs_quickly(tmp_path)
+
+
 def test_where_nothing_can_be_written_nothing_is_quick(tmp_path: Path) -> None:
     assert not swift.syncs_quickly(tmp_path / "nowhere")

@@ -1,11 +1,11 @@
 """A copy of the store while it is in use."""
 
-import os
 import sqlite3
 from pathlib import Path
 
 from heliograph.adapters.store.sqlite.connection import create_file, is_outage
 from heliograph.app.ports import Unavailable
+from heliograph.runtime.disk import sync
 
 
 def back_up(path: Path, target: Path) -> None:
@@ -24,7 +24,7 @@ def back_up(path: Path, target: Path) -> None:
     try:
         _copy(path, half)
         half.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     except sqlite3.Error as fault:
         if is_outage(fault):
             raise Unavailable(f"{path} cannot be copied to {target}: {fault}") from fault
@@ -47,12 +47,4 @@ def _copy(path: Path, target: Path) -> None:
     finally:
         copy.close()
         source.close()
-    _sync(target)
-
-
-def _sync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    sync(target)

@@ -40,6 +40,9 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
     )
     try:
         db.execute("PRAGMA synchronous = FULL")
+        # macOS only: a sync that reaches the disk, not the drive's own memory
+        db.execute("PRAGMA fullfsync = ON")
+        db.execute("PRAGMA checkpoint_fullfsync = ON")
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB if read_only else WRITER_CACHE_KIB}")

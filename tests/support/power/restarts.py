@@ -1,0 +1,38 @@
+"""Kills under load, each of which takes the power too: the gateway is started again on what a disk would hold then."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.crash import Toll, kill_under_load
+from tests.support.power.disk import Disk, contents
+from tests.support.power.recorder import Recorder
+
+
+def lose_power_under_load(
+    folder: Path,
+    cuts: int,
+    told: Callable[[int, int], None] = lambda cut, answered: None,
+    *,
+    load: int = 150,
+    seed: int = 0,
+    sync_us: int = 0,
+) -> Toll:
+    """As `kill_under_load`: what is expected after a kill is expected after a loss of power."""
+    recorder = Recorder(folder / "node0", folder / "log", sync_us=sync_us)
+    before: dict[str, bytes] | None = None
+
+    def replace(cut: int) -> None:
+        nonlocal before
+        entries = recorder.entries()
+        disk = Disk(recorder.root, entries, before)
+        disk.advance(len(entries))
+        image = folder / "image"
+        disk.write(image, seed + cut)
+        shutil.rmtree(recorder.root)
+        if image.exists():
+            image.rename(recorder.root)
+        recorder.log.unlink()
+        before = contents(recorder.root)
+
+    return kill_under_load(folder, cuts, recorder.settings, told, load=load, after=replace)

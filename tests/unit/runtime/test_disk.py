@@ -1,0 +1,50 @@
+"""What has to be there after a loss of power is synced, its name too."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from heliograph.runtime.disk import make_folder, sync
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes of what was synced, in order."""
+    inodes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda number: inodes.append(os.fstat(number).st_ino))
+    return inodes
+
+
+def test_each_new_name_is_synced(tmp_path: Path, synced: list[int]) -> None:
+    make_folder(tmp_path / "one" / "two" / "three")
+    assert stat.S_IMODE((tmp_path / "one" / "two" / "three").stat().st_mode) == 0o700
+    holders = (tmp_path, tmp_path / "one", tmp_path / "one" / "two")
+    assert set(synced) == {holder.stat().st_ino for holder in holders}
+
+
+def test_a_name_that_is_there_is_synced_again(tmp_path: Path, synced: list[int]) -> None:
+    (tmp_path / "one").mkdir()
+    make_folder(tmp_path / "one")
+    assert synced == [tmp_path.stat().st_ino]
+
+
+def test_where_directories_cannot_be_synced_they_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    make_folder(tmp_path / "one" / "two")
+    assert (tmp_path / "one" / "two").is_dir()
+
+
+def test_what_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        make_folder(tmp_path / "file" / "below")
+
+
+def test_a_file_that_is_not_there_cannot_be_synced(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        sync(tmp_path / "nothing")
