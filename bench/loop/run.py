@@ -155,9 +155,16 @@ class Bench:
     def customers(self, gateway: Gateway, ask: Ask, load: Load, start: int = 0) -> Customers:
         return Customers(self.programs, self.folder, gateway.http_port, ask, load, start)
 
-    def drain(self, callbacks: int | None, submits: int | None = None) -> dict[str, Any]:
-        """Waits until so many have come back, or until nothing moves any more."""
-        end = time.monotonic() + MOST_DRAIN_S
+    def drain(
+        self,
+        callbacks: int | None,
+        submits: int | None = None,
+        *,
+        most_s: float = MOST_DRAIN_S,
+        quiet_s: float = QUIET_S,
+    ) -> dict[str, Any]:
+        """Waits until so many have come back, or until nothing has moved for `quiet_s`; for `most_s` at most."""
+        end = time.monotonic() + most_s
         last, since = None, time.monotonic()
         while time.monotonic() < end:
             stats = self.operator.stats()
@@ -166,7 +173,7 @@ class Bench:
                 last, since = moved, time.monotonic()
             enough = stats["callbacks"] >= (callbacks or 0) and stats["submits"] >= (submits or callbacks or 0)
             # a little longer, so that what comes twice is seen
-            if time.monotonic() - since > (0.3 if enough else QUIET_S):
+            if time.monotonic() - since > (0.3 if enough else quiet_s):
                 break
             time.sleep(0.05)
         return self.operator.stats()

@@ -14,7 +14,7 @@ from heliograph.domain.receipt import Delivery
 KEEP_MS = 30_000
 """How long a part's receipt is awaited in memory; later it is found through its row. Milliseconds."""
 
-KEEP_PARTS = 30_000
+KEEP_PARTS = 20_000
 """How many parts' receipts are awaited in memory at most, over all connectors."""
 
 
