@@ -37,8 +37,12 @@ async def main(path: Path) -> None:
         at = time.time()
         for message in messages:
             print(message.destination, to_hex(message.key, message.tail), at)
-        submissions = [Submission(message.key, 0, 1, str(message.key), 0, given.now) for message in messages]
-        finals = [Final(message.key, Delivery.DELIVRD, "000", given.now, False) for message in messages]
+        submissions = [
+            Submission(account.id, message.key, 0, 1, str(message.key), 0, given.now) for message in messages
+        ]
+        finals = [
+            Final(account.id, message.key, Delivery.DELIVRD, "000", given.now, owed=False) for message in messages
+        ]
         early = [EarlyReceipt(1, f"id-{commit}", "4917", Delivery.DELIVRD, "000", given.now)]
         await store.record(Facts(submissions=submissions, finals=finals, early=early))
         await store.forget(given.now - EARLY_KEPT_MS, 1_000)
