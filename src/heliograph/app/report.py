@@ -184,7 +184,14 @@ class Reporter:
         entries = self.awaited.entries.get(connector)
         if not entries:
             return False
-        for form in forms(report.operator_id, literally=literally):
+        # Nearly all are found as they are written: without a generator for the other ways.
+        entry = entries.get(report.operator_id)
+        if entry is not None and is_for(report, report.operator_id, entry.track.message):
+            self.note(entry.track, entry.segments, connector, report.operator_id, report)
+            return True
+        if literally:
+            return False
+        for form in forms(report.operator_id):
             entry = entries.get(form)
             if entry is not None and is_for(report, form, entry.track.message):
                 self.note(entry.track, entry.segments, connector, form, report)
