@@ -101,6 +101,16 @@ async def test_accounts_do_not_share_credit(store: Store, given: Given, account:
     ]
 
 
+async def test_of_several_accounts_each_pays_for_its_own(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other", credit=2 * CREDIT)
+    accepts = [given.accept(given.message(who)) for who in (other.id, account.id, other.id)]
+    await store.record(Facts(accepts=accepts))
+    assert [accept.verdict for accept in accepts] == [Verdict.ACCEPTED] * 3
+    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.balance(other.id) == 0
+    assert await store.audit() == []
+
+
 async def test_a_suspended_account_sends_nothing_until_it_is_resumed(
     store: Store, given: Given, account: Account
 ) -> None:

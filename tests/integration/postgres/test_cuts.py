@@ -161,7 +161,8 @@ async def test_what_was_taken_up_meanwhile_is_not_undone(
     relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
 ) -> None:
     """Another node has claimed a message that the sender was told was not accepted: it is sent, and stays charged."""
-    await shaky.record(Facts(accepts=[given.accept(given.message(account.id, price=0))]))
+    # the statement is prepared: that of what is out of the ordinary, as a queued message is
+    await shaky.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
     accept = given.accept(given.message(account.id, queued=True))
     relay.cut_at(1, Cut.UNHEARD, stays_down=True)
     with pytest.raises(Unavailable):

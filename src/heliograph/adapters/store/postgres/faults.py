@@ -23,6 +23,9 @@ _OUTAGE_CODES = frozenset(
 _AGAIN = frozenset({"40001", "40P01"})
 """Serialization failure, deadlock: another transaction was in the way, and this one was undone."""
 
+_REPEAT = "23505"
+"""Unique violation."""
+
 _FENCED = "HG001"
 
 
@@ -53,6 +56,11 @@ def is_outage(fault: BaseException) -> bool:
 def is_passing(fault: BaseException) -> bool:
     """Whether the transaction was undone only because another one was in its way."""
     return code_of(fault) in _AGAIN
+
+
+def is_repeat(fault: BaseException) -> bool:
+    """Whether a row is there already."""
+    return code_of(fault) == _REPEAT
 
 
 def translated(fault: Exception) -> Exception:

@@ -5,10 +5,17 @@ import logging
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, translated
+from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, is_repeat, translated
 from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.adapters.store.postgres.statement import Call, accounts_of, add_accepts, add_others
+from heliograph.adapters.store.postgres.statement import (
+    Call,
+    accounts_of,
+    add_accepts,
+    add_others,
+    add_singles,
+    are_single,
+)
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Unavailable
 
@@ -119,11 +126,11 @@ class Recorder:
         for batch in (accept for accept in accepts if accept.batch):
             for message in batch.messages:
                 message.batch = batch.key
-        tries = 0
+        tries, again = 0, False
         while True:
             tries += 1
             try:
-                verdicts = await self._execute(facts, accepts)
+                verdicts = await self._execute(facts, accepts, again=again)
             except Unresolved as doubt:
                 self._keep(doubt, facts, accepts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
@@ -134,22 +141,27 @@ class Recorder:
                 if tries >= TRIES:
                     raise Unavailable("the connection to the database is lost again and again") from doubt
             except Exception as fault:
+                if is_repeat(fault) and not again:
+                    again = True
+                    continue
                 if not is_passing(fault) or tries >= TRIES:
                     raise
                 await asyncio.sleep(0.002 * tries)
             else:
                 return _tell(accepts, verdicts)
 
-    async def _execute(self, facts: Facts | None, accepts: list[Accept]) -> list[int]:
+    async def _execute(self, facts: Facts | None, accepts: list[Accept], *, again: bool) -> list[int] | None:
+        """The verdicts, in order; nothing where all are accepted. `again`: facts may have been recorded before."""
         link = await self._open()
         accounts = accounts_of(facts, accepts)
+        single = are_single(facts, accepts)
         call = Call()
         link.seq += 1
-        call.add("record_open", link.writer, link.seq, accounts)
+        call.add("record_open", link.writer, link.seq, [] if single else accounts)
         if accepts:
-            add_accepts(call, accepts, accounts)
+            (add_singles if single else add_accepts)(call, accepts, accounts)
         if facts is not None:
-            add_others(call, facts, self.node or 0, self.worker)
+            add_others(call, facts, self.node or 0, self.worker, again=again)
         try:
             row = await link.db.fetchrow(call.text(), *call.values)
         except BaseException as fault:
@@ -161,7 +173,7 @@ class Recorder:
                 self._keep(Unresolved(link.writer, link.seq), facts, accepts)
             raise
         assert row is not None
-        return row[1] if accepts else []
+        return row[1] if accepts else None
 
     async def _open(self) -> Link:
         if self._link is not None and not self._link.db.is_closed():
@@ -231,9 +243,13 @@ def _without(facts: Facts, done: Facts) -> Facts:
     return Facts(**left)
 
 
-def _tell(accepts: list[Accept], verdicts: list[int]) -> list[Accept]:
+def _tell(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
     """After the commit: only now does anybody see a verdict."""
-    replayed = []
+    replayed: list[Accept] = []
+    if verdicts is None:
+        for accept in accepts:
+            accept.verdict = Verdict.ACCEPTED
+        return replayed
     for accept, verdict in zip(accepts, verdicts, strict=True):
         if verdict == Verdict.REPLAYED:
             replayed.append(accept)
