@@ -1,5 +1,6 @@
 """The gateways that are measured: how each is set up, started, asked, and looked into."""
 
+import asyncio
 import base64
 import json
 import os
@@ -7,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -99,6 +100,10 @@ class Gateway(ABC):
             process.stop()
         self._processes.clear()
 
+    def ports(self) -> Sequence[int]:
+        """Where requests are taken."""
+        return [self.http_port]
+
     def pids(self) -> list[int]:
         return [pid for process in self._processes for pid in family(process.pid)]
 
@@ -132,6 +137,8 @@ class Heliograph(Gateway):
     """Ours, with its defaults; callbacks to loopback have to be allowed."""
 
     name = "heliograph"
+    binds = 1
+    """Of each connector."""
 
     def __init__(
         self,
@@ -172,7 +179,7 @@ class Heliograph(Gateway):
         for number in range(self._connectors):
             self.command(
                 "connector", "add", f"operator{number}", "--host", "127.0.0.1", "--port", str(self.smpp_port),
-                "--system-id", "bench", "--password", "bench", "--window", str(WINDOW),
+                "--system-id", "bench", "--password", "bench", "--window", str(WINDOW), "--binds", str(self.binds),
             )  # fmt: skip
         self.command("route", "add", "--prefix", "", "--connector", "operator0")
 
@@ -183,9 +190,12 @@ class Heliograph(Gateway):
             self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
     def start(self) -> None:
-        command = [str(self.program), "serve", "--listen", f"127.0.0.1:{self.http_port}", "--data", str(self.data)]
-        self._spawn("gateway", command, self._environment)
-        self._await_port(self.http_port)
+        self._serve("gateway", self.http_port, self.data)
+
+    def _serve(self, name: str, port: int, data: Path) -> None:
+        command = [str(self.program), "serve", "--listen", f"127.0.0.1:{port}", "--data", str(data)]
+        self._spawn(name, command, self._environment)
+        self._await_port(port)
 
     def kill(self) -> None:
         self._processes[0].kill()
@@ -234,16 +244,31 @@ class Heliograph(Gateway):
         return {"loop": main, "store": threads, "callbacks": sum(sum(thread_seconds(pid)) for pid in others)}
 
 
+WAL_FILES = 40
+"""More than a run writes."""
+
+
 class HeliographPostgres(Heliograph):
     """Ours on a PostgreSQL server of its own, which counts as a part of it. The server's commits are synced."""
 
     name = "heliograph-postgres"
 
     def prepare(self) -> None:
-        self._server = Server(fsync="on", full_page_writes="on", shared_buffers="256MB", max_wal_size="4GB")
+        # the settings that docs/operating.md advises
+        self._server = Server(
+            fsync="on", full_page_writes="on", shared_buffers="256MB", max_wal_size="4GB", min_wal_size="1GB"
+        )
         self._server.start()
+        asyncio.run(self._use_wal())
         self._environment["HELIOGRAPH_DATABASE_URL"] = self._server.url()
         super().prepare()
+
+    async def _use_wal(self) -> None:
+        """A server that has been in use for a while writes into the files of its log over again. A new one makes each
+        of them first, which is as much to write once more: 16 MiB of zeros, while the commit that needs it waits."""
+        for _ in range(WAL_FILES):
+            await self._server.execute("SELECT pg_logical_emit_message(false, 'bench', repeat(' ', 16 << 20))")
+        await self._server.execute("CHECKPOINT")
 
     def pids(self) -> list[int]:
         return super().pids() + family(self._server.pid)
@@ -262,6 +287,33 @@ class HeliographPostgres(Heliograph):
             return super().audit()
         finally:
             self._server.remove()
+
+
+class HeliographNodes(HeliographPostgres):
+    """Several of ours on one PostgreSQL server, with a bind of the one connector each; requests go to all of them."""
+
+    def share(self, nodes: int) -> "HeliographNodes":
+        """Must be called before `prepare`."""
+        self.binds = nodes
+        self._http_ports = [self.http_port, *(free_port() for _ in range(nodes - 1))]
+        self._environment["HELIOGRAPH_NODE_MOST_BINDS"] = "1"
+        return self
+
+    def ports(self) -> Sequence[int]:
+        return self._http_ports
+
+    def start(self) -> None:
+        for number, port in enumerate(self._http_ports):
+            self._serve(f"node{number}", port, self.folder / f"state{number}")
+
+    def cpu(self) -> dict[str, float]:
+        """The engines together, and so on."""
+        families = [family(process.pid) for process in self._processes]
+        return {
+            "loop": sum(sum(thread_seconds(engine)) for engine, *_ in families),
+            "callbacks": sum(cpu_seconds(pid) for _, *others in families for pid in others),
+            "postgres": sum(map(cpu_seconds, family(self._server.pid))),
+        }
 
 
 class Kannel(Gateway):

@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,15 +92,19 @@ class Operator:
 class Customers:
     """A load generator under way."""
 
-    def __init__(self, programs: Path, folder: Path, port: int, ask: Ask, load: Load, start: int = 0) -> None:
+    def __init__(
+        self, programs: Path, folder: Path, ports: Sequence[int], ask: Ask, load: Load, start: int = 0
+    ) -> None:
         self._out = folder / f"customers{start}.bin"
         self._most_s = load.seconds + 60
         command = [
-            str(programs / "customer"), "--port", str(port), "--conns", str(load.connections),
+            str(programs / "customer"), "--conns", str(load.connections),
             "--duration", str(load.seconds), "--rate", str(load.rate), "--close", str(int(load.close)),
             "--span", str(load.span), "--start", str(start), "--out", str(self._out),
             "--method", ask.method, "--path", ask.path, "--type", ask.type, "--expect", ask.expect,
         ]  # fmt: skip
+        for port in ports:
+            command += ["--port", str(port)]
         if ask.body is not None:
             command += ["--body", ask.body]
         for header in ask.headers:
@@ -153,7 +158,7 @@ class Bench:
             self.operator.stop()
 
     def customers(self, gateway: Gateway, ask: Ask, load: Load, start: int = 0) -> Customers:
-        return Customers(self.programs, self.folder, gateway.http_port, ask, load, start)
+        return Customers(self.programs, self.folder, gateway.ports(), ask, load, start)
 
     def drain(
         self,

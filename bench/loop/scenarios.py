@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from bench.loop.figures import (
     NOTHING,
@@ -26,9 +27,21 @@ from bench.loop.figures import (
     times,
 )
 from bench.loop.fill import add_history, add_queue, known_path
-from bench.loop.gateways import INTERPRETED, KANNEL, Gateway, Heliograph, HeliographPostgres, Kannel, KannelSpool, Wish
+from bench.loop.gateways import (
+    INTERPRETED,
+    KANNEL,
+    Gateway,
+    Heliograph,
+    HeliographNodes,
+    HeliographPostgres,
+    Kannel,
+    KannelSpool,
+    Wish,
+)
 from bench.loop.processes import cpu_seconds, until
 from bench.loop.run import Bench, Load
+
+Ours = TypeVar("Ours", bound=Heliograph)
 
 RATE_STEP = 0.05
 """A capacity is searched until the rates that hold and that do not are so near to one another."""
@@ -37,6 +50,8 @@ MANY_SPAN = 1_000
 OURS = Heliograph.name
 OF_US = (OURS, INTERPRETED, HeliographPostgres.name)
 LIGHT_RATE = 50.0
+NODES = (1, 2, 4)
+NODES_RATE = 6_000.0
 IDLE_CONNECTORS = 10
 IDLE_S = 10.0
 KILL_AFTER_S = 2.0
@@ -169,6 +184,19 @@ class Stand:
         heads = ("offered/s", "accepted", "not submitted", "not called back", "submitted again", "called back again",
                  "restart to ready s", "drain s")  # fmt: skip
         return Report("SIGKILL and restart", heads, rows)
+
+    # --- several nodes
+
+    def nodes(self) -> Report:
+        """The same load on one, two and four nodes that share a PostgreSQL server: what each message costs of CPU."""
+        rate = self._options.rates[0] if self._options.rates else NODES_RATE
+        load = Load(seconds=self._options.seconds, rate=rate)
+        found: dict[str, list[Run]] = {}
+        for _ in range(self._options.runs):
+            for count in NODES:
+                gateway = self._ours(HeliographNodes, f"{count} nodes").share(count)
+                found.setdefault(gateway.name, []).append(self._measured(gateway, load))
+        return Report("Nodes", FIGURES, self._rows(_verdict("open", found), found))
 
     # --- at rest
 
@@ -362,13 +390,18 @@ class Stand:
         place = self._bench.folder / (folder or name)
         if name in OF_US:
             kind_of_ours = HeliographPostgres if name == HeliographPostgres.name else Heliograph
-            ours = kind_of_ours(place, operator.smpp_port, operator.http_port, self._options.settings, connectors)
-            if name != INTERPRETED and self._options.program is not None:
-                ours.program = self._options.program
-            ours.name = name
-            return ours
+            return self._ours(kind_of_ours, name, folder=folder, connectors=connectors)
         kind = {"kannel": Kannel, "kannel-spool": KannelSpool}[name]
         return kind(place, operator.smpp_port, operator.http_port)
+
+    def _ours(self, kind: type[Ours], name: str, *, folder: str = "", connectors: int = 1) -> Ours:
+        operator = self._bench.operator
+        place = self._bench.folder / (folder or name)
+        ours = kind(place, operator.smpp_port, operator.http_port, self._options.settings, connectors)
+        if name != INTERPRETED and self._options.program is not None:
+            ours.program = self._options.program
+        ours.name = name
+        return ours
 
     def _names(self) -> list[str]:
         if self._options.gateways:
@@ -376,10 +409,14 @@ class Stand:
         return [OURS, "kannel"] if KANNEL.exists() else [OURS]
 
     def _one(self, name: str, load: Load) -> Run:
-        run = self._bench.measure(self._any(name), load)
+        return self._measured(self._any(name), load)
+
+    def _measured(self, gateway: Gateway, load: Load) -> Run:
+        run = self._bench.measure(gateway, load)
         _say(
-            f"{name}: offered {run.offered:.0f}, accepted {run.accepted:.0f}/s, submit_sm {run.submitted:.0f}/s, "
-            f"callbacks {run.called_back:.0f}/s, drain {run.drain_s:.2f} s, CPU {run.cpu:.1f} us"
+            f"{gateway.name}: offered {run.offered:.0f}, accepted {run.accepted:.0f}/s, "
+            f"submit_sm {run.submitted:.0f}/s, callbacks {run.called_back:.0f}/s, "
+            f"drain {run.drain_s:.2f} s, CPU {run.cpu:.1f} us"
         )
         return demand_sound(run)
 
@@ -472,6 +509,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "newconn": Stand.newconn,
     "many": Stand.many,
     "latency": Stand.latency,
+    "nodes": Stand.nodes,
     "idle": Stand.idle,
     "fill": Stand.fill,
     "growth": Stand.growth,

@@ -2,7 +2,7 @@
  *
  * Closed loop: each of --conns connections has one request under way, for --duration seconds. Open loop (--rate): so
  * many requests a second over the same connections, however long the answers take, as long as one of them is free.
- * --close 1 makes a new connection for each request.
+ * --close 1 makes a new connection for each request. With --port more than once the connections are shared out.
  *
  * `@@@@@@@@` (8 characters) in --path and --body stands for a message's number. With --span K the request of number n
  * is about the messages n*K to n*K+K-1, and its i-th placeholder stands for the (i mod K)-th of these.
@@ -35,6 +35,7 @@
 #define RETRY_NS 20000000u       /* before a connection that broke is made anew */
 #define LEAST_PAUSE_NS 200000u   /* open loop: it wakes at most so often, and then sends all that is due */
 #define PATIENCE_NS 5000000000u  /* for the last answers */
+#define MOST_PORTS 32
 
 typedef struct { uint64_t sent, answered; uint32_t status, expected; } record_t;
 typedef enum { CLOSED, BROKEN, CONNECTING, SENDING, READING, IDLE } state_t;
@@ -57,7 +58,9 @@ static double rate;
 static char *request;
 static size_t request_length, *places, place_count;
 static const char *expect;
-static struct sockaddr_in address;
+static struct sockaddr_in address = { .sin_family = AF_INET };
+static in_port_t ports[MOST_PORTS]; /* in the order of the network */
+static int port_count;
 static uint64_t good, other, errors, opened, unexpected;
 
 static uint64_t now(void) {
@@ -125,6 +128,7 @@ static int dial(int index) {
         struct linger at_once = { 1, 0 };
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
+    address.sin_port = ports[index % port_count];
     if (connect(fd, (void *)&address, sizeof address) < 0 && errno != EINPROGRESS) {
         close(fd);
         return 0;
@@ -291,7 +295,7 @@ static void run(uint64_t begun, uint64_t end) {
 
 static void build(const char *method, const char *path, const char *headers, const char *body, const char *type) {
     int length = asprintf(&request, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n%s%s", method, path,
-                          ntohs(address.sin_port), headers, close_each ? "Connection: close\r\n" : "");
+                          ntohs(ports[0]), headers, close_each ? "Connection: close\r\n" : "");
     char *whole = NULL;
     if (length < 0) abort();
     if (body) length = asprintf(&whole, "%sContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s", request, type,
@@ -320,10 +324,9 @@ int main(int argc, char **argv) {
     const char *method = "POST", *path = "/", *body = NULL, *type = "application/json", *out = NULL;
     char headers[4096] = "";
     double duration = 10;
-    int port = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         char *name = argv[i], *value = argv[i + 1];
-        if (!strcmp(name, "--port")) port = atoi(value);
+        if (!strcmp(name, "--port") && port_count < MOST_PORTS) ports[port_count++] = htons(atoi(value));
         else if (!strcmp(name, "--conns")) connection_count = atoi(value);
         else if (!strcmp(name, "--duration")) duration = atof(value);
         else if (!strcmp(name, "--rate")) rate = atof(value);
@@ -343,8 +346,8 @@ int main(int argc, char **argv) {
             strcat(strcat(headers, value), "\r\n");
         else { fprintf(stderr, "unknown option %s\n", name); return 2; }
     }
-    address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
-                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    if (!port_count) { fprintf(stderr, "--port is missing\n"); return 2; }
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     build(method, path, headers, body, type);
     records = calloc(capacity, sizeof *records);
     connections = calloc(connection_count, sizeof *connections);
