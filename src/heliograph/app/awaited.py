@@ -8,7 +8,7 @@ from itertools import takewhile
 from heliograph.app.facts import Awaiting, Facts, Message, Outstanding
 from heliograph.app.marks import AWAITING
 from heliograph.app.ports import Clock, Gathering
-from heliograph.domain.ids import first_key_at, time_of
+from heliograph.domain.ids import first_key_at, time_of, worker_of
 from heliograph.domain.receipt import Delivery
 
 KEEP_MS = 30_000
@@ -61,8 +61,9 @@ class Awaited:
     for their commit, while rows are being read that do not show them, and while a lane holds parts of it.
     """
 
-    def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, shared: bool = False) -> None:
-        """`shared`: parts have their rows from the start, so that other nodes find them."""
+    def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, worker: int | None = None) -> None:
+        """`worker`: the number of this one of several nodes, the others of which must find what they need by rows.
+        None: there are no others."""
         self.mark = mark
         self.entries: dict[int, dict[str, Entry]] = {}
         """By connector and operator's id."""
@@ -78,7 +79,9 @@ class Awaited:
         self.reads: list[int] = []
         self._gathering = gathering
         self._clock = clock
-        self._shared = shared
+        self._worker = worker
+        self._own: set[int] = set()
+        """Connectors whose receipts come to no other node."""
 
     def __len__(self) -> int:
         """How many parts' receipts are awaited in memory."""
@@ -191,7 +194,7 @@ class Awaited:
             awaiting = self._gathering.facts.awaiting
             awaiting.extend(Awaiting(connector, operator_id, account, key, segment) for segment in segments)
             track.dirty = self.generation
-        elif self._shared or key <= self.mark or now - time_of(key) > KEEP_MS:
+        elif self._needs_row(key, connector) or key <= self.mark or now - time_of(key) > KEEP_MS:
             self._give_rows(self._gathering.facts, track, self.generation)
         self.answered(track, len(segments))
 
@@ -201,6 +204,28 @@ class Awaited:
         if track.unanswered <= 0 and track.held:
             track.held = False
             self.let_go(track)
+
+    # --- where there are other nodes
+
+    def keep(self, connector: int) -> None:
+        """From now on receipts of the connector come to this node alone, which has all its binds."""
+        self._own.add(connector)
+
+    def share(self, connector: int) -> None:
+        """Receipts of the connector may come to other nodes, from now on or since a moment ago: what is awaited in
+        memory gets its rows. One that has come to another node already is looked for there again and again."""
+        if connector not in self._own:
+            return
+        self._own.remove(connector)
+        for entry in self.entries.get(connector, {}).values():
+            if not entry.track.rowed:
+                self._give_rows(self._gathering.facts, entry.track, self.generation)
+        self._gathering.wake()
+
+    def _needs_row(self, key: int, connector: int) -> bool:
+        """Whether another node may have to find the part: when its receipt comes, or when this node has died, whose
+        marks tell of what it accepted itself."""
+        return self._worker is not None and (connector not in self._own or worker_of(key) != self._worker)
 
     # --- out
 

@@ -29,12 +29,12 @@ class Reporter:
         finish: Callable[[Message, Final], None],
         mark: int = 0,
         *,
-        shared: bool = False,
+        worker: int | None = None,
     ) -> None:
-        """`finish` is told of every final, in the facts that hold it. `shared`: receipts may come to other nodes, and
-        theirs to this one, so that parts have their rows from the start and rows are looked at again."""
-        self.shared = shared
-        self.awaited = Awaited(gathering, clock, mark, shared=shared)
+        """`finish` is told of every final, in the facts that hold it. `worker`: the number of this one of several
+        nodes: receipts may come to others, and theirs to this one, so that rows are looked at again."""
+        self.shared = worker is not None
+        self.awaited = Awaited(gathering, clock, mark, worker=worker)
         self.early = EarlyReceipts(gathering, clock)
         self.names = Names()
         self.partial: dict[int, tuple[int, int]] = {}

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from heliograph.app.accounts import Connector, LinkState
+from heliograph.app.awaited import Awaited
 from heliograph.app.dispatch import Dispatcher, LaneEvents
 from heliograph.app.doubt import unknown_wait_ms
 from heliograph.app.item import joins_parts
@@ -35,12 +36,14 @@ class Carriers:
         if world.leases is not None:
             self._slots = Slots(world.leases, node, duties.most_binds)
         self._dispatcher: Dispatcher | None = None
+        self._awaited: Awaited | None = None
         self._up: dict[int, tuple[Connector, Carrier]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def attach(self, dispatcher: Dispatcher) -> None:
-        """Must be called before there are carriers."""
+    def attach(self, dispatcher: Dispatcher, awaited: Awaited) -> None:
+        """Must be called before there are carriers. `awaited` is told whose receipts may come to other nodes."""
         self._dispatcher = dispatcher
+        self._awaited = awaited
 
     @property
     def dispatcher(self) -> Dispatcher:
@@ -83,11 +86,15 @@ class Carriers:
 
     async def share_binds(self) -> None:
         """Takes the binds that this node may have, and brings carriers and lanes in line. Raises Unavailable."""
-        if self._slots is not None and self._dispatches:
+        if self._slots is not None and self._awaited is not None and self._dispatches:
             own = {connector.id for connector in self._fallbacks}
             live = [connector for number, connector in self.live().items() if number not in own]
             await self._slots.share_out(live, self._is_down)
-            for number in self.live():
+            for number, connector in self.live().items():
+                if number in own or self._slots.of(number) >= connector.binds:
+                    self._awaited.keep(number)
+                else:
+                    self._awaited.share(number)
                 lane = self.dispatcher.lane(number)
                 if number in own or self._slots.of(number):
                     if lane.closed:

@@ -98,7 +98,9 @@ class Engine:
         self.gatherer = gatherer = Gatherer(
             world.store, self._worker, last_key, world.ids, world.clock, world.journal, world.watchers
         )
-        self.reporter = Reporter(gatherer, world.clock, self._finish, marks.get(AWAITING, 0), shared=shared)
+        self.reporter = Reporter(
+            gatherer, world.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
+        )
         self.notifier = Notifier(
             gatherer,
             world.clock,
@@ -120,7 +122,7 @@ class Engine:
             shared=shared,
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
-        self._carriers.attach(self.dispatcher)
+        self._carriers.attach(self.dispatcher, self.reporter.awaited)
         lookup = Lookup(self.reporter, gatherer, world.clock, marks.get(GATHERED, 0))
         return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier)
 

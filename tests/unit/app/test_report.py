@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
@@ -577,7 +578,7 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
 
 @pytest.fixture
 def shared(desk: Desk) -> Desk:
-    desk.reporter = Reporter(desk.gathering, desk.clock, desk._finish, shared=True)
+    desk.reporter = Reporter(desk.gathering, desk.clock, desk._finish, worker=0)
     desk.lookup = Lookup(desk.reporter, desk.gathering, desk.clock)
     return desk
 
@@ -588,6 +589,43 @@ def test_where_nodes_share_a_store_a_part_has_its_row_in_the_commit_that_says_it
     assert [each.operator_id for each in shared.commit().awaiting] == ["a", "b", "c"]
     shared.report("a")
     assert [each.operator_id for each in shared.commit().awaiting_matched] == ["a"]
+
+
+def test_a_node_that_has_all_binds_of_a_connector_awaits_in_memory(shared: Desk) -> None:
+    shared.reporter.awaited.keep(1)
+    one, long = shared.message(), shared.message(LONG)
+    shared.taken(one, "a")
+    shared.taken(long, "b", "c", "d")
+    assert shared.commit().awaiting == []
+    shared.report("a")
+    facts = shared.commit()
+    assert [each.key for each in facts.finals] == [one.key]
+    assert facts.awaiting_matched == []
+
+
+def test_when_others_get_binds_too_what_is_awaited_in_memory_gets_its_rows_once(shared: Desk) -> None:
+    awaited = shared.reporter.awaited
+    awaited.keep(1)
+    shared.taken(shared.message(LONG), "a", "b", "c")
+    shared.commit()
+    awaited.share(1)
+    assert sorted(each.operator_id for each in shared.commit().awaiting) == ["a", "b", "c"]
+    awaited.share(1)
+    assert shared.commit().awaiting == []
+    shared.taken(shared.message(), "d")
+    shared.report("a")
+    facts = shared.commit()
+    assert [each.operator_id for each in facts.awaiting] == ["d"]
+    assert [each.operator_id for each in facts.awaiting_matched] == ["a"]
+
+
+def test_what_another_node_accepted_has_its_row_at_once_since_no_mark_of_this_one_tells_of_it(shared: Desk) -> None:
+    shared.reporter.awaited.keep(1)
+    own = shared.message()
+    theirs = replace(shared.message(), key=own.key | 1)
+    shared.taken(own, "a")
+    shared.taken(theirs, "b")
+    assert [each.key for each in shared.commit().awaiting] == [theirs.key]
 
 
 async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(shared: Desk) -> None:
