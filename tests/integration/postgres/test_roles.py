@@ -116,6 +116,32 @@ def test_a_node_that_sends_dies_under_load(
     admin.assert_books_right()
 
 
+def test_receipts_of_what_a_node_sent_alone_come_to_one_that_joins_it(
+    own_server: Server, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    """The first one has the operator's only bind, and awaits in memory; then the operator allows a second one, which
+    another node takes, and by which all receipts come."""
+    url, messages = own_server.url(), 20
+    admin = Admin(tmp_path / "one", {"HELIOGRAPH_DATABASE_URL": url})
+    account = admin.account("acme", str(CREDIT))
+    knobs: dict[str, Any] = {"receipt_delay_ms": 8_000, "max_binds": 2, "receipt_other_bind_share": 1.0}
+    with SimulatorProcess(tmp_path, magic=False, **knobs) as simulator:
+        admin.operator(simulator.port, "operator")
+        with node(tmp_path, url, "one", f"api,{SENDER}", 1) as one:
+            eventually(lambda: one.bound("operator"), "the first node is bound")
+            form = {"to": "447700900123", "from": "Heliograph", "content": "Hi", "dlr": "yes", "dlr-url": sink.url()}
+            with Customer(one.url, "acme", account["api_key"]) as customer:
+                ids = [customer.form("/api/v1/messages", form).json["Id"] for _ in range(messages)]
+            eventually(lambda: len(simulator.submits()) == messages, "all are sent")
+            assert admin.run("connector", "set", "operator", "binds=2").returncode == 0
+            with node(tmp_path, url, "two", SENDER, 1) as two:
+                eventually(lambda: two.bound("operator"), "the second node is bound")
+                for each in ids:
+                    sink.receipt(each)
+                assert [one.stop(), two.stop()] == [0, 0]
+    admin.assert_books_right()
+
+
 def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path) -> None:
     """Three nodes with a bind each send as fast as they may, and together not faster than the operator allows."""
     rate, messages = 30, 240
