@@ -18,8 +18,13 @@ COMMIT_MESSAGES = 2_000
 GAP_S = 0.002
 """Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
 
+REST_S = 0.0005
+"""Seconds under load that a commit waits at least for more, once there is something. Who had an answer from the last
+one sends the next request in time for this one: where commits take longer than the gap, as on PostgreSQL, half of them
+came too late and waited for two. In a closed loop that was an eighth more messages, for 15 us less of CPU each."""
+
 BUSY_FACTS_PER_S = 4_000.0
-"""From so many facts a second on the gap is whole; below it shrinks in proportion, for the sake of latency."""
+"""From so many facts a second on gap and rest are whole; below they shrink in proportion, for the sake of latency."""
 
 AVERAGE_S = 0.02
 """Seconds over which the rate of facts is averaged."""
@@ -207,7 +212,8 @@ class Gatherer:
 
     async def _gap(self) -> None:
         now = self._clock.monotonic()
-        gap = GAP_S * min(1.0, self._rate / BUSY_FACTS_PER_S) - (now - self._last_start)
+        share = min(1.0, self._rate / BUSY_FACTS_PER_S)
+        gap = max(GAP_S * share - (now - self._last_start), REST_S * share)
         if gap >= SHORTEST_GAP_S:
             await asyncio.sleep(gap)
         self._last_start = self._clock.monotonic()
