@@ -178,7 +178,9 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
     import uvloop
 
     from heliograph.adapters.system.journal import configure_logging
+    from heliograph.adapters.system.memory import give_back_large_blocks
 
+    give_back_large_blocks()
     configure_logging(settings.log.level, settings.log.format)
     make_folder(settings.data)
     with _only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

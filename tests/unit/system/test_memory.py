@@ -1,0 +1,38 @@
+"""Memory that is no longer used goes back to the system."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GROWTH_MIB = """
+import sys
+from heliograph.adapters.system.memory import give_back_large_blocks
+from heliograph.adapters.system.secrets import Argon2Secrets
+
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+
+secrets = Argon2Secrets()
+if sys.argv[1] == "give back" and not give_back_large_blocks():
+    sys.exit("this C library has no mallopt")
+before = resident()
+for _ in range(3):
+    secrets.hash_password("correct horse")
+print((resident() - before) // 1024)
+"""
+
+
+def growth_mib(how: str) -> int:
+    done = subprocess.run([sys.executable, "-c", GROWTH_MIB, how], capture_output=True, text=True, check=False)
+    if "no mallopt" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
+def test_the_memory_of_a_password_that_was_hashed_is_given_back() -> None:
+    assert growth_mib("give back") < 5
+    assert growth_mib("keep") > 15, "there is nothing to give back any more: the module can go"
