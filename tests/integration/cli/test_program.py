@@ -27,10 +27,10 @@ def run(folder: Path, *arguments: str, program: tuple[str, ...] = (str(PROGRAM),
 def test_the_first_command_makes_a_private_store_where_it_is_expected(tmp_path: Path) -> None:
     made = run(tmp_path, "account", "create", "acme", "--credit", "100", "--json")
     assert made.returncode == 0, made.stderr
-    assert made.stderr == ""
+    data = tmp_path / "heliograph-data"
+    assert made.stderr == f"A new store is made in {data}; --data or HELIOGRAPH_DATA name another.\n"
     assert made.stdout.count("\n") == 1
     assert json.loads(made.stdout)["username"] == "acme"
-    data = tmp_path / "heliograph-data"
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     again = run(tmp_path, "--data", str(data), "account", "create", "acme", "--credit", "100", "--json")
     assert again.returncode == 1
