@@ -21,6 +21,10 @@ GATHERED_ROUNDS = 600
 """Rounds between two searches for messages that a node which died left with all parts ended and no end; each death
 begins one too."""
 
+GATHERED_SPANS = 8
+"""Spans of time that a round of such a search looks at: three days in which nothing was sent are over in some ten
+seconds, and a busy one is still in small pieces."""
+
 STATE_ROUNDS = 3
 """Rounds between two reports of the links' states for people."""
 
@@ -119,10 +123,11 @@ class Upkeep:
             return
         if self._round % OVERDUE_ROUNDS == 0:
             await self._core.lookup.reconsider(store, await store.orphans(BATCH))
-        if self._due("gathered", GATHERED_ROUNDS) and not await self._core.lookup.find_gathered(
-            self._world.leases, oldest
-        ):
-            self._unfinished.discard("gathered")
+        if self._due("gathered", GATHERED_ROUNDS):
+            for _ in range(GATHERED_SPANS):
+                if not await self._core.lookup.find_gathered(self._world.leases, oldest):
+                    self._unfinished.discard("gathered")
+                    break
 
     async def _look_after_nodes(self) -> None:
         """Where nodes share the store: takes over from those that are gone, and takes what binds are free."""
