@@ -18,6 +18,9 @@ from tests.support.process import PROGRAM, GatewayProcess, Process, clean_enviro
 pytestmark = pytest.mark.slow
 
 DOCUMENTED = "127.0.0.1:8080"
+DATA = "/var/lib/heliograph"
+"""Where a gateway has its data for real; a test keeps to its own folder."""
+
 BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 CURL = """#!/bin/sh
@@ -50,7 +53,7 @@ class Reader:
         environment = clean_environment()
         environment["PATH"] = f"{self.tools}:{PROGRAM.parent}:{environment['PATH']}"
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
+            ["bash", "-euo", "pipefail", "-c", script.replace(DATA, str(self.folder / "for-real"))],
             cwd=self.folder,
             env=environment,
             capture_output=True,
