@@ -132,9 +132,7 @@ class Origin:
             connection = self._idle.pop()
             connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
         elif len(self._waiting) >= self._shared.waiting_share():
-            if self._probe == job.key:
-                self._probe = None
-            self._shared.deliver(Sent(job.key, 0, "too many wait for it already", busy=True, room=self._room(now)))
+            self._give_back(job, "too many wait for it already", self._room(now))
         else:
             self._waiting.append((job, path, now))
             self._shared.waiting += 1
