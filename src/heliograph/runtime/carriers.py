@@ -11,6 +11,7 @@ from heliograph.app.awaited import Awaited
 from heliograph.app.dispatch import Dispatcher, LaneEvents
 from heliograph.app.doubt import unknown_wait_ms
 from heliograph.app.item import joins_parts
+from heliograph.app.lane import Lane
 from heliograph.app.ports import Carrier
 from heliograph.runtime.lease import MARGIN_S, Lease
 from heliograph.runtime.slots import Slots
@@ -30,7 +31,7 @@ class Carriers:
         self._world = world
         self._node = node
         self._dispatches = duties.dispatch
-        self._fallbacks = fallbacks
+        self._own = {connector.id: connector for connector in fallbacks}
         self._lease = lease
         self._slots: Slots | None = None
         if world.leases is not None:
@@ -53,9 +54,14 @@ class Carriers:
 
     def live(self) -> dict[int, Connector]:
         """The connectors that there are, by id."""
-        connectors = {connector.id: connector for connector in self._fallbacks}
-        connectors.update((connector.id, connector) for connector in self._world.directory.connectors())
-        return connectors
+        return self._own | {connector.id: connector for connector in self._world.directory.connectors()}
+
+    def suit(self, connector: Connector) -> Lane:
+        """The connector's lane, as its options want it."""
+        lane = self.dispatcher.lane(connector.id)
+        lane.unknown_wait_ms = unknown_wait_ms(connector.options)
+        lane.joins = joins_parts(connector.options)
+        return lane
 
     def links(self) -> list[tuple[Connector, dict[str, Any]]]:
         """Each connector with the state of its binds, for people."""
@@ -87,16 +93,15 @@ class Carriers:
     async def share_binds(self) -> None:
         """Takes the binds that this node may have, and brings carriers and lanes in line. Raises Unavailable."""
         if self._slots is not None and self._awaited is not None and self._dispatches:
-            own = {connector.id for connector in self._fallbacks}
-            live = [connector for number, connector in self.live().items() if number not in own]
+            live = [connector for number, connector in self.live().items() if number not in self._own]
             await self._slots.share_out(live, self._is_down)
             for number, connector in self.live().items():
-                if number in own or self._slots.of(number) >= connector.binds:
+                if number in self._own or self._slots.of(number) >= connector.binds:
                     self._awaited.keep(number)
                 else:
                     self._awaited.share(number)
                 lane = self.dispatcher.lane(number)
-                if number in own or self._slots.of(number):
+                if number in self._own or self._slots.of(number):
                     if lane.closed:
                         await self.dispatcher.open(lane, self._world.store)
                     continue
@@ -128,10 +133,8 @@ class Carriers:
                 lane.unready()
                 self._end(number, carrier, drain)
         for number, connector in live.items():
-            lane = self.dispatcher.lane(number)
+            lane = self.suit(connector)
             lane.pace.limit(self._world.clock.monotonic(), connector.rate)
-            lane.unknown_wait_ms = unknown_wait_ms(connector.options)
-            lane.joins = joins_parts(connector.options)
             if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
                 carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._up[number] = (connector, carrier)
@@ -157,13 +160,12 @@ class Carriers:
         live = self.live()
         if self._slots is None:
             return live
-        own = {connector.id for connector in self._fallbacks}
         if not self._dispatches:
             return {}
         return {
-            number: connector if number in own else self._slots.part(connector)
+            number: connector if number in self._own else self._slots.part(connector)
             for number, connector in live.items()
-            if number in own or self._slots.of(number)
+            if number in self._own or self._slots.of(number)
         }
 
     def _end(self, connector: int, carrier: Carrier, seconds: float) -> None:

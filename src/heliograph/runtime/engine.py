@@ -7,9 +7,7 @@ from typing import Any
 
 from heliograph.app.accounts import Connector
 from heliograph.app.dispatch import Dispatcher
-from heliograph.app.doubt import unknown_wait_ms
 from heliograph.app.facts import Facts, Final, Message, Recovery
-from heliograph.app.item import joins_parts
 from heliograph.app.lane import Lane
 from heliograph.app.lookup import Lookup
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, attempted
@@ -130,10 +128,7 @@ class Engine:
         """Brings to memory what was in the air. Raises Unavailable."""
         store, live = self._world.store, self._carriers.live()
         for number, connector in live.items():
-            lane = self.dispatcher.lane(number)
-            lane.mark = recovery.marks.get(attempted(number), 0)
-            lane.unknown_wait_ms = unknown_wait_ms(connector.options)
-            lane.joins = joins_parts(connector.options)
+            self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
         for outstanding in recovery.outstanding:
             self.reporter.restore(outstanding)
         if not shared:
