@@ -56,11 +56,6 @@ class Lookup:
         """What it found last."""
         self._retried_at = 0
 
-    @property
-    def has_work(self) -> bool:
-        """Whether `look_up` has something to do."""
-        return bool(self._reporter.missed)
-
     async def look_up(self, store: Store) -> None:
         """Looks for the receipts that memory did not know among the rows; what is not there either is kept as early.
 

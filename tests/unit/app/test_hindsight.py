@@ -38,9 +38,8 @@ async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delive
     """A receipt comes, and is looked for; what was said to the operator, after the next commit."""
     said: list[bool] = []
     desk.reporter.on_report(1, Report(operator_id, to, state, True, "000"), said.append)
-    lookup = Lookup(desk.reporter, desk.gathering, desk.clock)
-    if lookup.has_work:
-        await lookup.look_up(QueueStore())
+    if desk.reporter.missed:
+        await Lookup(desk.reporter, desk.gathering, desk.clock).look_up(QueueStore())
     return said
 
 

@@ -155,7 +155,7 @@ async def test_a_receipt_that_comes_again_changes_nothing_and_is_not_kept(desk: 
     desk.report("a")
     desk.commit()
     desk.report("a", again)
-    assert not desk.lookup.has_work
+    assert not desk.reporter.missed
     facts = desk.commit()
     assert desk.acks == [("a", True), ("a", True)]
     assert not facts
@@ -171,7 +171,7 @@ def test_another_form_of_the_id_counts_where_the_destination_agrees(desk: Desk, 
     desk.report(reported, to="+" + one.destination)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.report(reported, to=one.destination)
-    assert not desk.lookup.has_work, "it is known to be a repeat, in the operator's form too"
+    assert not desk.reporter.missed, "it is known to be a repeat, in the operator's form too"
 
 
 @pytest.mark.parametrize(("reported", "to"), [("6699", ""), ("6699", "4915112345678"), ("1A2B", "4915112345678")])
@@ -179,7 +179,7 @@ def test_a_guess_without_the_destination_or_against_it_is_none(desk: Desk, repor
     desk.taken(desk.message(), "1A2B")
     desk.report(reported, to=to)
     assert desk.finished == []
-    assert desk.lookup.has_work
+    assert desk.reporter.missed
 
 
 def test_the_same_id_of_another_operator_is_another_message(desk: Desk) -> None:
@@ -446,7 +446,7 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     desk.commit()
     assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
-    assert not desk.lookup.has_work
+    assert not desk.reporter.missed
 
 
 async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> None:
