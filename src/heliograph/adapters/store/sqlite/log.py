@@ -41,7 +41,7 @@ def _append_zeros(log: int, size: int) -> None:
     try:
         for start in range(size, LOG_OCTETS, PAGE):
             os.pwrite(log, bytes(min(LOG_OCTETS - start, PAGE)), start)
-        os.fdatasync(log)
+        os.fsync(log)  # its length is new, so the data alone would not do; and every system has it
     except OSError:
         os.ftruncate(log, size)
         raise
