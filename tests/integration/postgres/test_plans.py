@@ -196,3 +196,18 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
     for name in ("revision", "writer"):
         after[name] = before[name]
     assert after == before
+
+
+async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:
+    """One that looks for the old ones row by row finds others when the first are gone."""
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        await db.execute(
+            f"INSERT INTO early (connector, operator_id, destination, state, err, at) "
+            f"SELECT 1, n::text, '', 2, '', {START} FROM generate_series(1, 5) AS n"
+        )
+        for better in ("hashjoin", "hashagg", "mergejoin", "material", "sort", "indexscan", "bitmapscan"):
+            await db.execute(f"SET enable_{better} = off")
+        assert await db.fetchval(receipts._FORGET, START + 1, 2) == 2
+    finally:
+        db.terminate()

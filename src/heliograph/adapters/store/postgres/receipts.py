@@ -38,9 +38,12 @@ SELECT key, segment, connector, operator_id FROM sent
 WHERE key = ANY ($1::bigint[]) AND status = 0 ORDER BY key, segment
 """
 _ORPHANS = "SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT $1"
+# MATERIALIZED, or a plan that asks for the old ones once a row finds others each time, and deletes more than so many.
 _FORGET = """
-WITH gone AS (
-    DELETE FROM early WHERE id IN (SELECT id FROM early WHERE at < $1 ORDER BY id LIMIT $2 FOR UPDATE) RETURNING 1
+WITH old AS MATERIALIZED (
+    SELECT id FROM early WHERE at < $1 ORDER BY id LIMIT $2 FOR UPDATE
+), gone AS (
+    DELETE FROM early WHERE id IN (SELECT id FROM old) RETURNING 1
 )
 SELECT count(*) FROM gone
 """
