@@ -76,6 +76,23 @@ async def test_what_the_operator_answers_is_what_is_told(status: int, outcome: D
         assert rig.carrier.capacity == 10
 
 
+async def test_that_an_operator_refuses_is_a_line_in_the_log_and_that_it_takes_parts_is_none() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        before = len(rig.journal.lines)
+        rig.carrier.submit(singles(5))
+        await wait_until(lambda: rig.events.accepted == 5)
+        assert len(rig.journal.lines) == before
+        smsc.reply = lambda _: Status.ESME_RTHROTTLED
+        rig.carrier.submit(singles(5))
+        await wait_until(lambda: len(rig.events.outcomes) == 10)
+        began = {"connector": "op1", "status": "ESME_RTHROTTLED", "phase": "began", "count": 1}
+        assert rig.journal.said("smpp.throttled") == [began]
+        await rig.drain(0.0)
+        over = {"connector": "op1", "status": "ESME_RTHROTTLED", "phase": "over", "total": 5, "for_s": 0}
+        assert rig.journal.said("smpp.throttled") == [began, over]
+
+
 async def test_answers_without_a_body_and_nacks_are_answers() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)
@@ -288,6 +305,7 @@ async def test_no_answer_in_time_is_unknown_and_frees_the_place() -> None:
         await wait_until(lambda: len(rig.events.outcomes) == 2)
         assert 0.49 <= time.monotonic() - submitted < QUICK.response_timeout_s - 1.0
         assert rig.events.of(Unknown) == [Unknown("no answer in 0.5 s")] * 2
+        assert [line["phase"] for line in rig.journal.said("smpp.unanswered")] == ["began"]
         # The late answers change nothing, and the link stays.
         smsc.link.respond_all()
         smsc.reply = lambda _: Status.ESME_ROK

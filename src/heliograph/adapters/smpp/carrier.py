@@ -35,6 +35,7 @@ class SmppCarrier:
         """What the parts of a long message must leave free for their header."""
         setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
         self._bar = setup.bar
+        self._complaints = setup.complaints
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[connector.bind]]
         self._binds = [Bind(setup, self, number, role) for number, role in enumerate(roles, 1)]
@@ -85,6 +86,7 @@ class SmppCarrier:
         self._draining = True
         self.links_changed()
         await asyncio.gather(*(bind.stop(deadline) for bind in self._binds))
+        self._complaints.close()
 
     def links_changed(self) -> None:
         """A link is up, or no longer is."""

@@ -12,6 +12,7 @@ from functools import partial
 from math import inf
 from typing import Any, Final, Protocol, cast
 
+from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.dial import send_at_once
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.options import Dialect, Timings
@@ -108,6 +109,10 @@ class Setup:
     bar: Bar = field(default_factory=Bar)
     said: set[str] = field(default_factory=set)
     """What is said once only."""
+    complaints: Complaints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.complaints = Complaints(self.connector.name, self.clock, self.journal)
 
     def say_once(self, level: str, event: str, **fields: Any) -> None:
         if event not in self.said:
@@ -243,6 +248,7 @@ class Link(asyncio.Protocol):
         if status in THROTTLING:
             self._counters.throttled += 1
         setup.journal.count("smpp_status", connector=setup.connector.name, status=CommandStatus.name_of(status))
+        setup.complaints.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
             self.unbind("the operator no longer holds the link for bound")
@@ -352,6 +358,7 @@ class Link(asyncio.Protocol):
                 self._late[sequence] = cast("Part", token)
                 if len(self._late) > MAX_LATE:
                     del self._late[next(iter(self._late))]
+                self._setup.complaints.unanswered()
                 self._end(cast("Part", token), Unknown(f"no answer in {self._setup.timings.response_timeout_s:g} s"))
             case e.Bound():
                 self.up = self.was_bound = True

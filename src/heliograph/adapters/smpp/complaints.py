@@ -1,0 +1,104 @@
+"""What an operator says no to, in the log: a line when it begins, one a minute while it lasts, one when it is over.
+
+Each status has its own lines, and no message has any: an operator that throttles says so thousands of times a minute.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from heliograph.adapters.smpp.outcome import THROTTLING
+from heliograph.app.ports import Accepted, Clock, Deferred, Journal, Outcome, Refused
+from heliograph.smpp.constants import CommandStatus
+
+LINE_S: Final = 60.0
+"""Seconds between two lines about the same thing. When nothing more has come for so long it is over."""
+
+MOST: Final = 40
+"""Complaints that are told apart for one connector: an operator may make up any number of statuses."""
+
+OTHERS: Final = "others"
+"""The status of those beyond."""
+
+NO_ANSWER: Final = "no answer"
+"""The status of a part that has none."""
+
+
+@dataclass(slots=True)
+class Complaint:
+    """One that goes on; times are monotonic seconds."""
+
+    timer: asyncio.TimerHandle
+    began: float
+    latest: float
+    untold: int = 0
+    """How often it came since the last line."""
+    total: int = 0
+
+
+class Complaints:
+    """Those of one connector, over all of its binds. Belongs to the running loop."""
+
+    def __init__(self, connector: str, clock: Clock, journal: Journal) -> None:
+        self._connector = connector
+        self._clock = clock
+        self._journal = journal
+        self._lasting: dict[tuple[str, str], Complaint] = {}
+
+    def answered(self, status: int, outcome: Outcome) -> None:
+        """The operator answered a part with this status, which means this to us."""
+        match outcome:
+            case Accepted():
+                return
+            case Deferred():
+                event = "smpp.throttled" if status in THROTTLING else "smpp.put_off"
+            case Refused():
+                event = "smpp.refused"
+            case _:
+                event = "smpp.unanswered"
+        self._note(event, CommandStatus.name_of(status))
+
+    def unanswered(self) -> None:
+        """A part had no answer in time."""
+        self._note("smpp.unanswered", NO_ANSWER)
+
+    def close(self) -> None:
+        """Nothing more will come: the connector is taken down."""
+        for event, status in tuple(self._lasting):
+            self._end(event, status)
+
+    def _note(self, event: str, status: str) -> None:
+        if (event, status) not in self._lasting and len(self._lasting) >= MOST:
+            status = OTHERS
+        now = self._clock.monotonic()
+        complaint = self._lasting.get((event, status))
+        if complaint is None:
+            complaint = self._lasting[event, status] = Complaint(self._look_later(event, status), now, now)
+            self._say("warning", event, status, phase="began", count=1)
+        else:
+            complaint.untold += 1
+        complaint.latest = now
+        complaint.total += 1
+
+    def _look_later(self, event: str, status: str) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(LINE_S, partial(self._look, event, status))
+
+    def _look(self, event: str, status: str) -> None:
+        complaint = self._lasting[event, status]
+        if not complaint.untold:
+            self._end(event, status)
+            return
+        lasted = round(self._clock.monotonic() - complaint.began)
+        self._say("warning", event, status, phase="lasts", count=complaint.untold, for_s=lasted)
+        complaint.untold = 0
+        complaint.timer = self._look_later(event, status)
+
+    def _end(self, event: str, status: str) -> None:
+        complaint = self._lasting.pop((event, status))
+        complaint.timer.cancel()
+        lasted = round(complaint.latest - complaint.began)
+        self._say("info", event, status, phase="over", total=complaint.total, for_s=lasted)
+
+    def _say(self, level: str, event: str, status: str, **more: object) -> None:
+        self._journal.say(level, event, connector=self._connector, status=status, **more)
