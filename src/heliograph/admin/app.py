@@ -116,7 +116,7 @@ class AdminApi:
                 return Fault(error.UNAVAILABLE, sentence, None, STORE_PAUSE_S)
         self._desk.journal.say(
             "error",
-            "admin request failed",
+            "admin.request_failed",
             method=scope["method"],
             problem=type(problem).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),

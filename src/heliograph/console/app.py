@@ -264,7 +264,7 @@ class Console:
             return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", request)
         self._services.desk.journal.say(
             "error",
-            "console request failed",
+            "console.request_failed",
             method=request.method,
             problem=type(problem).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),

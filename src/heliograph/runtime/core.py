@@ -8,6 +8,7 @@ from heliograph.app.notify import Notifier
 from heliograph.app.report import Reporter
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.gather import Gatherer
+from heliograph.runtime.outage import Outage
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,4 @@ class Core:
     reporter: Reporter
     lookup: Lookup
     notifier: Notifier
+    outage: Outage

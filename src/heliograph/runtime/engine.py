@@ -22,6 +22,7 @@ from heliograph.runtime.ending import end
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.gather import Gatherer, Hooks
 from heliograph.runtime.lease import Lease
+from heliograph.runtime.outage import Outage
 from heliograph.runtime.upkeep import Upkeep
 from heliograph.runtime.world import Deadlines, Duties, World
 
@@ -52,9 +53,10 @@ class Engine:
         """`worker` is leased anew where the world has leases."""
         self._world = world
         self._duties = duties = duties or Duties()
+        self._outage = outage = Outage(world.clock, world.journal)
         self._lease: Lease | None = None
         if world.leases is not None:
-            self._lease = Lease(world.leases, node, world.clock, world.journal, self._lapsed)
+            self._lease = Lease(world.leases, node, world.clock, world.journal, outage, self._lapsed)
         self._deadlines = deadlines
         self._worker = worker
         self._node = node
@@ -94,7 +96,7 @@ class Engine:
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
         self.gatherer = gatherer = Gatherer(
-            world.store, self._worker, last_key, world.ids, world.clock, world.journal, world.watchers
+            world.store, self._worker, last_key, world.ids, world.clock, world.journal, self._outage, world.watchers
         )
         self.reporter = Reporter(
             gatherer, world.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
@@ -122,7 +124,7 @@ class Engine:
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         self._carriers.attach(self.dispatcher, self.reporter.awaited)
         lookup = Lookup(self.reporter, gatherer, world.clock, marks.get(GATHERED, 0))
-        return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier)
+        return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier, self._outage)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Brings to memory what was in the air. Raises Unavailable."""

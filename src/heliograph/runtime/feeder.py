@@ -23,6 +23,7 @@ class Feeder:
         self._lookup = core.lookup
         self._dispatcher = core.dispatcher
         self._notifier = core.notifier
+        self._outage = core.outage
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -31,8 +32,9 @@ class Feeder:
             await self._gatherer.stirred(pause)
             try:
                 pause = await self._feed()
+                self._outage.found_there("feed")
             except Unavailable as problem:
-                self._world.journal.say("warning", "feed.unavailable", problem=str(problem))
+                self._outage.found_away("feed", problem)
                 pause = 1.0
 
     async def seek(self) -> None:

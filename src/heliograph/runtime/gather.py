@@ -8,6 +8,7 @@ from math import exp
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
+from heliograph.runtime.outage import Outage
 
 WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
@@ -70,6 +71,7 @@ class Gatherer:
         ids: Ids,
         clock: Clock,
         journal: Journal,
+        outage: Outage,
         watchers: Sequence[Watcher] = (),
     ) -> None:
         """`last_key` is the highest key in the store; those given here are above it."""
@@ -79,6 +81,7 @@ class Gatherer:
         self._ids = ids
         self._clock = clock
         self._journal = journal
+        self._outage = outage
         self._watchers = watchers
         self._stumbled: list[Watcher] = []
         self._facts = Facts()
@@ -198,7 +201,7 @@ class Gatherer:
                 self.wake()
                 continue
             if not self.healthy:
-                self._journal.say("info", "store.recovered")
+                self._outage.found_there("commit")
                 self.healthy = True
             seconds = self._clock.monotonic() - start
             pause = RETRY_S[0]
@@ -276,9 +279,8 @@ class Gatherer:
 
     def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
         self.failures += 1
-        if self.healthy:
-            self._journal.say("error", "store.unavailable", problem=str(problem))
-            self.healthy = False
+        self.healthy = False
+        self._outage.found_away("commit", problem)
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         facts.accepts = []

@@ -7,6 +7,7 @@ from math import inf
 
 from heliograph.app.ports import Clock, Fenced, Journal, Leases, Unavailable
 from heliograph.domain.ids import WORKERS
+from heliograph.runtime.outage import Outage
 
 LEASE_S = 6.0
 """Seconds from a renewal to when others may give up the node."""
@@ -24,12 +25,15 @@ LONG_AGO_MS = 3_600_000
 class Lease:
     """Renewed by `keep`. It is judged by the monotonic clock, whatever happens to the renewals meanwhile."""
 
-    def __init__(self, leases: Leases, node: int, clock: Clock, journal: Journal, lapsed: Callable[[], None]) -> None:
+    def __init__(
+        self, leases: Leases, node: int, clock: Clock, journal: Journal, outage: Outage, lapsed: Callable[[], None]
+    ) -> None:
         """`lapsed` is called when the lease was not renewed in time; it may be renewed later all the same."""
         self._leases = leases
         self._node = node
         self._clock = clock
         self._journal = journal
+        self._outage = outage
         self._lapsed = lapsed
         self._until = -inf
         self._since = inf
@@ -60,12 +64,13 @@ class Lease:
             await asyncio.sleep(RENEW_S)
             try:
                 await self._renew()
+                self._outage.found_there("lease")
             except Fenced:
                 self._until = -inf
                 self._lapse()
                 raise
             except (Unavailable, TimeoutError) as problem:
-                self._journal.say("warning", "lease.not_renewed", problem=str(problem))
+                self._outage.found_away("lease", problem)
 
     async def release_dead(self) -> list[int]:
         """Gives up the leases of nodes that are gone, as far as this one can tell; returns the nodes."""

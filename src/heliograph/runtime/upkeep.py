@@ -80,8 +80,9 @@ class Upkeep:
             await asyncio.sleep(HOUSEKEEPING_S)
             try:
                 await self._keep_house()
+                self._core.outage.found_there("housekeeping")
             except Unavailable as problem:
-                self._world.journal.say("warning", "housekeeping.unavailable", problem=str(problem))
+                self._core.outage.found_away("housekeeping", problem)
 
     async def _keep_house(self) -> None:
         world = self._world

@@ -318,7 +318,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(
     house.desk.links = broken  # type: ignore[assignment]
     assert fault(await house.ask(token, "GET", "/overview"))[:2] == (500, "99")
     level, event, fields = house.gateway.journal.lines[-1]
-    assert (level, event) == ("error", "admin request failed")
+    assert (level, event) == ("error", "admin.request_failed")
     assert "broken" in fields["where"]
     assert "secret value" not in str(fields)
 

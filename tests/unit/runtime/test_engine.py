@@ -257,6 +257,23 @@ def test_a_full_lane_without_a_link_does_not_make_the_feeder_spin() -> None:
     scenario(story)
 
 
+def test_a_store_that_is_away_for_ten_minutes_is_a_dozen_lines_in_the_log() -> None:
+    async def story(rig: Rig) -> None:
+        before = len(rig.journal.said)
+        rig.store.broken = True
+        rig.engine.gatherer.facts.marks["dispatch"] = 1
+        rig.engine.gatherer.wake()
+        await asyncio.sleep(600.0)
+        lines = rig.journal.said[before:]
+        assert set(lines) == {"store.unavailable"}
+        assert 5 <= len(lines) <= 14
+        rig.store.broken = False
+        await asyncio.sleep(5.0)
+        assert rig.journal.said[before + len(lines) :] == ["store.recovered"]
+
+    scenario(story)
+
+
 def test_a_store_that_cannot_be_read_for_a_while_stops_nothing_for_good() -> None:
     async def story(rig: Rig) -> None:
         rig.store.broken_reads = 5

@@ -10,6 +10,7 @@ from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, Cal
 from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime import gather
 from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.outage import Outage
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
@@ -66,7 +67,8 @@ class Rig:
         self.store = SlowStore()
         self.clock = VirtualClock()
         self.journal = Journal()
-        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal)
+        outage = Outage(self.clock, self.journal)
+        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
         self.log: list[str] = []
         self.spills: list[tuple[float, int]] = []
         self.on_prepare: Callable[[Facts], None] = lambda _: None

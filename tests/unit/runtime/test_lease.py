@@ -8,6 +8,7 @@ import pytest
 from heliograph.app.accounts import Connector
 from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
+from heliograph.runtime.outage import Outage
 from heliograph.runtime.slots import Slots
 from tests.support.virtual_time import VirtualClock, run
 
@@ -61,7 +62,8 @@ def scenario(story: Callable[[Register, Lease, VirtualClock, list[float]], Await
     async def play() -> None:
         register, clock = Register(), VirtualClock()
         lapses: list[float] = []
-        lease = Lease(register, 1, clock, Quiet(), lambda: lapses.append(clock.monotonic()))
+        outage = Outage(clock, Quiet())
+        lease = Lease(register, 1, clock, Quiet(), outage, lambda: lapses.append(clock.monotonic()))
         assert not lease.holds
         assert await lease.begin() == 3
         await story(register, lease, clock, lapses)
@@ -149,8 +151,9 @@ def test_there_is_no_number_for_one_node_too_many() -> None:
     async def play() -> None:
         register = Register()
         register.worker = None
+        clock = VirtualClock()
         with pytest.raises(Unavailable):
-            await Lease(register, 1, VirtualClock(), Quiet(), lambda: None).begin()
+            await Lease(register, 1, clock, Quiet(), Outage(clock, Quiet()), lambda: None).begin()
 
     run(play())
 

@@ -5,6 +5,7 @@ import asyncio
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.ports import Unavailable
 from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.outage import Outage
 from tests.support.gateway import START, HandClock, MemoryJournal
 from tests.support.memory_store import MemoryStore
 
@@ -45,7 +46,7 @@ async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, Gatherer]:
     clock, journal, seen = HandClock(), MemoryJournal(), Seen()
     store = SlowStore(clock)
     store.failures = failures
-    gatherer = Gatherer(store, 0, 0, Ids(), clock, journal, (Clumsy(), seen))
+    gatherer = Gatherer(store, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
     gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
     gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
@@ -74,7 +75,7 @@ async def test_a_commit_that_fails_is_shown_when_it_works() -> None:
 
 async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     journal, clock = MemoryJournal(), HandClock()
-    gatherer = Gatherer(SlowStore(clock), 0, 0, Ids(), clock, journal, (Clumsy(),))
+    gatherer = Gatherer(SlowStore(clock), 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
     gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     for segment in range(3):
