@@ -37,6 +37,9 @@ from heliograph.domain.money import format_credits
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
+REPLAYED = ((b"idempotency-replayed", b"true"),)
+"""What tells the answer to a request that was made again from the one that it had first."""
+
 STORE_PAUSE_S = 2
 """What `Retry-After` says while the store cannot write."""
 
@@ -66,8 +69,10 @@ def of_fault(fault: Fault) -> Answer:
 def of_accept(accept: Accept) -> Answer:
     """The answer to a request to send, once its verdict stands."""
     verdict = accept.verdict
-    if verdict is Verdict.ACCEPTED or verdict is Verdict.REPLAYED:
+    if verdict is Verdict.ACCEPTED:
         return Answer(200, _send_result(accept))
+    if verdict is Verdict.REPLAYED:
+        return Answer(200, _send_result(accept), REPLAYED)
     return of_fault(_REFUSALS[verdict](accept))
 
 

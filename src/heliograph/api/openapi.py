@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -105,6 +105,11 @@ _HEADERS: dict[str, Any] = {
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~+/=:\\-]{1,128}$"},
     },
+    "Idempotency-Replayed": {
+        "description": "`true` where the request was accepted before, under the same reference: this is what was \
+answered then, and nothing was sent or charged now.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
     "Retry-After": {
         "description": "Seconds to wait before the same request may succeed.",
         "required": True,
@@ -182,7 +187,7 @@ def _operation(operation: Operation, terms: Terms, schemas: dict[str, Schema]) -
     found["parameters"] = parameters
     if operation.body:
         found["requestBody"] = _body(operation, terms)
-    found["responses"] = {"200": _success(operation.answers, schemas)} | _failures(operation.faults)
+    found["responses"] = {"200": _success(operation, schemas)} | _failures(operation.faults)
     found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": each} for each in _curl(operation)]
     return found
 
@@ -228,8 +233,9 @@ def _body(operation: Operation, terms: Terms) -> dict[str, Any]:
     return {"required": True, "description": f"At most {terms.max_body:,} octets.", "content": content}
 
 
-def _success(answers: Sequence[type[msgspec.Struct]], schemas: dict[str, Schema]) -> dict[str, Any]:
-    names = [answer.__name__ for answer in answers]
+def _success(operation: Operation, schemas: dict[str, Schema]) -> dict[str, Any]:
+    names = [answer.__name__ for answer in operation.answers]
+    headers = ["X-Request-Id", *(["Idempotency-Replayed"] if operation.replays else [])]
     refs = [_ref("schemas", name) for name in names]
     examples = {name: {"value": _example(schemas[name], schemas, whole=False)} for name in names}
     for name in names:
@@ -238,7 +244,7 @@ def _success(answers: Sequence[type[msgspec.Struct]], schemas: dict[str, Schema]
             examples[f"{name}Whole"] = {"summary": "With all that it may have", "value": whole}
     return {
         "description": " Or: ".join(schemas[name]["description"] for name in names),
-        "headers": {"X-Request-Id": _ref("headers", "X-Request-Id")},
+        "headers": {name: _ref("headers", name) for name in headers},
         "content": {JSON: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "examples": examples}},
     }
 

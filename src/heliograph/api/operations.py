@@ -48,6 +48,8 @@ class Operation(NamedTuple):
     faults: tuple[Entry, ...]
     body: tuple[Field, ...] = ()
     query: tuple[Parameter, ...] = ()
+    replays: bool = False
+    """Whether a `reference` makes it safe to repeat; its answer then says whether it was."""
     shown: tuple[tuple[str, ...], ...] = ()
     """The examples: of each the fields or parameters that are in it, where not all that are required."""
 
@@ -62,7 +64,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "send_message", "POST", MESSAGES, 1, "messages", "Send or schedule",
         f"{_SEND_MEANING} With `time` it is scheduled, and charged at once.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[1],
-        shown=(("to", "from", "content", "reference"), ("to", "from", "content", "time")),
+        replays=True, shown=(("to", "from", "content", "reference"), ("to", "from", "content", "time")),
     ),
     Operation(
         "list_messages", "GET", MESSAGES, 1, "messages", "List",
@@ -103,7 +105,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "send_message_v2", "POST", "/api/v2/messages", 2, "messages", "Send (v2)",
         f"{_SEND_MEANING} v2 does not schedule: a `time` is refused.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[2],
-        shown=(("to", "from", "content", "dlr", "dlr-url"),),
+        replays=True, shown=(("to", "from", "content", "dlr", "dlr-url"),),
     ),
     Operation(
         "get_balance_v2", "POST", "/api/v2/account/balance", 2, "account", "Balance (v2)",

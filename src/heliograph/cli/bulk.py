@@ -8,13 +8,9 @@ from decimal import Decimal
 
 from heliograph.cli.client import HOPELESS, Client, Outcome
 from heliograph.cli.contacts import Row
-from heliograph.domain import ids
 from heliograph.domain.money import MICRO
 
 _PROBLEMS_KEPT = 10
-
-_AGE_SLACK_S = 2
-"""An answer's date is cut to whole seconds, and its message is a little older than the answer."""
 
 
 @dataclass(slots=True)
@@ -46,7 +42,6 @@ class Run:
         self._tally = Tally()
         self._own = threading.local()
         self._clients: list[Client] = []
-        self._begun: float | None = None
 
     def send(self, rows: Iterable[Row]) -> Tally:
         """Sends until all are, or nothing more can be; Ctrl-C waits for what is in the air."""
@@ -95,15 +90,8 @@ class Run:
                 tally.stopped = tally.stopped or f"stopped at line {row.line}: {outcome.problem}"
             return "failed"
         tally.accepted += 1
-        if self._is_earlier(outcome):
+        if outcome.repeated:
             tally.repeated += 1
             return "sent before"
         tally.credit += int(Decimal(str(outcome.body.get("Rate", 0))) * MICRO)
         return str(outcome.body.get("MessageStatus", "Sent")).lower()
-
-    def _is_earlier(self, outcome: Outcome) -> bool:
-        """Whether the message is one of an earlier run: its id tells when it was made, by the gateway's clock."""
-        if self._begun is None:
-            self._begun = outcome.date - _AGE_SLACK_S
-        parsed = ids.parse(str(outcome.body.get("Id")))
-        return parsed is not None and ids.time_of(parsed[0]) < self._begun * 1000

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -36,8 +35,8 @@ class Outcome:
     status: int
     body: dict[str, Any]
     problem: str = ""
-    date: float = 0.0
-    """When the gateway answered, by its own clock: Unix seconds, whole."""
+    repeated: bool = False
+    """The gateway had accepted the request before this one was made for the first time."""
 
     @property
     def sent(self) -> bool:
@@ -71,11 +70,14 @@ class Client:
         The body is a form, since a form's content means the same whatever the account's settings are.
         """
         body = urlencode(fields).encode("ascii")
-        pause = self._pause
+        pause, lost = self._pause, False
         for left in reversed(range(TRIES if fields.get("reference") else 1)):
             outcome, retry_after = self._post(body)
             if (outcome.status and outcome.status not in _AGAIN) or not left:
+                # after a try without an answer, it may have been that one which the gateway accepted
+                outcome.repeated &= not lost
                 return outcome
+            lost |= not outcome.status
             time.sleep(min(retry_after if retry_after is not None else pause, _LONGEST_PAUSE_S))
             pause *= 2
         raise AssertionError("the last try returns")
@@ -119,11 +121,4 @@ def _outcome(response: http.client.HTTPResponse, answer: bytes) -> Outcome:
     if response.status != 200:
         field = f"{body['Field']}: " if body.get("Field") else ""
         problem = f"{field}{body.get('Message') or response.reason}"
-    return Outcome(response.status, body, problem, _date(response.headers.get("Date", "")))
-
-
-def _date(text: str) -> float:
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except ValueError:
-        return 0.0
+    return Outcome(response.status, body, problem, response.headers.get("Idempotency-Replayed") == "true")

@@ -416,6 +416,20 @@ async def test_a_full_intake(gateway: Gateway) -> None:
     assert reply.headers["retry-after"] == "1"
 
 
+# --- again
+
+
+async def test_the_answer_to_a_repeated_request_says_that_it_is_one(gateway: Gateway) -> None:
+    named = but(reference="r-1")
+    first = await gateway.send(named)
+    assert "idempotency-replayed" not in first.headers
+    again = await gateway.send(named)
+    assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
+    await gateway.change_account(credit_limit=-1_000_000_000)
+    assert (await gateway.send(named)).headers["idempotency-replayed"] == "true"
+    assert "idempotency-replayed" not in (await gateway.send(but(reference="r-2"))).headers
+
+
 # --- quotes
 
 

@@ -4,7 +4,6 @@ import csv
 import json
 import threading
 from collections.abc import Callable, Iterator
-from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ class Gateway:
         self.requests: list[dict[str, str]] = []
         self.authorizations: set[str] = set()
         self.accepted: dict[str, str] = {}
-        self.now = NOW
         self.refuse: Callable[[dict[str, str]], tuple[int, dict[str, str]] | None] = lambda _fields: None
         self._lock = threading.Lock()
         self._sequence = ids.IdSequence(0)
@@ -40,10 +38,11 @@ class Gateway:
                 status, headers = refused
                 return status, headers, {"Status": "03", "Message": f"refused with {status}", "Field": "to"}
             reference = fields["reference"]
+            headers = {"Idempotency-Replayed": "true"} if reference in self.accepted else {}
             if reference not in self.accepted:
-                self.accepted[reference] = ids.to_hex(self._sequence.next(self.now), 1)
+                self.accepted[reference] = ids.to_hex(self._sequence.next(NOW), 1)
             body = {"Status": "00", "Id": self.accepted[reference], "Rate": 0.035, "MessageStatus": "Sent"}
-            return 200, {}, body
+            return 200, headers, body
 
 
 @pytest.fixture
@@ -63,7 +62,6 @@ def url(gateway: Gateway) -> Iterator[str]:
             status, headers, body = gateway.answer(fields)
             answer = json.dumps(body).encode()
             self.send_response_only(status)
-            self.send_header("Date", formatdate(gateway.now / 1000, usegmt=True))
             for name, value in headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer)))
@@ -151,7 +149,6 @@ def test_a_file_is_sent_once_however_often_it_is_run(
     summary = json.loads(first.stdout)
     assert (summary["accepted"], summary["sent_before"], summary["credits"]) == (50, 0, "1.75")
     assert {request["content"] for request in gateway.requests} == {f"Hi Name{number}" for number in range(50)}
-    gateway.now += 60_000
     write_contacts(tmp_path, 60)
     again = json.loads(send(*command).stdout)
     assert (again["accepted"], again["sent_before"], again["credits"]) == (60, 50, "0.35")
@@ -163,6 +160,23 @@ def test_a_file_is_sent_once_however_often_it_is_run(
     assert [row["result"] for row in rows].count("sent before") == 50
     other = json.loads(send(*command, "--campaign", "again").stdout)
     assert (other["accepted"], other["sent_before"]) == (60, 0)
+
+
+def test_a_row_whose_answer_was_lost_is_of_this_run(
+    send: Callable[..., Result], gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    write_contacts(tmp_path, 1)
+    post, posts = client.Client._post, []
+
+    def lossy(self: client.Client, body: bytes) -> tuple[client.Outcome, float | None]:
+        posts.append(post(self, body))
+        return posts[-1] if len(posts) > 1 else (client.Outcome(0, {}, "no answer"), None)
+
+    monkeypatch.setattr(client.Client, "_post", lossy)
+    summary = json.loads(send("--file", "contacts.csv", "--from", "ACME", "--content", "x", "--json").stdout)
+    assert (len(posts), posts[-1][0].repeated) == (2, False)
+    assert (summary["accepted"], summary["sent_before"], summary["credits"]) == (1, 0, "0.035")
 
 
 def test_rows_that_are_refused_do_not_stop_the_others(
