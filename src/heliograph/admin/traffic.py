@@ -7,6 +7,7 @@ from heliograph.admin.call import Call, cursor
 from heliograph.admin.views import maybe_moment, moment
 from heliograph.app.operators import CallbackView, Search, Standing
 from heliograph.domain import ids
+from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
 
 PAGE = 100
@@ -125,7 +126,7 @@ async def drop_callbacks(call: Call) -> Struct:
     keys = [each[0] for each in parsed if each is not None]
     if len(keys) != len(parsed):
         raise invalid("messages", "The list has a word that is no id of a message.")
-    return shapes.Count(await call.oversight.drop_callbacks(call.actor, keys, f"{len(keys)} messages"))
+    return shapes.Count(await call.oversight.drop_callbacks(call.actor, keys, counted(len(keys), "message")))
 
 
 # --- how much waits

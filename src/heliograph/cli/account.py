@@ -15,6 +15,7 @@ from heliograph.cli.command import (
     print_fields,
     print_table,
 )
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -74,7 +75,7 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
     rest = {"key_id": made.key_id, "balance": balance, "plan": made.account.plan, "timezone": made.account.timezone}
 
     def people() -> None:
-        click.echo(f"The account {name} is open, with {balance} credits.\n")
+        click.echo(f"The account {name} is open, with {counted(balance, 'credit')}.\n")
         print_fields(
             [
                 ("user name", made.account.name),
@@ -154,7 +155,7 @@ def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
     balance = invocation.administer(lambda admin: admin.top_up(name, fields.amount("amount", amount), note))
     text = format_credits(balance)
     result = {"username": name, "amount": format_credits(fields.amount("amount", amount)), "balance": text}
-    invocation.show(result, lambda: click.echo(f"The balance of {name} is now {text}."))
+    invocation.show(result, lambda: click.echo(f"The balance of {name} is now {counted(text, 'credit')}."))
 
 
 @account.command("suspend")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heliograph.cli.command import Command, Failure, Invocation, examples, format_moment
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.administer import Administration
@@ -34,7 +35,8 @@ def backup(invocation: Invocation, file: Path) -> None:
         raise Failure(f"No backup was made: {error}.") from error
     octets = file.stat().st_size
     invocation.show(
-        {"file": str(file), "octets": octets}, lambda: click.echo(f"The store is in {file} ({octets} octets).")
+        {"file": str(file), "octets": octets},
+        lambda: click.echo(f"The store is in {file} ({counted(octets, 'octet')})."),
     )
 
 
@@ -63,12 +65,13 @@ def _told(reach: "Reach", now: int) -> list[str]:
     assert reach.latest is not None
     minutes = max(0, now - reach.latest) // 60_000
     text = f"""\
-The newest that the store knows of happened {format_moment(reach.latest)}, {minutes} minutes ago. \
+The newest that the store knows of happened {format_moment(reach.latest)}, {counted(minutes, "minute")} ago. \
 If a gateway went on after that, the store cannot know:
 - which messages were accepted since. They are neither charged nor sent here; their receipts will be orphans.
-- whether the {reach.unsent} messages that are to be sent were sent. They will be, once more if they were.
-- whether the {reach.scheduled} scheduled messages were sent, moved or cancelled. They will be sent at their time here.
-- what receipts came for the {reach.awaiting} messages that wait for one. Operators do not repeat them.
-- whether the {reach.owed} receipts that are owed were posted. They will be, with the same webhook-id.
+- whether what is to be sent was sent ({counted(reach.unsent, "message")}). It will be, once more if it was.
+- whether what is scheduled was sent, moved or cancelled ({counted(reach.scheduled, "message")}). It will be sent at \
+its time here.
+- what receipts came for what waits for one ({counted(reach.awaiting, "message")}). Operators do not repeat them.
+- whether what is owed to customers was posted ({counted(reach.owed, "receipt")}). It will be, with the same webhook-id.
 - which accounts, keys, prices, routes, connectors and credit were changed."""
     return text.splitlines()

@@ -2,7 +2,8 @@
 
 import click
 
-from heliograph.cli.command import Command, Failure, Group, Invocation, examples, format_moment, print_table
+from heliograph.cli.command import Command, Failure, Group, Invocation, examples, format_moment, print_table, tell
+from heliograph.domain.display import counted
 
 
 @click.group(cls=Group)
@@ -78,7 +79,7 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
         return 1
 
     count = invocation.oversee(work)
-    invocation.show({"replayed": count}, lambda: click.echo(f"{count} receipts are to be pushed again."))
+    invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'receipt')} to be pushed again."))
 
 
 @click.group(cls=Group)
@@ -131,7 +132,7 @@ def audit(context: click.Context) -> None:
     problems = invocation.administer(lambda admin: admin.store.audit())
     invocation.show(
         {"clean": not problems, "problems": problems},
-        lambda: click.echo("\n".join(problems) or "The books are right."),
+        lambda: tell("\n".join(problems) or "The books are right."),
     )
     if problems:
         context.exit(1)

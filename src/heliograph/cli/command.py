@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -33,11 +34,11 @@ class Failure(click.ClickException):
         self.command = command
 
     def show(self, file: Any = None) -> None:
-        click.echo(click.style("error: ", fg="red", bold=True) + self.message, file=file, err=True)
+        click.echo(click.style("error: ", fg="red", bold=True) + harmless(self.message), file=file, err=True)
         if self.hint:
-            click.echo(f"       {self.hint}", file=file, err=True)
+            click.echo(f"       {harmless(self.hint)}", file=file, err=True)
         if self.command:
-            click.echo(click.style("try:   ", fg="cyan") + self.command, file=file, err=True)
+            click.echo(click.style("try:   ", fg="cyan") + harmless(self.command), file=file, err=True)
 
 
 @dataclass
@@ -149,14 +150,9 @@ def _listing(kind: str, invocation: Invocation) -> str:
     return "heliograph --help"
 
 
-_COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What a terminal obeys instead of showing it, the end of a line apart."""
-
-
-def harmless(text: str) -> str:
-    """A text of somebody else, for a terminal: what would move the cursor, name the window or turn the line round is
-    written out. Customers choose the texts of messages, operators their ids."""
-    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def tell(text: str, *, err: bool = False) -> None:
+    """A line, or several, in which others may have chosen some words."""
+    click.echo(harmless(text), err=err)
 
 
 def echo_json(result: dict[str, Any]) -> None:

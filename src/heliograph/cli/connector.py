@@ -16,7 +16,9 @@ from heliograph.cli.command import (
     parse_pairs,
     print_fields,
     print_table,
+    tell,
 )
+from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from heliograph.app.accounts import Connector, LinkState
@@ -155,7 +157,7 @@ def show(invocation: Invocation, name: str) -> None:
     def people() -> None:
         print_fields((field, _word(value)) for field, value in result.items() if field not in ("links", "warnings"))
         for line in view(found, states, now):
-            click.echo(line)
+            tell(line)
 
     invocation.show(result, people)
 
@@ -230,7 +232,7 @@ def test(context: click.Context, name: str) -> None:
     def people() -> None:
         for step in steps:
             mark = click.style("ok  ", fg="green") if step["ok"] else click.style("FAIL", fg="red")
-            click.echo(f"{mark}  {step['name']}: {step['detail']}")
+            click.echo(f"{mark}  {harmless(step['name'])}: {harmless(step['detail'])}")
 
     invocation.show({"connector": name, "ok": passed, "steps": steps}, people)
     if not passed:
@@ -248,7 +250,7 @@ def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -
     from heliograph.admin import views
 
     for warning in change.warnings:
-        click.echo(f"note: {warning}", err=True)
+        tell(f"note: {warning}", err=True)
     states, now = invocation.administer(_links)
     result = views.connector(change.connector, states, now, change.warnings)
     invocation.show(as_json(result), lambda: click.echo(done))

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import click
 
-from heliograph.cli.command import Command, Invocation, examples
+from heliograph.cli.command import Command, Invocation, examples, tell
+from heliograph.domain.display import harmless
 
 
 @click.command(cls=Command, epilog=examples("heliograph doctor", "heliograph doctor --no-binds --json"))
@@ -28,11 +29,10 @@ def doctor(context: click.Context, binds: bool) -> None:
     def people() -> None:
         colours = {"ok": "green", "note": "yellow", "fail": "red"}
         for finding in findings:
-            click.echo(
-                f"{click.style(f'{finding.result:4}', fg=colours[finding.result])}  {finding.check}: {finding.detail}"
-            )
+            mark = click.style(f"{finding.result:4}", fg=colours[finding.result])
+            click.echo(f"{mark}  {harmless(finding.check)}: {harmless(finding.detail)}")
             if finding.advice:
-                click.echo(f"      -> {finding.advice}")
+                tell(f"      -> {finding.advice}")
         click.echo("\nAll is well." if healthy else "\nSomething needs your attention.")
 
     invocation.show({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, people)

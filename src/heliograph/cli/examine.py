@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from heliograph.cli.command import Failure, Invocation
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.accounts import Connector
@@ -96,7 +97,7 @@ async def _books(admin: "Administration") -> AsyncIterator[Finding]:
     problems = await admin.store.audit()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
-        yield Finding("books", "fail", f"{len(problems)} faults, the first: {problems[0]}", advice)
+        yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
         yield Finding("books", "ok", "every balance, charge and refund is right")
     accounts = await admin.accounts()
@@ -165,7 +166,12 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
 async def _callbacks(admin: "Administration", settings: "Settings") -> AsyncIterator[Finding]:
     failed = (await admin.store.backlog()).get("callbacks_failed", 0)
     if failed:
-        yield Finding("callbacks", "note", f"{failed} receipts were given up", "heliograph callbacks replay --all")
+        yield Finding(
+            "callbacks",
+            "note",
+            f"{counted(failed, 'receipt was', 'receipts were')} given up",
+            "heliograph callbacks replay --all",
+        )
     for account, _ in await admin.accounts():
         if account.callback_url:
             yield await _receiver(account.name, account.callback_url, settings)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from heliograph.admin.links import FRESH_MS, read
 from heliograph.cli.command import format_moment
+from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
     from heliograph.app.accounts import Connector, LinkState
@@ -24,7 +25,7 @@ def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Ite
         yield f"  state     {state.get('summary', 'unknown')}"
         yield f"  window    {state.get('window_used', state.get('in_flight', 0))} of {state.get('capacity', 0)} in use"
         yield f"  rate      {_rate(state)}"
-        yield f"  waiting   {state.get('waiting', 0)} messages in memory"
+        yield f"  waiting   {counted(state.get('waiting', 0), 'message')} in memory"
         if state.get("credentials_refused"):
             wait = state.get("credentials_retry_in")
             again = f"tried again in {max(0.0, wait - ago):.0f} s" if wait is not None else "tried again now"
@@ -33,7 +34,7 @@ def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Ite
         named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
         yield f"  counted   {named or 'nothing yet'}"
         for bind in state.get("binds", ()):
-            yield from _bind(bind, ago)
+            yield from _bind(bind, each.at, now)
 
 
 def _rate(state: dict[str, Any]) -> str:
@@ -41,19 +42,21 @@ def _rate(state: dict[str, Any]) -> str:
     words = f"{limit:g} a second at most" if limit else "no limit is set"
     if pace is not None and pace != limit:
         words += f"; {pace:g} a second now, which is what the operator takes"
-    return words + (f"; throttled {throttles} times" if throttles else "")
+    return words + (f"; throttled {counted(throttles, 'time')}" if throttles else "")
 
 
-def _bind(bind: dict[str, Any], ago: float) -> Iterator[str]:
+def _bind(bind: dict[str, Any], said: int, now: int) -> Iterator[str]:
+    """`said` is when it was said to be so. An error that a bind has come over is told as what it is."""
     since = format_moment(bind.get("since"))
     words = f"{bind.get('state', '?')} since {since}"
     wait = bind.get("reconnect_in")
     if wait is not None:
-        words += f", tries again in {max(0.0, wait - ago):.0f} s"
+        words += f", tries again in {max(0.0, wait - (now - said) / 1000):.0f} s"
     if bind.get("window"):
         words += f", {bind.get('in_flight', 0)} of {bind['window']} in flight"
     if bind.get("answer_ms") is not None:
         words += f", answers after {bind['answer_ms']:g} ms"
     yield f"  bind {bind.get('bind')}    {bind.get('role', '')} at {bind.get('host', '')}: {words}"
     if bind.get("last_error"):
-        yield f"            last error, {format_moment(bind.get('last_error_at'))}: {bind['last_error']}"
+        when = "before that" if bind.get("state") == "bound" else "last error"
+        yield f"            {when}, {duration(now - bind.get('last_error_at', now))} ago: {bind['last_error']}"

@@ -13,6 +13,7 @@ from heliograph.cli.command import (
     format_moment,
     print_fields,
     print_table,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ def show(invocation: Invocation, message_id: str) -> None:
 
     def people() -> None:
         print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
-        click.echo(f"\n{result['explanation']}")
+        tell(f"\n{result['explanation']}")
         click.echo()
         rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in sight.events]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
-        click.echo("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
+        tell("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
 
     invocation.show(result, people)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heliograph.cli.command import Failure, Group, Invocation, as_json, examples, print_table
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.admin.shapes import Prices
@@ -83,27 +84,50 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     invocation.show({"id": chosen, "removed": True}, lambda: click.echo(f"Route {chosen} is removed."))
 
 
-@click.group(cls=Group)
+@click.group(
+    cls=Group,
+    epilog=examples(
+        "# every number costs 0.05 credits a segment ...",
+        'heliograph price set --prefix "" --price 0.05',
+        "# ... save those that begin with 49: they cost 0.065",
+        "heliograph price set --prefix 49 --price 0.065",
+        "# and for accounts of the plan resellers, of which acme is one, 0.06",
+        "heliograph price set --prefix 49 --price 0.06 --plan resellers",
+        "heliograph account set acme plan=resellers",
+        "# what all that comes to",
+        "heliograph price list",
+    ),
+)
 def price() -> None:
-    """What a segment costs, by plan and prefix.
+    """What customers pay for a segment, by the first digits of the number.
 
-    The longest prefix wins. A plan falls back on the plan `default`, and that one on 1 credit; a number that neither
-    an account's own plan nor the plan `default` covers is refused."""
+    A plan is a list of prices with a name, and each account has one: `default` unless it was given another. A number
+    costs what the longest prefix that fits it says, in the account's plan, or where none fits in the plan `default`.
+
+    As long as no price is set, every number costs 1 credit. So does a number that the plan `default` leaves out, to
+    accounts of that plan; an account with a plan of its own is refused a number that neither plan has.
+
+    A running gateway goes by it within five seconds. Messages that are accepted keep their price."""
 
 
 @price.command(
     "set",
     epilog=examples(
-        'heliograph price set --prefix "" --price 1               # everywhere, in the default plan',
-        "heliograph price set --prefix 49 --price 0.065 --plan resellers",
+        "# every number, for all accounts whose plan does not say otherwise",
+        'heliograph price set --prefix "" --price 0.05',
+        "# numbers that begin with 49, for accounts of the plan resellers",
+        "heliograph price set --prefix 49 --price 0.06 --plan resellers",
     ),
 )
 @click.option("--prefix", metavar="DIGITS", required=True, help='First digits of the numbers; "" is all of them.')
-@click.option("--price", "amount", metavar="P", required=True, help="Credits a segment, such as 1 or 0.035.")
-@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The price plan.")
+@click.option("--price", "amount", metavar="P", required=True, help="Credits a segment, such as 1 or 0.065.")
+@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The plan that it is in.")
 @click.pass_obj
 def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> None:
-    """Sets or replaces a price."""
+    """Sets the price of a segment to numbers with these first digits.
+
+    It replaces what the plan said of the same prefix before; shorter and longer ones stay.
+    """
     from heliograph.admin import views
     from heliograph.app import fields
 
@@ -111,11 +135,11 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
     told = views.price(entry)
     invocation.show(
         as_json(told),
-        lambda: click.echo(f"{_numbers(prefix)} cost {told.price} credits a segment in the plan {plan}."),
+        lambda: click.echo(f"{_numbers(prefix)} cost {counted(told.price, 'credit')} a segment in the plan {plan}."),
     )
 
 
-@price.command("list")
+@price.command("list", epilog=examples("heliograph price list", "heliograph price list --plan resellers"))
 @click.option("--plan", metavar="PLAN", help="Only this plan's.")
 @click.pass_obj
 def list_prices(invocation: Invocation, plan: str | None) -> None:
@@ -136,12 +160,18 @@ def list_prices(invocation: Invocation, plan: str | None) -> None:
     )
 
 
-@price.command("remove")
+@price.command(
+    "remove",
+    epilog=examples(
+        "# numbers that begin with 49 cost accounts of this plan what a shorter prefix says, or the plan default",
+        "heliograph price remove --prefix 49 --plan resellers",
+    ),
+)
 @click.option("--prefix", metavar="DIGITS", required=True, help='First digits of the numbers; "" is all of them.')
-@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The price plan.")
+@click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The plan that it is in.")
 @click.pass_obj
 def remove_price(invocation: Invocation, prefix: str, plan: str) -> None:
-    """Removes a price."""
+    """Removes the price of a prefix from a plan."""
     invocation.administer(lambda admin: admin.remove_price(prefix, plan))
     invocation.show(
         {"plan": plan, "prefix": prefix, "removed": True},

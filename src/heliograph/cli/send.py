@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields
+from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields, tell
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.cli.client import Client, Outcome
@@ -137,8 +138,10 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
 
     def people() -> None:
         count = len(body.get("Messages", [body]))
-        what = "message" if count == 1 else f"batch of {count} messages"
-        click.echo(f"{body.get('MessageStatus')}: {what} {body.get('Id')} for {body.get('Rate')} credits.")
+        what = "message" if count == 1 else f"batch of {counted(count, 'message')}"
+        if outcome.repeated:
+            click.echo("This was accepted before, under the same reference; nothing is sent or charged now.")
+        tell(f"{body.get('MessageStatus')}: {what} {body.get('Id')} for {counted(str(body.get('Rate')), 'credit')}.")
 
     invocation.show(body, people)
     return True
@@ -207,7 +210,7 @@ def _send_file(
 
     invocation.show(summary, people)
     for line, problem in tally.problems:
-        click.echo(f"line {line}: {problem}", err=True)
+        tell(f"line {line}: {problem}", err=True)
     if tally.failed > len(tally.problems):
         click.echo(f"and {tally.failed - len(tally.problems)} more", err=True)
     if tally.stopped:

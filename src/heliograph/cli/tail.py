@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from heliograph.cli.command import Command, Invocation, echo_json, examples, harmless
+from heliograph.cli.command import Command, Invocation, echo_json, examples
+from heliograph.domain.display import harmless
 
 _COLOURS = {
     "accepted": "cyan",
@@ -78,8 +79,8 @@ def shown(happening: dict[str, Any]) -> str:
     event = happening["event"]
     good = any(happening.get(name) in _FINAL_GOOD for name in ("state", "result"))
     colour = "green" if good else _COLOURS.get(event, "red" if event in ("final", "callback") else None)
-    time = str(happening.get("time", ""))[11:23]
-    words = [time, click.style(f"{event:14}", fg=colour), str(happening.get("id", "")).ljust(32)]
+    time = harmless(str(happening.get("time", ""))[11:23])
+    words = [time, click.style(harmless(f"{event:14}"), fg=colour), harmless(str(happening.get("id", ""))).ljust(32)]
     words += [harmless(str(happening[name])) for name in ("account", "to") if happening.get(name)]
     words += [harmless(f"{name}={value}") for name, value in happening.items() if name not in _IN_FRONT]
     return " ".join(word for word in words if word).rstrip()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heliograph.cli.command import Command, Failure, Invocation, echo_json, examples
+from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -114,7 +115,7 @@ def _watch(pictures: Callable[[], dict[str, Any]]) -> None:
 
 
 def view(found: dict[str, Any]) -> "RenderableType":
-    """A picture for people."""
+    """A picture for people; a gateway elsewhere may have names in it that are none of ours."""
     from rich.console import Group
     from rich.text import Text
 
@@ -122,10 +123,10 @@ def view(found: dict[str, Any]) -> "RenderableType":
     store = Text("store up", style="green") if now["store_up"] else Text("STORE UNAVAILABLE", style="bold red")
     memory = (now["memory_bytes"] or 0) / _MIB
     head = Text.assemble(
-        (f"Heliograph {found['version']}", "bold"), "   ", store,
+        (f"Heliograph {harmless(found['version'])}", "bold"), "   ", store,
         f"   cpu {found['cpu'] * 100:.0f} %   memory {memory:.0f} MiB   balance {_plain(now['balance'])}",
     )  # fmt: skip
-    look = [Text(each, style="bold red") for each in _advice(found)]
+    look = [Text(harmless(each), style="bold red") for each in _advice(found)]
     return Group(head, "", _rates(found), "", _connectors(found["connectors"]), *look, "", _waiting(now))
 
 
@@ -180,7 +181,7 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
         style = "green" if up == binds else "yellow" if up else "bold red"
         limit = each["rate_now"]
         table.add_row(
-            Text(each["name"], style=style),
+            Text(harmless(each["name"]), style=style),
             f"{up:.0f}/{binds:.0f}",
             f"{each['in_flight'] or 0:.0f}/{each['window'] or 0:.0f}",
             f"{each['submitted']:,.1f}",

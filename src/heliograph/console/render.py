@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from heliograph import __version__
 from heliograph.domain import ids, money
+from heliograph.domain.display import counted, duration
 
 ASSETS = {
     "console.css": "text/css; charset=utf-8",
@@ -35,7 +36,7 @@ def credits_text(micro: int | None) -> str:
 
 def priced(micro: int) -> str:
     """`1 credit`, `0.07 credits`."""
-    return f"{credits_text(micro)} credit{'' if abs(micro) == money.MICRO else 's'}"
+    return counted(credits_text(micro), "credit")
 
 
 def moment(at: int | None, *, precise: bool = False) -> Markup:
@@ -45,22 +46,6 @@ def moment(at: int | None, *, precise: bool = False) -> Markup:
     when = datetime.fromtimestamp(at / 1000, UTC)
     shown = when.strftime("%Y-%m-%d %H:%M:%S") + (f".{at % 1000:03d}" if precise else "")
     return Markup('<time datetime="{}">{}</time>').format(when.isoformat().replace("+00:00", "Z"), shown)
-
-
-def duration(ms: float | None) -> str:
-    """A length of time in its two largest units."""
-    if ms is None:
-        return "–"
-    seconds = max(0, int(ms // 1000))
-    if seconds < 60:
-        return f"{seconds} s"
-    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-    parts: list[str] = []
-    for unit, size in units:
-        if seconds >= size and len(parts) < 2:
-            parts.append(f"{seconds // size} {unit}")
-            seconds %= size
-    return " ".join(parts)
 
 
 def count(number: float) -> str:
@@ -106,6 +91,7 @@ class Renderer:
             "moment": moment,
             "duration": duration,
             "count": count,
+            "counted": counted,
             "rate": rate,
             "id": message_id,
             "sentence": sentence,

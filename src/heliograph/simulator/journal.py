@@ -7,6 +7,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from heliograph.domain.display import harmless
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus, command_name
 from heliograph.smpp.pdu import Pdu
@@ -34,7 +35,8 @@ class Journal:
 
     def note(self, event: str, **details: object) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._lines.append(self._encode({"at": at, "event": event, **details}) + b"\n")
+        line = self._encode({"at": at, "event": event, **details}).decode()
+        self._lines.append(harmless(line).encode() + b"\n")
         if len(self._lines) >= GATHERED_LINES:
             self.flush()
         elif self._timer is None:

@@ -5,6 +5,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Final
 
+from heliograph.domain.display import harmless
 from heliograph.simulator.receipt import NAMES
 from heliograph.simulator.smsc import Simulator
 
@@ -59,10 +60,10 @@ def picture(simulator: Simulator, title: str, rates: dict[str, float], lines: in
     for message in simulator.recent(min(SHOWN_MESSAGES, room)):
         messages.add_row(
             time.strftime("%H:%M:%S", time.localtime(message.at_s)),
-            Text(message.source_addr),
-            Text(message.destination_addr),
+            Text(harmless(message.source_addr)),
+            Text(harmless(message.destination_addr)),
             NAMES[message.state],
             f"{message.parts}/{message.total}",
-            Text(message.text[:_SHOWN_CHARACTERS].replace("\n", " ")),
+            Text(harmless(message.text[:_SHOWN_CHARACTERS].replace("\n", " "))),
         )
     return Group(counts, messages)

@@ -1,6 +1,7 @@
 """Commands in this process, on a store in a directory of its own."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,22 @@ def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
     answer(run("key", "revoke", "acme", made["key_id"], "--json"))
     keys = answer(run("key", "list", "acme", "--json"))["keys"]
     assert {key["id"]: key["revoked"] is None for key in keys} == {made["key_id"]: False, second["key_id"]: True}
+
+
+def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
+    answer(run("account", "create", "acme", "--credit", "10", "--json"))
+    for command in ((), ("set",), ("list",), ("remove",)):
+        told = run("price", *command, "--help").stdout.partition("Examples:")[2].splitlines()
+        lines = [line.strip() for line in told if line.strip().startswith("heliograph ")]
+        assert lines
+        for line in lines:
+            result = run(*shlex.split(line)[1:])
+            assert result.exit_code == 0, (line, result.stderr)
+    listed = run("price", "list").stdout
+    assert [row.split() for row in listed.splitlines()[2:]] == [
+        ["default", "(all)", "0.05"],
+        ["default", "49", "0.065"],
+    ]
 
 
 def test_connectors_routes_and_prices(run: Run) -> None:

@@ -14,7 +14,7 @@ from heliograph.app.operators import SCOPES_OF, Deed, Role
 from heliograph.console.pages import PAGES
 from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
-from tests.support.desk import Answered, Browser, House, open_house
+from tests.support.desk import LINK, Answered, Browser, House, open_house
 from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
 
@@ -297,7 +297,7 @@ async def test_callbacks_are_given_up_and_replayed(house: House, ada: Browser) -
     assert "customer.example" in (await ada.get("/callbacks")).text
     assert message[:12] in (await ada.get("/callbacks", "tab=owed")).text
     page = await ada.follow(await ada.post("/callbacks/drop", {"host": "customer.example"}))
-    assert "1 callbacks to customer.example are given up" in page.text
+    assert "1 callback to customer.example given up" in page.text
     assert (await ada.post("/callbacks/drop", {"host": "customer.example"})).status == 404
     assert message[:12] in (await ada.get("/callbacks", "tab=ended")).text
     page = await ada.follow(await ada.post(f"/messages/{message}/replay"))
@@ -335,7 +335,7 @@ async def test_a_list_is_previewed_and_sent(house: House, ada: Browser) -> None:
     preview = await ada.post("/send/preview", form)
     text = text_of(preview)
     assert "Messages 2 Total 2 credits" in text
-    assert "1 of 3 rows cannot be sent and are left out" in text
+    assert "1 of 3 rows cannot be sent and is left out" in text
     assert "Hi Ada" in text
     assert "Send 2 messages" in text
     started = await ada.post("/send/start", form | {"column": "0"})
@@ -459,7 +459,7 @@ async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: House,
 
 async def test_credit_is_topped_up_with_a_note(house: House, ada: Browser) -> None:
     page = await ada.follow(await ada.post("/accounts/acme/top-up", {"amount": "12.5", "note": "invoice 7"}))
-    assert "The balance of acme is now 1,012.5." in page.text
+    assert "The balance of acme is now 1,012.5 credits." in page.text
     assert "invoice 7" in page.text
     wrong = await ada.post("/accounts/acme/top-up", {"amount": "much", "note": "kept"})
     assert wrong.status == 400
@@ -507,6 +507,20 @@ CONNECTOR = {
     "name": "second", "host": "smsc.example", "port": "2775", "system_id": "acme", "password": "secret",
     "bind": "transceiver", "binds": "2", "window": "20", "rate": "50", "tls": "false", "options": "",
 }  # fmt: skip
+
+
+async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
+    house: House, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [bind] = LINK["binds"]
+    since = house.gateway.clock.now() - 11_100_000
+    monkeypatch.setitem(bind, "last_error", "the operator unbound the link")
+    monkeypatch.setitem(bind, "last_error_at", since)
+    page = await ada.get("/connectors/operator")
+    assert "3 h 5 min ago, before it was bound: the operator unbound the link" in page.text
+    monkeypatch.setitem(bind, "state", "waiting")
+    page = await ada.get("/connectors/operator")
+    assert 'the operator unbound the link <span class="muted">3 h 5 min ago</span>' in page.text
 
 
 async def test_a_connector_is_added_changed_tested_paused_and_removed(house: House, ada: Browser) -> None:
@@ -623,7 +637,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: H
     assert answered.status == 500
     assert "secret value" not in answered.text
     _, event, fields = house.gateway.journal.lines[-1]
-    assert event == "console request failed"
+    assert event == "console.request_failed"
     assert "secret value" not in str(fields)
 
 

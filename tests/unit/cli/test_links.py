@@ -80,8 +80,14 @@ def test_wrong_credentials_say_what_is_wrong_and_when_it_is_tried_again() -> Non
     shown = text(said(bound=0, binds=[waiting], credentials_refused=True, credentials_retry_in=58.0))
     assert "the operator refuses system_id acme or its password; tried again in 56 s" in shown
     assert "tries again in 59 s" in shown
-    assert f"last error, 2027-01-15T07:59:55Z: {error}" in shown
+    assert f"last error, 5 s ago: {error}" in shown
     assert "secret" not in shown
+
+
+def test_an_error_that_is_over_is_told_as_what_was_before() -> None:
+    shown = text(said(binds=[bind(last_error="the operator unbound the link", last_error_at=NOW - 11_100_000)]))
+    assert "before that, 3 h 5 min ago: the operator unbound the link" in shown
+    assert "error" not in shown.replace("protocol errors", "")
 
 
 def test_what_is_old_or_was_never_said_is_called_so() -> None:

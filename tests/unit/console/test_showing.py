@@ -16,13 +16,6 @@ def test_credits_are_exact_and_have_separators(micro: int | None, text: str) -> 
     assert render.credits_text(micro) == text
 
 
-@pytest.mark.parametrize(
-    ("ms", "text"), [(None, "–"), (-5, "0 s"), (59_999, "59 s"), (61_000, "1 min 1 s"), (90_061_000, "1 d 1 h")]
-)
-def test_lengths_of_time_have_two_units(ms: int | None, text: str) -> None:
-    assert render.duration(ms) == text
-
-
 def test_times_say_for_machines_too_when_it_was() -> None:
     shown = render.moment(1_800_000_000_123, precise=True)
     assert shown == '<time datetime="2027-01-15T08:00:00.123000Z">2027-01-15 08:00:00.123</time>'

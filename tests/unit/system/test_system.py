@@ -153,3 +153,16 @@ def test_a_line_is_one_line_whatever_the_fields_hold() -> None:
     LogJournal().say("info", "x", reason="a\nb\x1b[31m")
     assert stream.getvalue().count("\n") == 1
     assert "\x1b" not in stream.getvalue()
+
+
+@pytest.mark.usefixtures("_logging_restored")
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_line_commands_the_terminal_it_is_read_on(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging("info", form, stream)
+    LogJournal().say("info", "x", error=OSError("a\x9b2Jb\x85c"), reason="d\u202ee\u2066f")
+    logging.getLogger("asyncio").error("g\x90h")
+    text = stream.getvalue()
+    for written_out in ("a\\u009b2Jb\\u0085c", "d\\u202ee\\u2066f", "g\\u0090h"):
+        assert written_out in text
+    assert not set(text) & set("\x85\x90\x9b\u202e\u2066")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from heliograph.domain.display import harmless
 from heliograph.domain.phone import mask
 
 LOGGER = "heliograph"
@@ -135,7 +136,7 @@ class JsonFormatter(logging.Formatter):
         line.update((name, value) for name, value in _fields(record).items() if name not in line)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return harmless(json.dumps(line, ensure_ascii=False, default=str))
 
 
 class TextFormatter(logging.Formatter):
@@ -147,7 +148,7 @@ class TextFormatter(logging.Formatter):
             event = f"{record.name}: {event}"
         fields = "".join(f" {name}={_word(value)}" for name, value in _fields(record).items())
         line = f"{_time(record)[11:23]} {record.levelname.lower():7} {event}{fields}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return harmless(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 def _word(value: Any) -> str:

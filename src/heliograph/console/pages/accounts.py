@@ -7,10 +7,11 @@ from heliograph.app import fields
 from heliograph.app.accounts import Account
 from heliograph.app.operators import Scope, Usage
 from heliograph.console import chart
-from heliograph.console.render import credits_text
+from heliograph.console.render import priced
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain import ids
 from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.display import counted
 from heliograph.domain.money import format_credits
 
 ENTRIES = 20
@@ -129,12 +130,12 @@ async def _usage(visit: Visit, account: int, days: int) -> Mapping[str, object]:
         usage = spans.get(at, Usage(at, 0, 0, 0))
         when = datetime.fromtimestamp(at / 1000, UTC)
         name = when.strftime("%H:%M" if days == 1 else "%d %b")
-        words = f"{name}: {credits_text(usage.charged)} credits for {usage.requests:,} requests"
+        words = f"{name}: {priced(usage.charged)} for {counted(usage.requests, 'request')}"
         bars.append((name, usage.charged / 1e6, words))
     charged = sum(each.charged for each in spans.values())
     requests = sum(each.requests for each in spans.values())
     span = "last 24 hours" if days == 1 else "last 30 days"
-    label = f"Credits charged in the {span}: {credits_text(charged)} for {requests:,} requests"
+    label = f"Charged in the {span}: {priced(charged)} for {counted(requests, 'request')}"
     return {
         "chart": chart.bars(bars, label), "charged": charged, "requests": requests, "span": span,
         "refunded": sum(each.refunded for each in spans.values()),
@@ -163,7 +164,7 @@ async def top_up(visit: Visit) -> Reply:
         balance = await visit.administration.top_up(name, micro, visit.form.get("note", ""))
     except Mistake as mistake:
         return await show(visit, problem_of(mistake))
-    return visit.go(f"/accounts/{name}", f"The balance of {name} is now {credits_text(balance)}.")
+    return visit.go(f"/accounts/{name}", f"The balance of {name} is now {priced(balance)}.")
 
 
 async def settings(visit: Visit) -> Reply:

@@ -2,6 +2,7 @@
 
 from heliograph.app.operators import COUNTED, Scope
 from heliograph.console.visit import Page, Reply, Visit
+from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
 
 PAGE = 50
@@ -39,7 +40,7 @@ async def show(visit: Visit) -> Reply:
 async def replay(visit: Visit) -> Reply:
     account = visit.form.get("account", "")
     count = await visit.oversight.replay_account(visit.actor, account or None)
-    return visit.go("/callbacks", f"{count:,} callbacks are owed again.", tab="owed")
+    return visit.go("/callbacks", f"{counted(count, 'callback is', 'callbacks are')} owed again.", tab="owed")
 
 
 async def drop(visit: Visit) -> Reply:
@@ -49,7 +50,9 @@ async def drop(visit: Visit) -> Reply:
     if host is None:
         raise Fault(NOT_FOUND, f"No failing receiver is called {name} any more.")
     count = await visit.oversight.drop_callbacks(visit.actor, host.keys, host.host)
-    return visit.go("/callbacks", f"{count:,} callbacks to {host.host} are given up; they can be replayed.")
+    return visit.go(
+        "/callbacks", f"{counted(count, 'callback')} to {host.host} given up; what is given up can be replayed."
+    )
 
 
 PAGES = (

@@ -7,6 +7,7 @@ from heliograph.app.accounts import Connector
 from heliograph.app.operators import COUNTED, Backlog, Scope
 from heliograph.console import chart
 from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
+from heliograph.domain.display import counted
 
 SERIES = (
     ("accepted", "Accepted", "Messages that customers sent"),
@@ -104,7 +105,10 @@ def worries(visit: Visit, backlog: Backlog, lines: list[Line]) -> list[tuple[str
         found.append(("Messages have been waiting in the queue for over a minute.", link("/connectors")))
     if backlog.ended:
         found.append(
-            (f"{backlog.ended:,} callbacks were given up; they can be replayed.", link("/callbacks", tab="ended"))
+            (
+                f"{counted(backlog.ended, 'callback was', 'callbacks were')} given up: see why, and replay.",
+                link("/callbacks", tab="ended"),
+            )
         )
     return found
 

@@ -1,0 +1,34 @@
+"""How things are shown to people, by the line: on a terminal, in a log, on a page."""
+
+import re
+
+_COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What a terminal obeys instead of showing it: the control characters (C0 and C1) but for the end of a line, and what
+turns the order of a line round. Other ends of lines, and halves of a character, which no terminal can be sent."""
+
+
+def counted(number: int | str, one: str, many: str = "") -> str:
+    """`1 message`, `2,048 messages`, `0.5 credits`; `many` is given where it is not `one` with an s. A number that is
+    not whole comes as the text that it is to have."""
+    shown = number if isinstance(number, str) else f"{number:,}"
+    return f"{shown} {one if shown == '1' else many or one + 's'}"
+
+
+def duration(ms: float) -> str:
+    """Milliseconds in their two largest units: `3 h 5 min`."""
+    seconds = max(0, int(ms // 1000))
+    if seconds < 60:
+        return f"{seconds} s"
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    parts: list[str] = []
+    for unit, size in units:
+        if seconds >= size and len(parts) < 2:
+            parts.append(f"{seconds // size} {unit}")
+            seconds %= size
+    return " ".join(parts)
+
+
+def harmless(text: str) -> str:
+    """A text of somebody else, with what would move the cursor, name the window, or turn or break the line written out
+    as in JSON. Customers choose the texts of messages, operators their ids."""
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
