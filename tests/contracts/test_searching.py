@@ -14,6 +14,7 @@ from heliograph.app.facts import (
     Final,
     Message,
     PartReceipt,
+    Queueing,
     Submission,
 )
 from heliograph.app.operators import TELLING_DIGITS, Backlog, Found, Hit, Search, Standing, Usage
@@ -335,17 +336,47 @@ async def test_delivered_callbacks_are_not_among_those_that_ended(store: Store, 
     )  # fmt: skip
 
 
+async def test_what_operators_put_off_is_counted_until_it_is_due(store: Store, given: Given, account: Account) -> None:
+    await given.scheduled(account.id, after=HOUR)
+    first, second, third, moved = [await given.sent(account.id) for _ in range(4)]
+
+    def queueing(message: Message, connector: int, due: int, *, held: bool = False) -> Queueing:
+        return Queueing(account.id, message.key, connector, due, message.expires, attempted=False, held=held)
+
+    put_off = [queueing(each, 1, START + 5 * SECOND) for each in (first, second)]
+    put_off.append(queueing(third, 2, START + 9 * SECOND))
+    await store.record(Facts(queueings=[*put_off, queueing(moved, 1, moved.time)]))
+    now = START + 4 * SECOND
+    assert (await store.standing(now)).deferred == {1: 2, 2: 1}
+    # its time has come: it waits like any other
+    later = await store.standing(START + 6 * SECOND)
+    assert (later.deferred, later.waiting) == ({2: 1}, 3)
+    await store.record(Facts(queueings=[queueing(third, 1, third.time)], dequeued=[(account.id, first.key)]))
+    assert (await store.standing(now)).deferred == {1: 1}
+    await store.record(Facts(queueings=[queueing(second, 1, START + 5 * SECOND, held=True)]))
+    assert (await store.standing(now)).deferred == {}
+
+
+async def test_messages_of_which_nobody_knows_are_counted(store: Store, given: Given, account: Account) -> None:
+    for state in (Delivery.UNKNOWN, Delivery.UNDELIV, Delivery.DELIVRD, Delivery.UNKNOWN):
+        given.now += HOUR
+        await end(given, await given.sent(account.id), state)
+    assert await store.ended_unknown(START) == 2
+    assert await store.ended_unknown(START + 2 * HOUR) == 1
+    assert await store.ended_unknown(given.now + 1) == 0
+
+
 async def test_backlogs_are_counted(store: Store, given: Given, account: Account) -> None:
-    assert await store.standing(START) == Backlog(0, 0, None, 0, 0, 0, 0)
+    assert await store.standing(START) == Backlog(0, 0, None, {}, 0, 0, 0, 0)
     await given.scheduled(account.id, after=SECOND)
     await given.scheduled(account.id, after=HOUR)
     await callbacks(given, account, 3)
     (owed, *_) = await store.owed_callbacks(9)
     await store.drop_callbacks([owed.key], START)
-    assert await store.standing(START) == Backlog(2, 0, None, 0, 2, 1, 0)
-    assert await store.standing(START + 2 * SECOND) == Backlog(2, 1, START + SECOND, 0, 2, 1, 0)
+    assert await store.standing(START) == Backlog(2, 0, None, {}, 0, 2, 1, 0)
+    assert await store.standing(START + 2 * SECOND) == Backlog(2, 1, START + SECOND, {}, 0, 2, 1, 0)
     await store.claim_queued(1, 9, START + 2 * SECOND, NODE)
-    assert await store.standing(START + 2 * SECOND) == Backlog(1, 0, None, 0, 2, 1, 0)
+    assert await store.standing(START + 2 * SECOND) == Backlog(1, 0, None, {}, 0, 2, 1, 0)
 
 
 async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, account: Account) -> None:

@@ -26,6 +26,7 @@ from heliograph.app.operators import (
 from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
 from tests.support.memory_rows import MemoryAdministration, Rows
 
 
@@ -323,7 +324,16 @@ class MemoryOperators(MemoryAdministration):
         )
         scheduled, waiting, awaiting, owed, ended, orphans = (min(count, COUNTED) for count in counts)
         oldest = min((row.due for row in due), default=None)
-        return Backlog(scheduled, waiting, oldest, awaiting, owed, ended, orphans)
+        deferred = Counter(
+            row.connector
+            for key, row in rows.queue.items()
+            if row.node is None and row.due > now and key in rows.messages and row.due > rows.messages[key].time
+        )
+        return Backlog(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans)
+
+    async def ended_unknown(self, since: int) -> int:
+        finals = self._open().finals
+        return sum(time_of(key) >= since and end.state is Delivery.UNKNOWN for key, end in finals.items())
 
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         spans: dict[int, Usage] = {}

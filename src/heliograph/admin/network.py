@@ -17,7 +17,8 @@ async def list_connectors(call: Call) -> Struct:
 
 async def get_connector(call: Call) -> Struct:
     found = await call.administration.connector(call.path["name"])
-    return views.connector_with_links(found, await call.oversight.store.link_states(), call.oversight.now)
+    store, now = call.oversight.store, call.oversight.now
+    return views.connector_with_links(found, await store.link_states(), await store.standing(now), now)
 
 
 async def add_connector(call: Call) -> Struct:

@@ -241,6 +241,9 @@ class Link(Struct):
 
 
 class ConnectorWithLinks(Connector):
+    """`deferred` are messages that wait for another try: the operator did not want them yet, or did not answer."""
+
+    deferred: int = 0
     links: list[Link] = []
 
 
@@ -438,6 +441,7 @@ class Overview(Struct):
 
     scheduled: int
     waiting: int
+    deferred: int
     awaiting_receipts: int
     callbacks_owed: int
     callbacks_ended: int

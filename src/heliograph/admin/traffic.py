@@ -137,6 +137,7 @@ async def overview(call: Call) -> Struct:
     return shapes.Overview(
         scheduled=backlog.scheduled,
         waiting=backlog.waiting,
+        deferred=sum(backlog.deferred.values()),
         awaiting_receipts=backlog.awaiting,
         callbacks_owed=backlog.owed,
         callbacks_ended=backlog.ended,

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from heliograph.admin import links, shapes
 from heliograph.app import accounts, oversee
 from heliograph.app.administer import AccountView, BuiltIn, RouteView
-from heliograph.app.operators import AdminToken, Deed, Hit
+from heliograph.app.operators import AdminToken, Backlog, Deed, Hit
 from heliograph.app.ports import Event
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
@@ -77,12 +77,12 @@ def connector(
 
 
 def connector_with_links(
-    found: accounts.Connector, states: Iterable[accounts.LinkState], now: int
+    found: accounts.Connector, states: Iterable[accounts.LinkState], backlog: Backlog, now: int
 ) -> shapes.ConnectorWithLinks:
     own = [state for state in states if state.connector == found.id]
     plain = connector(found, own, now)
     said = [shapes.Link(moment(state.at), state.node, links.read(state)) for state in own]
-    return shapes.ConnectorWithLinks(**asdict(plain), links=said)
+    return shapes.ConnectorWithLinks(**asdict(plain), deferred=backlog.deferred.get(found.id, 0), links=said)
 
 
 def route(found: RouteView) -> shapes.Route:

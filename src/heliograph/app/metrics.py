@@ -214,6 +214,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "heliograph_queue_oldest_seconds",
                 "For how long the oldest message that could be sent has been due; in memory or in the rows.",
             ),
+            _gauge(
+                "heliograph_deferred_messages",
+                "Messages that wait for another try, since the operator did not want them yet, or did not answer.",
+                "connector",
+            ),
             _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
             _gauge("heliograph_awaiting_parts", "Parts whose receipts are awaited by their rows."),
             _gauge("heliograph_callbacks_owed", "Callbacks that wait for their next try."),

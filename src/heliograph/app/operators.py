@@ -280,6 +280,9 @@ class Backlog:
     """Messages due in the queue that nobody has claimed: a lane counts those that it has."""
     oldest: int | None
     """When the first of them was due."""
+    deferred: dict[int, int]
+    """Messages that wait for another try, by connector: the operator did not want them yet, or did not answer. COUNTED
+    is the most over all."""
     awaiting: int
     """Parts whose receipts are to come, and are no longer looked for in memory."""
     owed: int

@@ -331,6 +331,10 @@ class Store(Protocol):
 
     async def standing(self, now: int) -> Backlog: ...
 
+    async def ended_unknown(self, since: int) -> int:
+        """How many messages that were accepted from `since` on ended as UNKNOWN: nobody knows whether they arrived. It
+        reads all that were not delivered since."""
+
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         """Its ledger from `start` up to `end` by spans of `step` ms, those with entries, oldest first. Top-ups are
         left out. It may be cut to the latest millions of entries."""

@@ -23,6 +23,7 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from heliograph.app.accounts import Connector, LinkState
     from heliograph.app.administer import Administration, ConnectorChange
+    from heliograph.app.operators import Backlog
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -146,13 +147,13 @@ def show(invocation: Invocation, name: str) -> None:
     from heliograph.admin import views
     from heliograph.cli.links import view
 
-    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], int]":
+    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], Backlog, int]":
         found = await admin.connector(name)
         states = [state for state in await admin.store.link_states() if state.connector == found.id]
-        return found, states, admin.now
+        return found, states, await admin.store.standing(admin.now), admin.now
 
-    found, states, now = invocation.administer(work)
-    result = as_json(views.connector_with_links(found, states, now))
+    found, states, backlog, now = invocation.administer(work)
+    result = as_json(views.connector_with_links(found, states, backlog, now))
 
     def people() -> None:
         print_fields((field, _word(value)) for field, value in result.items() if field not in ("links", "warnings"))

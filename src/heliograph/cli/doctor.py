@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from heliograph.cli.command import Command, Invocation, examples, tell
-from heliograph.domain.display import harmless
+from heliograph.domain.display import counted, harmless
 
 
 @click.command(cls=Command, epilog=examples("heliograph doctor", "heliograph doctor --no-binds --json"))
@@ -14,7 +14,8 @@ from heliograph.domain.display import harmless
 def doctor(context: click.Context, binds: bool) -> None:
     """Checks everything that a gateway needs.
 
-    Settings, store, books, clock, connectors, callbacks, and the port to listen on, with what to do about each.
+    Settings, store, books, clock, connectors, callbacks, and the port to listen on; and what waits for too long, or was
+    given up: messages, receipts, callbacks. With what to do about each.
 
     Exit code 0 if nothing is wrong, 1 if something is. It changes nothing.
     """
@@ -33,7 +34,9 @@ def doctor(context: click.Context, binds: bool) -> None:
             click.echo(f"{mark}  {harmless(finding.check)}: {harmless(finding.detail)}")
             if finding.advice:
                 tell(f"      -> {finding.advice}")
-        click.echo("\nAll is well." if healthy else "\nSomething needs your attention.")
+        notes = sum(finding.result == "note" for finding in findings)
+        look = f"Nothing is broken; {counted(notes, 'thing is', 'things are')} worth a look."
+        click.echo("\nSomething needs your attention." if not healthy else f"\n{look}" if notes else "\nAll is well.")
 
     invocation.show({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, people)
     if not healthy:

@@ -4,12 +4,13 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from heliograph.cli.command import Failure, Invocation
+from heliograph.cli.finding import Finding
+from heliograph.cli.remains import remains
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
@@ -20,16 +21,6 @@ if TYPE_CHECKING:
 _CONNECT_S = 5.0
 _CLOCK_SLACK_MS = 60_000
 _MIN_FREE_OCTETS = 512 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class Finding:
-    """What one check found; `advice` is what to do about it."""
-
-    check: str
-    result: Literal["ok", "note", "fail"]
-    detail: str
-    advice: str = ""
 
 
 async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
@@ -83,6 +74,8 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
             async for finding in _books(admin):
                 yield finding
             async for finding in _connectors(admin, binds):
+                yield finding
+            async for finding in remains(admin):
                 yield finding
             async for finding in _callbacks(admin, settings):
                 yield finding
@@ -164,14 +157,6 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
 
 
 async def _callbacks(admin: "Administration", settings: "Settings") -> AsyncIterator[Finding]:
-    failed = (await admin.store.backlog()).get("callbacks_failed", 0)
-    if failed:
-        yield Finding(
-            "callbacks",
-            "note",
-            f"{counted(failed, 'receipt was', 'receipts were')} given up",
-            "heliograph callbacks replay --all",
-        )
     for account, _ in await admin.accounts():
         if account.callback_url:
             yield await _receiver(account.name, account.callback_url, settings)

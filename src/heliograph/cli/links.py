@@ -25,7 +25,9 @@ def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Ite
         yield f"  state     {state.get('summary', 'unknown')}"
         yield f"  window    {state.get('window_used', state.get('in_flight', 0))} of {state.get('capacity', 0)} in use"
         yield f"  rate      {_rate(state)}"
-        yield f"  waiting   {counted(state.get('waiting', 0), 'message')} in memory"
+        oldest = state.get("oldest")
+        since = "" if oldest is None else f", the oldest for {duration(each.at - oldest)}"
+        yield f"  waiting   {counted(state.get('waiting', 0), 'message')} in memory{since}"
         if state.get("credentials_refused"):
             wait = state.get("credentials_retry_in")
             again = f"tried again in {max(0.0, wait - ago):.0f} s" if wait is not None else "tried again now"

@@ -57,6 +57,7 @@ _CONNECTOR = {
     "rate_limit": "heliograph_connector_rate_limit",
     "paused_s": "heliograph_connector_paused_seconds",
     "queue": "heliograph_connector_queue",
+    "put_off": "heliograph_deferred_messages",
 }
 
 

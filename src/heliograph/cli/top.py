@@ -18,6 +18,10 @@ _PATIENCE_S = 10.0
 
 _MIB = 2**20
 
+_LANES = (
+    "CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "DEFERRED", "PAUSED",
+)  # fmt: skip
+
 
 @click.command(
     cls=Command,
@@ -175,7 +179,7 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
 
     if not connectors:
         return Text("no connector", style="yellow")
-    table = _table("CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "PAUSED")
+    table = _table(*_LANES)
     for each in connectors:
         up, binds = each["binds_up"] or 0, each["binds"] or 0
         style = "green" if up == binds else "yellow" if up else "bold red"
@@ -189,6 +193,7 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
             f"{each['refused']:,.1f}",
             f"{each['throttled']:,.1f}",
             _plain(each["queue"]),
+            _plain(each["put_off"]),
             "" if not each["paused_s"] else f"{each['paused_s']:.1f} s",
         )
     return table

@@ -240,6 +240,10 @@ class Engine:
 
     # --- for people
 
+    def connector_names(self) -> dict[int, str]:
+        """Of all connectors that there are, whether or not this node has binds of them."""
+        return {number: connector.name for number, connector in self._carriers.live().items()}
+
     def links(self) -> list[tuple[Connector, dict[str, Any]]]:
         """Each connector with the state of its binds."""
         return self._carriers.links()

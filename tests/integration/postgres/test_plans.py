@@ -10,6 +10,7 @@ from heliograph.adapters.store.postgres import (
     callbacks,
     dispatch,
     links,
+    oversight,
     receipts,
     recovery,
     search,
@@ -196,6 +197,12 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
     for name in ("revision", "writer"):
         after[name] = before[name]
     assert after == before
+
+
+async def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(pristine: str) -> None:
+    text = await plan(pristine, oversight._DEFERRED)
+    assert "queue_put_off" in text
+    assert "Seq Scan" not in text
 
 
 async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite import browse, callbacks, dispatch, receipts, record, recovery, search
+from heliograph.adapters.store.sqlite import (
+    browse,
+    callbacks,
+    dispatch,
+    oversight,
+    receipts,
+    record,
+    recovery,
+    search,
+)
 from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
@@ -96,6 +105,12 @@ def test_any_number_of_rows_is_inserted_in_order(db: sqlite3.Connection, count: 
     rows = [(f"mark {number}", number) for number in range(count)]
     Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT DO NOTHING")(db, rows)
     assert sorted(db.execute("SELECT name, value FROM mark"), key=lambda row: row[1]) == rows
+
+
+def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(db: sqlite3.Connection) -> None:
+    text = plan(db, oversight._DEFERRED, 1)
+    assert "SEARCH queue USING INDEX queue_put_off (due>?)" in text
+    assert "SCAN queue" not in text
 
 
 @pytest.mark.parametrize("standing", [None, *Standing])

@@ -11,7 +11,7 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SchemaChanged, SchemaTooNew, SqliteStore
 from heliograph.adapters.store.sqlite.schema import Migration, shipped
-from tests.support.store import CREDIT, Given
+from tests.support.store import CREDIT, START, Given
 
 OPEN_IT = """
 import asyncio, sys
@@ -133,4 +133,23 @@ async def test_the_file_is_its_owners_alone_and_durable(tmp_path: Path) -> None:
         lambda db: [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
     )
     assert settings == ["wal", 2]
+    await store.close()
+
+
+async def test_messages_that_were_put_off_before_they_were_marked_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await open_and_close(path, shipped()[:4])
+    db = sqlite3.connect(path)
+    for key, time, due in ((1, START, START + 5_000), (2, START + 5_000, START + 5_000), (3, START, START)):
+        db.execute(
+            "INSERT INTO message VALUES (?, 0, 1, '447', 'A', 0, '', 1, 1, ?, ?, 1, 1, 0, '', '', 0)", (key, time, time)
+        )
+        db.execute(
+            "INSERT INTO queue (key, account, connector, due, expires, attempted) VALUES (?, 1, 1, ?, ?, 0)",
+            (key, due, due + 60_000),
+        )
+    db.commit()
+    db.close()
+    store = await SqliteStore.open(path)
+    assert (await store.standing(START)).deferred == {1: 1}
     await store.close()

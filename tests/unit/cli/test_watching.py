@@ -46,6 +46,7 @@ def text(scale: int, *, up: int = 2, name: str = HARD) -> str:
             Sample("heliograph_connector_rate", (name,), float("inf")),
             Sample("heliograph_connector_window", (name,), 20),
             Sample("heliograph_connector_in_flight", (name,), 7),
+            Sample("heliograph_deferred_messages", (name,), 3),
             Sample("heliograph_accept_seconds", (), histogram(MS_SHORT, *([2] * 90 * scale), *([400] * 10 * scale))),
             Sample("heliograph_store_commit_seconds", (), histogram(US_COMMIT, *([99_000_000] * scale))),
             Sample("heliograph_balance_credits", (), "12.5"),
@@ -66,7 +67,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     assert connector["name"] == HARD
     assert (connector["submitted"], connector["throttled"]) == (50.0, 4.0)
     assert (connector["binds_up"], connector["binds"], connector["in_flight"], connector["window"]) == (2, 2, 7, 20)
-    assert connector["rate_now"] is None
+    assert (connector["rate_now"], connector["put_off"]) == (None, 3)
 
 
 def test_latencies_are_of_the_time_between_two_looks() -> None:

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from heliograph.adapters.metrics import Collector, collect
+from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import Unavailable
 from heliograph.app.tally import Tally
 from tests.support.memory_store import MemoryStore
+from tests.support.store import SECOND, START, Given
 from tests.support.virtual_time import VirtualClock, run
 
 
@@ -25,13 +27,32 @@ def engine() -> Any:
     """One that has had nothing to commit since the store went."""
     reporter = SimpleNamespace(matched=0, names=SimpleNamespace(repeated=0), awaited={})
     return SimpleNamespace(
-        links=list, reporter=reporter, notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
+        links=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
+        notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
         gatherer=SimpleNamespace(healthy=True, failures=0),
     )  # fmt: skip
 
 
 async def values(collector: Collector) -> dict[str, float]:
     return {sample.name: float(str(sample.value)) for sample in collector.samples() if sample.name in SHOWN}
+
+
+def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Path) -> None:
+    async def deferred() -> dict[tuple[str, ...], float]:
+        clock, store = VirtualClock(), MemoryStore()
+        given = Given(store)
+        message = await given.sent((await given.account()).id)
+        later = Queueing(message.account, message.key, 2, START + SECOND, message.expires, attempted=False, held=False)
+        await store.record(Facts(queueings=[later]))
+        collector = Collector(Tally(), engine(), store, clock, dict, tmp_path)
+        await collector.refresh()
+        return {
+            sample.labels: float(str(sample.value))
+            for sample in collector.samples()
+            if sample.name == "heliograph_deferred_messages"
+        }
+
+    assert run(deferred()) == {("op1",): 0, ("op2",): 1}
 
 
 SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")

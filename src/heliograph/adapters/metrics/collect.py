@@ -95,14 +95,15 @@ class Collector:
 
     def samples(self) -> Iterator[Sample]:
         links = self._engine.links()
-        self._names.update((connector.id, connector.name) for connector, _ in links)
+        names = self._engine.connector_names()
+        self._names.update(names)
         yield from self._messages()
         yield from self._commits()
         yield from self._lanes()
         yield from self._links(links)
         yield from self._receipts(links)
         yield from self._callbacks()
-        yield from self._waiting()
+        yield from self._waiting(names)
         yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
         yield from process.samples()
 
@@ -186,13 +187,15 @@ class Collector:
         yield Sample("heliograph_callback_seconds", (), tally.callback_ms)
         yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)
 
-    def _waiting(self) -> Iterator[Sample]:
-        """What the store said last; nothing before it has said anything."""
+    def _waiting(self, names: Mapping[int, str]) -> Iterator[Sample]:
+        """What the store said last; nothing before it has said anything. `names` are the connectors that there are."""
         backlog = self._backlog
         if backlog is None:
             return
         yield Sample("heliograph_queue_messages", (), backlog.waiting)
         yield Sample("heliograph_queue_oldest_seconds", (), self._oldest(backlog.oldest))
+        for connector, name in names.items():
+            yield Sample("heliograph_deferred_messages", (name,), backlog.deferred.get(connector, 0))
         yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
         yield Sample("heliograph_callbacks_owed", (), backlog.owed)

@@ -38,7 +38,8 @@ async def list_live(visit: Visit) -> Reply:
 async def _list(visit: Visit) -> dict[str, Any]:
     known = {connector.name: connector for connector in await visit.administration.connectors()}
     states = {connector.name: state for connector, state in visit.services.desk.links()}
-    return {"lines": await lines_of(visit), "known": known, "states": states}
+    backlog = await visit.oversight.store.standing(visit.now)
+    return {"lines": await lines_of(visit, backlog), "known": known, "states": states}
 
 
 async def new(visit: Visit, problem: Problem | None = None) -> Reply:

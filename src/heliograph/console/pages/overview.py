@@ -33,6 +33,7 @@ class Line:
     in_flight: int
     capacity: int
     waiting: int
+    deferred: int
 
 
 async def overview(visit: Visit) -> Reply:
@@ -53,29 +54,32 @@ async def _values(visit: Visit) -> dict[str, Any]:
         words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
         tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
     backlog = await visit.oversight.store.standing(visit.now)
-    lines = await lines_of(visit)
+    lines = await lines_of(visit, backlog)
     return {
         "tiles": tiles,
         "backlog": backlog,
         "counted": COUNTED,
         "lines": lines,
         "in_lanes": sum(line.waiting for line in lines),
+        "deferred": sum(backlog.deferred.values()),
         "worries": worries(visit, backlog, lines),
     }
 
 
-async def lines_of(visit: Visit) -> list[Line]:
+async def lines_of(visit: Visit, backlog: Backlog) -> list[Line]:
     """Every connector, those that are not up first."""
     waiting = visit.services.waiting()
     live = {connector.id: (connector, state) for connector, state in visit.services.desk.links()}
     known = {connector.id: connector for connector in await visit.administration.connectors()}
-    lines = [_line(connector, live.get(number), waiting) for number, connector in known.items()]
-    lines += [_line(connector, (connector, state), waiting) for number, (connector, state) in live.items()
-              if number not in known]  # fmt: skip
+    connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
+    lines = [
+        _line(connector, live.get(number), waiting.get(number, 0), backlog.deferred.get(number, 0))
+        for number, connector in connectors.items()
+    ]
     return sorted(lines, key=lambda line: (line.up or not line.enabled, line.name))
 
 
-def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, waiting: dict[int, int]) -> Line:
+def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, waiting: int, deferred: int) -> Line:
     state = {} if live is None else live[1]
     summary = "It is paused." if not connector.enabled else state.get("summary", "It is being started.")
     return Line(
@@ -85,7 +89,8 @@ def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, w
         summary,
         int(state.get("in_flight", 0)),
         int(state.get("capacity", 0)),
-        waiting.get(connector.id, 0),
+        waiting,
+        deferred,
     )
 
 

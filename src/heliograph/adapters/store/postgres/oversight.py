@@ -46,10 +46,17 @@ _COUNT = f"SELECT count(*) FROM ({{}} LIMIT {COUNTED}) AS counted"  # noqa: S608
 _SCHEDULED = _COUNT.format("SELECT 1 FROM message WHERE state = 0")
 _WAITING = _COUNT.format("SELECT 1 FROM queue WHERE node IS NULL AND due <= $1")
 _OLDEST = "SELECT min(due) FROM queue WHERE node IS NULL AND due <= $1"
+_DEFERRED = f"""
+SELECT connector, count(*) FROM (
+    SELECT connector FROM queue WHERE put_off AND node IS NULL AND due > $1 LIMIT {COUNTED}
+) AS later GROUP BY connector
+"""  # noqa: S608 - made of constants
 _AWAITING = _COUNT.format("SELECT 1 FROM awaiting")
 _OWED_COUNT = _COUNT.format("SELECT 1 FROM callback_retry WHERE due IS NOT NULL")
 _ENDED_COUNT = _COUNT.format('SELECT 1 FROM callback WHERE "end" <> 0')
 _ORPHANS = _COUNT.format("SELECT 1 FROM early")
+# The first condition on the state is the index's, the second is for Delivery.UNKNOWN.
+_ENDED_UNKNOWN = "SELECT count(*) FROM final WHERE key >= $1 AND state <> 2 AND state = 7"
 _USAGE = """
 SELECT (key >> 12) / $4 * $4 AS span, count(*) FILTER (WHERE kind = 0),
     (-coalesce(sum(amount) FILTER (WHERE kind = 0), 0))::bigint,
@@ -84,11 +91,17 @@ async def standing(db: Db, now: int) -> Backlog:
         scheduled=await db.fetchval(_SCHEDULED),
         waiting=await db.fetchval(_WAITING, now),
         oldest=await db.fetchval(_OLDEST, now),
+        deferred={row[0]: row[1] for row in await db.fetch(_DEFERRED, now)},
         awaiting=await db.fetchval(_AWAITING),
         owed=await db.fetchval(_OWED_COUNT),
         ended=await db.fetchval(_ENDED_COUNT),
         orphans=await db.fetchval(_ORPHANS),
     )
+
+
+async def ended_unknown(db: Db, since: int) -> int:
+    number: int = await db.fetchval(_ENDED_UNKNOWN, first_key_at(since))
+    return number
 
 
 async def usage(db: Db, account: int, start: int, end: int, step: int) -> list[Usage]:

@@ -379,6 +379,9 @@ class PostgresStore:
     async def standing(self, now: int) -> Backlog:
         return await self._pool.look(lambda db: oversight.standing(db, now))
 
+    async def ended_unknown(self, since: int) -> int:
+        return await self._pool.read(lambda db: oversight.ended_unknown(db, since))
+
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         return await self._pool.read(lambda db: oversight.usage(db, account, start, end, step))
 

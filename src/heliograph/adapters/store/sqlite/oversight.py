@@ -39,10 +39,17 @@ _COUNT = f"SELECT count(*) FROM ({{}} LIMIT {COUNTED})"  # noqa: S608 - made of 
 _SCHEDULED = _COUNT.format("SELECT 1 FROM message WHERE state = 0")
 _WAITING = _COUNT.format("SELECT 1 FROM queue WHERE node IS NULL AND due <= ?")
 _OLDEST = "SELECT min(due) FROM queue WHERE node IS NULL AND due <= ?"
+_DEFERRED = f"""
+SELECT connector, count(*) FROM (
+    SELECT connector FROM queue WHERE put_off = 1 AND node IS NULL AND due > ? LIMIT {COUNTED}
+) GROUP BY connector
+"""  # noqa: S608 - made of constants
 _AWAITING = _COUNT.format("SELECT 1 FROM awaiting")
 _OWED_COUNT = _COUNT.format("SELECT 1 FROM callback_retry WHERE due IS NOT NULL")
 _ENDED_COUNT = _COUNT.format('SELECT 1 FROM callback WHERE "end" <> 0')
 _ORPHANS = _COUNT.format("SELECT 1 FROM early")
+# The first condition on the state is the index's, the second is for Delivery.UNKNOWN.
+_ENDED_UNKNOWN = "SELECT count(*) FROM final WHERE key >= ? AND state <> 2 AND state = 7"
 _USAGE = """
 SELECT (key >> 12) / ?4 * ?4 AS span, sum(kind = 0), -sum(amount * (kind = 0)), sum(amount * (kind = 1))
 FROM (
@@ -81,11 +88,17 @@ def standing(db: sqlite3.Connection, now: int) -> Backlog:
         scheduled=count(_SCHEDULED),
         waiting=count(_WAITING, now),
         oldest=db.execute(_OLDEST, (now,)).fetchone()[0],
+        deferred=dict(db.execute(_DEFERRED, (now,)).fetchall()),
         awaiting=count(_AWAITING),
         owed=count(_OWED_COUNT),
         ended=count(_ENDED_COUNT),
         orphans=count(_ORPHANS),
     )
+
+
+def ended_unknown(db: sqlite3.Connection, since: int) -> int:
+    number: int = db.execute(_ENDED_UNKNOWN, (first_key_at(since),)).fetchone()[0]
+    return number
 
 
 def usage(db: sqlite3.Connection, account: int, start: int, end: int, step: int) -> list[Usage]:

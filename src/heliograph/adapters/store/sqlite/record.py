@@ -40,13 +40,14 @@ _INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, referen
 _INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
 _INSERT_QUEUE = Insert("INSERT INTO queue (key, account, connector, due, expires, attempted)", 6)
 _MOVE_QUEUE = Insert(
-    "INSERT INTO queue (account, key, connector, due, expires, attempted, node)",
-    7,
+    "INSERT INTO queue (account, connector, expires, attempted, node, key, due, put_off)",
+    8,
     """
     ON CONFLICT (key) DO UPDATE SET
         connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-        attempted = excluded.attempted, node = excluded.node
+        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off
     """,
+    last="coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)",
 )
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
@@ -95,7 +96,8 @@ _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
 def _queue_row(each: Queueing, node: int) -> Row:
     held_by = node if each.held else None
-    return (each.account, each.key, each.connector, each.due, each.expires, +each.attempted, held_by)
+    fields = (each.account, each.connector, each.expires, +each.attempted, held_by, each.key, each.due)
+    return (*fields, each.due, each.key)
 
 
 def _part_row(part: PartReceipt) -> Row:

@@ -17,9 +17,9 @@ class Insert:
     each is prepared once.
     """
 
-    def __init__(self, head: str, columns: int, tail: str = "") -> None:
-        """`head` ends before VALUES; `tail` is what follows the rows."""
-        row = f"({', '.join('?' * columns)})"
+    def __init__(self, head: str, columns: int, tail: str = "", last: str = "?") -> None:
+        """`head` ends before VALUES; `tail` is what follows the rows; `last` is each row's last value, as SQL."""
+        row = f"({', '.join([*'?' * (columns - 1), last])})"
         self._texts = {1 << n: f"{head} VALUES {', '.join([row] * (1 << n))} {tail}" for n in range(_MOST.bit_length())}
 
     def __call__(self, db: sqlite3.Connection, rows: Sequence[Row]) -> None:

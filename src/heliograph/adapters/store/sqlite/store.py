@@ -345,6 +345,9 @@ class SqliteStore:
     async def standing(self, now: int) -> Backlog:
         return await self._searcher.transact(oversight.standing, now)
 
+    async def ended_unknown(self, since: int) -> int:
+        return await self._searcher.transact(oversight.ended_unknown, since)
+
     async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
         return await self._searcher.transact(oversight.usage, account, start, end, step)
 

@@ -1,0 +1,103 @@
+"""What the doctor says of messages, receipts and callbacks that wait for too long or were given up."""
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from heliograph.app.accounts import LinkState
+from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
+from heliograph.cli.finding import Finding
+from heliograph.cli.remains import remains
+from heliograph.domain.receipt import Delivery
+from tests.support.carrier import connector
+from tests.support.memory_rows import Rows
+from tests.support.memory_store import MemoryStore
+from tests.support.store import HOUR, SECOND, START, Given
+
+
+async def findings(store: MemoryStore, now: int = START) -> dict[str, Finding]:
+    async def connectors() -> Any:
+        return (await store.tables()).connectors
+
+    admin: Any = SimpleNamespace(store=store, now=now, connectors=connectors)
+    return {found.check: found async for found in remains(admin)}
+
+
+async def furnished() -> tuple[MemoryStore, Given, int]:
+    store = MemoryStore(Rows())
+    given = Given(store)
+    account = await given.account()
+    await store.add_connector(connector(2775))
+    return store, given, account.id
+
+
+def test_where_nothing_is_left_over_it_says_so() -> None:
+    async def story() -> None:
+        store, given, account = await furnished()
+        await given.scheduled(account)
+        assert [(each.check, each.result) for each in (await findings(store)).values()] == [("backlog", "ok")]
+
+    asyncio.run(story())
+
+
+def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> None:
+    async def story() -> None:
+        store, given, account = await furnished()
+        message = await given.scheduled(account, after=SECOND)
+        now = START + 3 * HOUR
+        found = (await findings(store, now))["queue of op1"]
+        assert (found.result, found.detail) == ("note", "the oldest message has waited for 2 h 59 min")
+        assert found.advice == "heliograph connector show op1 says why"
+        await store.claim_queued(message.connector, 9, now, node=7)
+        assert "queue of op1" not in await findings(store, now)
+        state = LinkState(message.connector, 7, json.dumps({"oldest": START + SECOND}), now - SECOND)
+        await store.save_link_states([state])
+        assert (await findings(store, now))["queue of op1"].detail == found.detail
+        # what a gateway said that is gone is no news
+        assert "queue of op1" not in await findings(store, now + HOUR)
+
+    asyncio.run(story())
+
+
+def test_a_connector_that_is_paused_or_gone_is_called_so() -> None:
+    async def story() -> None:
+        store, given, account = await furnished()
+        await given.scheduled(account, after=SECOND)
+        [op1] = (await store.tables()).connectors
+        op1.enabled = False
+        await store.update_connector(op1)
+        now = START + HOUR
+        assert (await findings(store, now))["queue of op1"].advice.startswith("It is paused")
+        await store.remove_connector("op1")
+        assert "is one running?" in (await findings(store, now))["queue of a connector that is gone (1)"].advice
+
+    asyncio.run(story())
+
+
+def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
+    async def story() -> None:
+        store, given, account = await furnished()
+        put_off, unknown, *called = [await given.sent(account) for _ in range(4)]
+        later = START + 5 * SECOND
+        end = Final(account, unknown.key, Delivery.UNKNOWN, "001", START, owed=False)
+        await store.record(
+            Facts(
+                queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, held=False)],
+                finals=[end, *(Final(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called)],
+                early=[EarlyReceipt(1, "x", "44", Delivery.DELIVRD, "000", START) for _ in range(2)],
+                callbacks=[CallbackDone(account, called[0].key, CallbackEnd.GIVEN_UP, 500, 9, START)],
+                callback_retries=[CallbackRetry(account, called[1].key, later, 3, b"", "refused", START)],
+            )
+        )
+        found = await findings(store)
+        assert {check: each.detail for check, each in found.items()} == {
+            "deferred by op1": "1 message waits for another try: not wanted yet, or not answered",
+            "unknown outcome": "of 1 message of the last 7 days nobody knows whether it arrived",
+            "receipts": "2 receipts of the last 7 days matched no message",
+            "callbacks owed": "1 callback waits for another try",
+            "callbacks given up": "1 callback was given up, or refused for good by the receiver",
+        }
+        assert all(each.result == "note" and "heliograph " in each.advice for each in found.values())
+
+    asyncio.run(story())
