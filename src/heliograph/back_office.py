@@ -84,7 +84,9 @@ class BackOffice:
                 clock=clock,
                 secrets=means.secrets,
                 pulse=Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed")),
-                waiting=lambda: {number: len(lane) for number, lane in means.engine.dispatcher.lanes.items()},
+                waiting=lambda: {
+                    number: (len(lane), lane.oldest) for number, lane in means.engine.dispatcher.lanes.items()
+                },
                 healthy=lambda: means.engine.gatherer.healthy,
                 status_name=means.status_name,
                 simulated=means.simulated,

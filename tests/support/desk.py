@@ -20,7 +20,7 @@ from heliograph.app.staff import Staff
 from heliograph.console.app import Console
 from heliograph.console.visit import PATH, SESSION_COOKIE, Knob, Received, Services
 from heliograph.runtime.pulse import Pulse
-from tests.support.gateway import Gateway, open_gateway
+from tests.support.gateway import START, Gateway, open_gateway
 
 ADDRESS = "192.0.2.7"
 
@@ -281,7 +281,7 @@ async def open_house() -> House:
         clock=clock,
         secrets=secrets,
         pulse=Pulse(dict, ("accepted", "submitted", "delivered", "failed")),
-        waiting=lambda: {1: 3},
+        waiting=lambda: {1: (3, START - 5_000)},
         healthy=lambda: True,
         status_name=lambda status: f"STATUS_{status:X}",
         simulated=simulator,

@@ -236,7 +236,7 @@ def _ascii(most: int) -> Callable[[str], str]:
 #: What `account set` takes.
 ACCOUNT: Mapping[str, Field] = {
     "timezone": Field(_timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin"),
-    "plan": Field(_plan, "price plan", "default"),
+    "plan": Field(_plan, "the list that its prices are from", "default"),
     "credit_limit": Field(_credit_limit, "credits that the balance may go below zero", "50"),
     "suspended": Field(_truth, "true or false; a suspended account cannot send", "false"),
     "list_interval": Field(
@@ -246,7 +246,7 @@ ACCOUNT: Mapping[str, Field] = {
     "callback_url": Field(
         _callback_url, "where receipts go that name no dlr-url; empty is nowhere", "https://example.com/dlr"
     ),
-    "callback_format": Field(_one_of("form", "json"), "form or json", "json"),
+    "callback_format": Field(_one_of("form", "json"), "form or json: how receipts are written", "json"),
     "content_decoding": Field(
         _one_of("auto", "always", "never"),
         "auto, always or never: whether a JSON content is URL-decoded",

@@ -331,11 +331,12 @@ class Lane:
         yield from self.fast
         yield from self.backlogs.items()
 
-    def firsts(self) -> Iterator[Item]:
-        """The first of each of its queues."""
-        for waiting in (self.front, self.fast, *self.backlogs.queues()):
-            if waiting:
-                yield waiting[0]
+    @property
+    def oldest(self) -> int | None:
+        """When the message that waits longest was due. The first of each queue is looked at, which are in order but
+        for those that came back."""
+        queues = (self.front, self.fast, *self.backlogs.queues())
+        return min((waiting[0].message.time for waiting in queues if waiting), default=None)
 
     def forget(self, item: Item) -> None:
         """The item is over with, or leaves the lane. Harmless when repeated."""

@@ -1,5 +1,6 @@
 """What those who run the gateway look at and do beside administration: messages, callbacks, the way of a number."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
@@ -16,6 +17,9 @@ from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
+
+_STATUS = re.compile(r"(?<=answered )0x[0-9A-F]{8}\b")
+"""A command status in a line of a message's history."""
 
 HOSTS_FROM = 5_000
 """Owed callbacks that the list of failing receivers is made from: those due first."""
@@ -125,6 +129,7 @@ class Oversight:
         for event in events:
             for number, name in self._names.items():
                 event.detail = event.detail.replace(f"connector {number}", name)
+            event.detail = _STATUS.sub(lambda found: self._named(found[0]), event.detail)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
         explanation = explain(trace, connectors, self._status_name)
@@ -133,6 +138,11 @@ class Oversight:
     async def connector_names(self) -> dict[int, str]:
         tables = await self.store.tables()
         return self._names | {connector.id: connector.name for connector in tables.connectors}
+
+    def _named(self, status: str) -> str:
+        """`ESME_RSYSERR (0x00000008)`; one that has no name as it is."""
+        name = self._status_name(int(status, 16))
+        return status if name.lower() == status.lower() else f"{name} ({status})"
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)

@@ -162,7 +162,7 @@ def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def suspend(invocation: Invocation, name: str) -> None:
-    """Refuses what the account sends from now on, until it is resumed."""
+    """Refuses what the account sends until it is resumed."""
     invocation.administer(lambda admin: admin.suspend(name, True))
     invocation.show({"username": name, "suspended": True}, lambda: click.echo(f"{name} is suspended."))
 
@@ -244,7 +244,9 @@ def ledger(invocation: Invocation, name: str, limit: int, before: int | None) ->
 @click.argument("name")
 @click.pass_obj
 def new_password(invocation: Invocation, name: str) -> None:
-    """Replaces the password of /api/v2; the old one stops working within five seconds."""
+    """Replaces the password of /api/v2.
+
+    The old one stops working within five seconds."""
     password = invocation.administer(lambda admin: admin.new_password(name))
     invocation.show(
         {"username": name, "password": password},

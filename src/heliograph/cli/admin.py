@@ -9,7 +9,9 @@ from heliograph.cli.command import Failure, Group, Invocation, as_json, examples
 
 @click.group(cls=Group)
 def admin() -> None:
-    """Who may look after the gateway: users of the console, tokens of the admin API, and what they did."""
+    """Who may look after the gateway, and what they did.
+
+    Users of the console, tokens of the admin API, and the audit log."""
 
 
 @admin.command(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 def backup(invocation: Invocation, file: Path) -> None:
-    """Copies the store in the data directory (SQLite) to FILE while the gateway runs.
+    """Copies the embedded store to FILE, also while it is in use.
 
     The copy is of one moment. FILE must not be there yet. A PostgreSQL database is backed up with its own tools.
     """

@@ -16,7 +16,7 @@ def callbacks() -> None:
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """How many receipts are to be pushed, how many were given up, and which receivers fail."""
+    """What is to be pushed or was given up, and who fails."""
     from heliograph.app.access import Actor
     from heliograph.app.oversee import FailingHost, Oversight
 
@@ -37,7 +37,11 @@ def status(invocation: Invocation) -> None:
     ]
 
     def people() -> None:
-        click.echo(f"{owed} to be pushed or tried again, {failed} given up (`callbacks replay` owes them again).")
+        waits = counted(owed, "receipt waits", "receipts wait") if owed else "No receipt waits"
+        click.echo(f"{waits} to be pushed, or for another try.")
+        if failed:
+            given_up = counted(failed, "receipt was", "receipts were")
+            click.echo(f"{given_up} given up; to push them again: heliograph callbacks replay --all")
         if receivers:
             click.echo("\nReceivers that fail:\n")
             rows = [tuple(row.values()) for row in receivers]
@@ -59,7 +63,9 @@ def status(invocation: Invocation) -> None:
 @click.option("--all", "everything", is_flag=True, help="Everybody's.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Pushes receipts again that were given up, or whose receiver said 410."""
+    """Pushes receipts again that were given up.
+
+    So are those whose receiver said 410."""
     from heliograph.app.access import Actor
     from heliograph.app.oversee import Oversight
     from heliograph.domain import ids

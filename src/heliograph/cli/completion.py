@@ -19,7 +19,7 @@ _VARIABLE = "_HELIOGRAPH_COMPLETE"
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Prints a script that lets the shell complete commands and options."""
+    """Prints the script by which the shell completes commands."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

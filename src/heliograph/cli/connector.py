@@ -38,6 +38,9 @@ _FIELDS = (
     ("--binds", "N", "How many binds at once [1]."),
 )
 
+_NONE = "There is no connector yet: heliograph connector add NAME --host H --port P --system-id S"
+_SIMULATED = "\nThe simulated operator of a development run is in heliograph top, and in the console."
+
 
 def _field_options(function: Decorated) -> Decorated:
     decorated: Any = function
@@ -84,9 +87,9 @@ def add(
     disabled: bool,
     **given: str | None,
 ) -> None:
-    """Adds an operator account; a running gateway binds within five seconds.
+    """Adds an operator account.
 
-    Numbers go there once a route says so.
+    A running gateway binds within five seconds. Numbers go there once a route says so.
     """
     texts = _texts(given, tls)
     if "password" not in texts and sys.stdin.isatty():
@@ -104,13 +107,15 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
+    from heliograph import dev
     from heliograph.admin import shapes, views
 
-    async def work(admin: "Administration") -> "list[shapes.Connector]":
+    async def work(admin: "Administration") -> "tuple[list[shapes.Connector], bool]":
         states, now = await _links(admin)
-        return [views.connector(each, states, now) for each in await admin.connectors()]
+        found = [views.connector(each, states, now) for each in await admin.connectors()]
+        return found, await dev.was_last(admin.store)
 
-    found = invocation.administer(work)
+    found, simulated = invocation.administer(work)
     invocation.show(
         as_json(shapes.Connectors(found)),
         lambda: print_table(
@@ -130,7 +135,7 @@ def list_connectors(invocation: Invocation) -> None:
                 )
                 for each in found
             ],
-            empty="There is no connector yet: heliograph connector add NAME --host H --port P --system-id S",
+            empty=_NONE + _SIMULATED * simulated,
             right=("PORT", "BINDS", "WINDOW", "RATE"),
         ),
     )
@@ -185,7 +190,9 @@ def set_fields(
     options: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Changes a connector, all or nothing; a running gateway binds anew where it has to.
+    """Changes a connector, all or nothing.
+
+    A running gateway binds anew where it has to.
 
     KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled; any other one is an option of
     the operator's dialect, as with --option.
@@ -205,7 +212,9 @@ def set_fields(
 @click.argument("name")
 @click.pass_obj
 def remove(invocation: Invocation, name: str) -> None:
-    """Removes a connector and its routes; messages that wait for it are routed anew."""
+    """Removes a connector and its routes.
+
+    Messages that wait for it are routed anew."""
     invocation.administer(lambda admin: admin.remove_connector(name))
     invocation.show(
         {"name": name, "removed": True}, lambda: click.echo(f"The connector {name} and its routes are removed.")
@@ -216,9 +225,10 @@ def remove(invocation: Invocation, name: str) -> None:
 @click.argument("name")
 @click.pass_context
 def test(context: click.Context, name: str) -> None:
-    """Binds, sends enquire_link, unbinds, and says what happened; exit code 1 if a step failed.
+    """Binds, sends enquire_link, unbinds, and says what happened.
 
-    Some operators allow few binds at once: a test may then fail because the gateway holds them.
+    Exit code 1 if a step failed. Some operators allow few binds at once: a test may then fail because the gateway holds
+    them.
     """
     import asyncio
 

@@ -29,7 +29,9 @@ _COLUMNS = ("to", "standing", "err", "account", "connector", "id")
 
 @click.group(cls=Group)
 def message() -> None:
-    """Messages of any account: what became of them, and what can still be done."""
+    """Messages of any account, and what became of them.
+
+    Scheduled ones can be moved and cancelled."""
 
 
 @message.command(
@@ -129,7 +131,9 @@ def cancel(invocation: Invocation, message_id: str) -> None:
 @click.argument("time")
 @click.pass_obj
 def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
-    """Moves a scheduled message to another TIME, in its account's time zone."""
+    """Moves a scheduled message to another TIME.
+
+    TIME is in its account's time zone."""
     key, tail = _parse(message_id)
     at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
     from heliograph.admin.views import moment

@@ -99,7 +99,7 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     ),
 )
 def price() -> None:
-    """What customers pay for a segment, by the first digits of the number.
+    """What a segment costs, by the first digits of the number.
 
     A plan is a list of prices with a name, and each account has one: `default` unless it was given another. A number
     costs what the longest prefix that fits it says, in the account's plan, or where none fits in the plan `default`.

@@ -198,10 +198,11 @@ def _send_file(
     }
 
     def people() -> None:
+        earlier = f", of them {tally.repeated} in an earlier run" if tally.repeated else ""
         print_fields(
             [
                 ("rows", contacts.count),
-                ("accepted", f"{tally.accepted}, of them {tally.repeated} in an earlier run"),
+                ("accepted", f"{tally.accepted}{earlier}"),
                 ("failed", tally.failed),
                 ("not tried", left),
                 ("credits", format_credits(tally.credit)),

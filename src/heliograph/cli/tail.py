@@ -46,7 +46,7 @@ def tail(
     numbers: bool,
     count: int | None,
 ) -> None:
-    """Shows what happens to messages in the running gateway, as it happens.
+    """Shows what happens to messages, as it happens.
 
     Accepted, submitted, refused, receipts, final states, callbacks: of all messages, of one account, or of one
     message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.

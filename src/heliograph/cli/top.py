@@ -43,10 +43,10 @@ _LANES = (
 @click.option("--once", is_flag=True, help="Show it once and end.")
 @click.pass_obj
 def top(invocation: Invocation, url: str | None, interval: float, once: bool) -> None:
-    """Shows rates, links, windows, queues and callbacks of the running gateway.
+    """Shows the running gateway in numbers.
 
-    Rates and latencies are of the time between two looks; what the store knows is read there every 15 seconds. With
-    --json each look is an object on a line of its own.
+    Rates, links, windows, queues and callbacks. Rates and latencies are of the time between two looks; what the store
+    knows is read there every 15 seconds. With --json each look is an object on a line of its own.
     """
     from heliograph.cli.picture import Look, picture
 
@@ -202,7 +202,7 @@ def _connectors(connectors: list[dict[str, Any]]) -> "RenderableType":
 def _waiting(now: dict[str, Any]) -> str:
     oldest = now["oldest_s"]
     return (
-        f"queue {_plain(now['waiting'])} (oldest {'-' if oldest is None else f'{oldest:,.0f} s'})   "
+        f"queue {_plain(now['waiting'])} (oldest {f'{oldest:,.0f} s' if oldest else '-'})   "
         f"scheduled {_plain(now['scheduled'])}   receipts awaited {_plain(now['receipts_awaited'])}   "
         f"orphans {_plain(now['orphan_receipts'])}\n"
         f"callbacks in the air {_plain(now['callbacks_in_the_air'])}   owed {_plain(now['callbacks_owed'])}   "

@@ -72,8 +72,9 @@ class Simulated(Protocol):
 
 @dataclass(slots=True)
 class Services:
-    """What the console stands on. `waiting` tells how many messages each connector's lane has in memory, `healthy`
-    whether the store takes what is written, `status_name` the name of a command status."""
+    """What the console stands on. `waiting` tells how many messages each connector's lane has in memory, and when the
+    oldest of them was due; `healthy` whether the store takes what is written, `status_name` the name of a command
+    status."""
 
     desk: Desk
     staff: Staff
@@ -83,7 +84,7 @@ class Services:
     clock: Clock
     secrets: Secrets
     pulse: Pulse
-    waiting: Callable[[], dict[int, int]]
+    waiting: Callable[[], dict[int, tuple[int, int | None]]]
     healthy: Callable[[], bool]
     status_name: Callable[[int], str]
     simulated: Simulated | None = None

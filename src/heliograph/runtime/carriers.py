@@ -78,7 +78,7 @@ class Carriers:
     def _state(self, connector: Connector, carrier: Carrier) -> dict[str, Any]:
         """What the carrier says, and how its lane goes; `oldest` is when what has waited there longest was due."""
         lane = self.dispatcher.lane(connector.id)
-        pace, dues = lane.pace.rate, [item.message.time for item in lane.firsts()]
+        pace = lane.pace.rate
         return {
             **carrier.state(),
             "rate": connector.rate,
@@ -86,7 +86,7 @@ class Carriers:
             "throttles": lane.pace.throttles,
             "window_used": lane.in_flight,
             "waiting": len(lane),
-            "oldest": min(dues, default=None),
+            "oldest": lane.oldest,
         }
 
     # --- coming and going

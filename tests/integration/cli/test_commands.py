@@ -10,8 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heliograph import dev
+from heliograph.app.administer import Administration
 from heliograph.app.oversee import FailingHost, Oversight
-from heliograph.cli.command import Command, Group
+from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
 
 Run = Callable[..., Result]
@@ -53,6 +55,13 @@ def test_every_command_takes_the_common_options_and_explains_itself(
     for option in ("--data", "--config", "--json"):
         assert option in result.stdout
     assert command.help
+
+
+@pytest.mark.parametrize("path", [path for path, command in every_command(heliograph) if isinstance(command, Group)])
+def test_what_commands_are_for_fits_into_their_list(path: tuple[str, ...], run: Run) -> None:
+    listed = run(*path, "--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert listed
+    assert [line for line in listed.splitlines() if line.endswith("...")] == []
 
 
 def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: Run) -> None:
@@ -115,6 +124,16 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
         ["default", "(all)", "0.05"],
         ["default", "49", "0.065"],
     ]
+
+
+def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: Run) -> None:
+    assert "simulated" not in run("connector", "list").stdout
+
+    async def demo(admin: Administration) -> None:
+        await dev.open_demo_account(admin)
+
+    Invocation(data=Path("data")).administer(demo)
+    assert "The simulated operator of a development run is in heliograph top" in run("connector", "list").stdout
 
 
 def test_connectors_routes_and_prices(run: Run) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.accounts import Connector
-from heliograph.app.facts import CallbackRetry, Facts, Final
+from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.app.operators import SCOPES_OF, Deed, Role
 from heliograph.console.pages import PAGES
 from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
@@ -509,6 +509,22 @@ CONNECTOR = {
 }  # fmt: skip
 
 
+async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: House, ada: Browser) -> None:
+    gateway = house.gateway
+    message = await Given(gateway.store, gateway.clock.now()).sent(1)
+    later = gateway.clock.now() + 5_000
+    queueing = Queueing(message.account, message.key, 1, later, message.expires, attempted=False, held=False)
+    await gateway.store.record(Facts(queueings=[queueing]))
+    page = await ada.get("/connectors/operator")
+    assert "3 messages wait here, the oldest for 5 s." in page.text
+    assert "1 message is deferred: not wanted by the operator yet" in page.text
+    overview = await ada.get("/")
+    assert "the oldest for 5 s" in overview.text
+    assert "its oldest message" not in overview.text
+    gateway.clock.ms += 300_000
+    assert "operator: its oldest message waits for 5 min 5 s now." in (await ada.get("/")).text
+
+
 async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
     house: House, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -629,7 +645,7 @@ async def test_a_store_that_cannot_be_used_is_told(house: House, ada: Browser) -
 
 
 async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: House, ada: Browser) -> None:
-    def broken() -> dict[int, int]:
+    def broken() -> dict[int, tuple[int, int | None]]:
         raise RuntimeError("secret value")
 
     house.services.waiting = broken

@@ -4,8 +4,12 @@ import pytest
 
 from heliograph.app.accounts import Connector, Price, Route
 from heliograph.app.operators import Search
+from heliograph.app.oversee import Oversight
+from heliograph.app.ports import Event
 from heliograph.domain.error import Fault
+from heliograph.smpp.constants import CommandStatus
 from tests.support.desk import House, open_house
+from tests.support.store import Given
 
 NUMBERS = ("491701234567", "4930123456", "431234567", "8613912345678")
 
@@ -44,6 +48,27 @@ async def test_it_decides_as_sending_does(house: House, plan: str, prices: list[
         connector = gateway.directory.route(number)
         assert decision.connector == (None if connector is None else names[connector])
         assert decision.price == view.price(number)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(0x08, "operator answered ESME_RSYSERR (0x00000008)"), (0x4FF, "operator answered 0x000004FF")]
+)
+async def test_a_messages_history_names_command_statuses(
+    house: House, status: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = house.gateway.store
+    message = await Given(store, house.gateway.clock.now()).sent(1)
+
+    async def history(*_: int) -> list[Event]:
+        return [Event(message.time, "Deferred", 1, f"operator answered 0x{status:08X}")]
+
+    monkeypatch.setattr(store, "history", history)
+    oversight = Oversight(
+        store, house.gateway.directory, house.desk.oversight._plan, house.gateway.clock,
+        status_name=CommandStatus.name_of,
+    )  # fmt: skip
+    sight = await oversight.look(message.key, message.tail)
+    assert [event.detail for event in sight.events] == [told]
 
 
 async def test_it_says_why(house: House) -> None:

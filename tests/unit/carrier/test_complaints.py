@@ -59,6 +59,22 @@ def test_what_comes_once_begins_and_is_over() -> None:
     ]
 
 
+def test_what_is_tried_again_every_five_minutes_in_vain_is_not_over_in_between() -> None:
+    async def work(complaints: Complaints) -> None:
+        for _ in range(3):
+            complaints.answered(0x08, Deferred(0x08, 1.0))
+            await asyncio.sleep(300)
+        await asyncio.sleep(300)
+
+    put_off = "smpp.put_off connector=op1 status=ESME_RSYSERR"
+    assert lines(work) == [
+        f"warning {put_off} phase=began count=1",
+        f"warning {put_off} phase=lasts count=1 for_s=360",
+        f"warning {put_off} phase=lasts count=1 for_s=660",
+        f"info {put_off} phase=over total=3 for_s=600",
+    ]
+
+
 @pytest.mark.parametrize(
     ("status", "outcome", "told"),
     [

@@ -206,12 +206,10 @@ class Collector:
         yield Sample("heliograph_accounts", (), self._accounts)
 
     def _oldest(self, in_rows: int | None) -> float:
-        """Seconds for which the oldest message that waits has been due. In memory the first of each queue is looked
-        at, which are in order but for those that came back."""
-        dues = [] if in_rows is None else [in_rows]
-        for lane in self._engine.dispatcher.lanes.values():
-            dues.extend(item.message.time for item in lane.firsts())
-        return max(0.0, (self._clock.now() - min(dues)) / 1000) if dues else 0.0
+        """Seconds for which the oldest message that waits has been due."""
+        dues = [in_rows, *(lane.oldest for lane in self._engine.dispatcher.lanes.values())]
+        known = [due for due in dues if due is not None]
+        return max(0.0, (self._clock.now() - min(known)) / 1000) if known else 0.0
 
 
 def _code(status: int) -> str:

@@ -15,6 +15,9 @@ from heliograph.smpp.constants import CommandStatus
 LINE_S: Final = 60.0
 """Seconds between two lines about the same thing. When nothing more has come for so long it is over."""
 
+QUIET_S: Final = {"smpp.put_off": 360.0}
+"""Where it is over only after more seconds: what is put off again and again is tried every five minutes in the end."""
+
 MOST: Final = 40
 """Complaints that are told apart for one connector: an operator may make up any number of statuses."""
 
@@ -86,12 +89,14 @@ class Complaints:
 
     def _look(self, event: str, status: str) -> None:
         complaint = self._lasting[event, status]
-        if not complaint.untold:
+        now = self._clock.monotonic()
+        if complaint.untold:
+            lasted = round(now - complaint.began)
+            self._say("warning", event, status, phase="lasts", count=complaint.untold, for_s=lasted)
+            complaint.untold = 0
+        elif now - complaint.latest >= QUIET_S.get(event, 0.0):
             self._end(event, status)
             return
-        lasted = round(self._clock.monotonic() - complaint.began)
-        self._say("warning", event, status, phase="lasts", count=complaint.untold, for_s=lasted)
-        complaint.untold = 0
         complaint.timer = self._look_later(event, status)
 
     def _end(self, event: str, status: str) -> None:

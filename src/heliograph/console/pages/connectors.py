@@ -74,11 +74,15 @@ def _sentences(warnings: list[str]) -> list[str]:
 async def show(visit: Visit, problem: Problem | None = None, steps: list[tuple[str, bool, str]] | None = None) -> Reply:
     name = visit.path["name"]
     state = next((state for connector, state in visit.services.desk.links() if connector.name == name), None)
+    backlog = await visit.oversight.store.standing(visit.now)
+    line = next((line for line in await lines_of(visit, backlog) if line.name == name), None)
     found = next((each for each in await visit.administration.connectors() if each.name == name), None)
     if found is None:
         if state is None:
             await visit.administration.connector(name)
-        return visit.page("connector.html", name=name, connector=None, **_shown(visit, state, problem, steps))
+        return visit.page(
+            "connector.html", name=name, connector=None, line=line, **_shown(visit, state, problem, steps)
+        )
     texts = texts_of(found)
     if problem is not None:
         texts |= {each: visit.form[each] for each in SETTINGS if each in visit.form and each != "password"}
@@ -93,6 +97,7 @@ async def show(visit: Visit, problem: Problem | None = None, steps: list[tuple[s
         status=200 if problem is None else 400,
         name=name,
         connector=found,
+        line=line,
         texts=texts,
         options="\n".join(f"{option}={_plain(value)}" for option, value in found.options.items()),
         fields={each: fields.CONNECTOR[each] for each in SETTINGS},

@@ -7,7 +7,7 @@ from heliograph.app.accounts import Connector
 from heliograph.app.operators import COUNTED, Backlog, Scope
 from heliograph.console import chart
 from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
-from heliograph.domain.display import counted
+from heliograph.domain.display import counted, duration
 
 SERIES = (
     ("accepted", "Accepted", "Messages that customers sent"),
@@ -33,6 +33,8 @@ class Line:
     in_flight: int
     capacity: int
     waiting: int
+    oldest: int | None
+    """When the one of those that waits longest was due."""
     deferred: int
 
 
@@ -61,6 +63,7 @@ async def _values(visit: Visit) -> dict[str, Any]:
         "counted": COUNTED,
         "lines": lines,
         "in_lanes": sum(line.waiting for line in lines),
+        "oldest": min((each for each in (backlog.oldest, *(line.oldest for line in lines)) if each), default=None),
         "deferred": sum(backlog.deferred.values()),
         "worries": worries(visit, backlog, lines),
     }
@@ -73,13 +76,18 @@ async def lines_of(visit: Visit, backlog: Backlog) -> list[Line]:
     known = {connector.id: connector for connector in await visit.administration.connectors()}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [
-        _line(connector, live.get(number), waiting.get(number, 0), backlog.deferred.get(number, 0))
+        _line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
         for number, connector in connectors.items()
     ]
     return sorted(lines, key=lambda line: (line.up or not line.enabled, line.name))
 
 
-def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, waiting: int, deferred: int) -> Line:
+def _line(
+    connector: Connector,
+    live: tuple[Connector, dict[str, Any]] | None,
+    waiting: tuple[int, int | None],
+    deferred: int,
+) -> Line:
     state = {} if live is None else live[1]
     summary = "It is paused." if not connector.enabled else state.get("summary", "It is being started.")
     return Line(
@@ -89,7 +97,7 @@ def _line(connector: Connector, live: tuple[Connector, dict[str, Any]] | None, w
         summary,
         int(state.get("in_flight", 0)),
         int(state.get("capacity", 0)),
-        waiting,
+        *waiting,
         deferred,
     )
 
@@ -103,6 +111,14 @@ def worries(visit: Visit, backlog: Backlog, lines: list[Line]) -> list[tuple[str
         (f"{line.name}: {line.summary}", link(f"/connectors/{line.name}"))
         for line in lines
         if line.enabled and not line.up
+    ]
+    found += [
+        (
+            f"{line.name}: its oldest message waits for {duration(visit.now - line.oldest)} now.",
+            link(f"/connectors/{line.name}"),
+        )
+        for line in lines
+        if line.enabled and line.up and line.oldest is not None and visit.now - line.oldest > OLD_MS
     ]
     if not lines:
         found.append(("There is no connector yet: messages have nowhere to go.", link("/connectors-new")))
