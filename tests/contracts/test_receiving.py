@@ -170,9 +170,18 @@ async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> N
 async def test_old_receipts_without_a_message_are_forgotten(store: Store) -> None:
     receipts = [early(str(number), START + number) for number in range(5)]
     await store.record(Facts(early=receipts))
-    assert await store.forget(START + 3, 2) == 2
-    assert await store.forget(START + 3, 10) == 1
-    assert await store.forget(START + 3, 10) == 0
+    assert await store.forget(START + 3, 10, 2) == 2
+    assert await store.forget(START + 3, 10, 10) == 1
+    assert await store.forget(START + 3, 10, 10) == 0
+    assert await store.orphans(10) == [receipts[4], receipts[3]]
+
+
+async def test_of_receipts_without_a_message_no_more_than_so_many_are_kept(store: Store) -> None:
+    receipts = [early(str(number)) for number in range(5)]
+    await store.record(Facts(early=receipts))
+    assert await store.forget(START, 2, 2) == 2
+    assert await store.forget(START, 2, 10) == 1
+    assert await store.forget(START, 2, 10) == 0
     assert await store.orphans(10) == [receipts[4], receipts[3]]
 
 

@@ -270,9 +270,10 @@ class MemoryStore(MemoryOperators):
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return self._open().early[::-1][:limit]
 
-    async def forget(self, before: int, limit: int) -> int:
+    async def forget(self, before: int, most: int, limit: int) -> int:
         rows = self._open()
-        old = [each for each in rows.early if each.at < before][:limit]
+        beyond = len(rows.early) - most
+        old = [each for place, each in enumerate(rows.early[:limit]) if each.at < before or place < beyond]
         rows.early = [each for each in rows.early if not any(each is one for one in old)]
         return len(old)
 

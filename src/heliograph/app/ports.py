@@ -143,8 +143,9 @@ class Store(Protocol):
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         """Receipts that match nothing, newest first."""
 
-    async def forget(self, before: int, limit: int) -> int:
-        """Deletes receipts that matched nothing and came before `before`; returns how many."""
+    async def forget(self, before: int, most: int, limit: int) -> int:
+        """Deletes receipts that matched nothing and came before `before`, or are beyond the latest `most`, about. Looks
+        at the oldest `limit`; returns how many it deleted."""
 
     # --- callbacks
 

@@ -44,6 +44,9 @@ BATCH = 2_000
 ORPHAN_DAYS = 7
 """Days that receipts which matched nothing are kept."""
 
+ORPHANS = 1_000_000
+"""How many of them are kept, the latest: an operator may send more than the disk has room for."""
+
 EARLY_KEPT_MS = 60_000
 """How long an early receipt is in memory where nodes share a store: another node may have found its message."""
 
@@ -114,7 +117,7 @@ class Upkeep:
         if self._due("overdue", OVERDUE_ROUNDS):
             self._repeat("overdue", await self._core.lookup.give_up(store, oldest, BATCH))
         if self._due("forget", OVERDUE_ROUNDS):
-            self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, BATCH))
+            self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
                 if await store.index_numbers(now, NUMBERS_BLOCK) == 0:

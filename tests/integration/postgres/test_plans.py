@@ -215,6 +215,6 @@ async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:
         )
         for better in ("hashjoin", "hashagg", "mergejoin", "material", "sort", "indexscan", "bitmapscan"):
             await db.execute(f"SET enable_{better} = off")
-        assert await db.fetchval(receipts._FORGET, START + 1, 2) == 2
+        assert await db.fetchval(receipts._FORGET, START + 1, 10, 2) == 2
     finally:
         db.terminate()

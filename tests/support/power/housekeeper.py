@@ -45,7 +45,7 @@ async def main(path: Path) -> None:
         ]
         early = [EarlyReceipt(1, f"id-{commit}", "4917", Delivery.DELIVRD, "000", given.now)]
         await store.record(Facts(submissions=submissions, finals=finals, early=early))
-        await store.forget(given.now - EARLY_KEPT_MS, 1_000)
+        await store.forget(given.now - EARLY_KEPT_MS, 1_000_000, 1_000)
         if commit % 5 == 0:
             await store.index_numbers(given.now + SECOND, BLOCK)
             await store.add_credit(account.id, 1, "", given.now)

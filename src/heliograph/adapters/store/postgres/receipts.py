@@ -40,8 +40,12 @@ WHERE key = ANY ($1::bigint[]) AND status = 0 ORDER BY key, segment
 _ORPHANS = "SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT $1"
 # MATERIALIZED, or a plan that asks for the old ones once a row finds others each time, and deletes more than so many.
 _FORGET = """
-WITH old AS MATERIALIZED (
-    SELECT id FROM early WHERE at < $1 ORDER BY id LIMIT $2 FOR UPDATE
+WITH oldest AS MATERIALIZED (
+    SELECT id, at FROM early ORDER BY id LIMIT $3
+), old AS MATERIALIZED (
+    SELECT id FROM early
+    WHERE id IN (SELECT id FROM oldest WHERE at < $1 OR id <= (SELECT max(id) FROM early) - $2)
+    ORDER BY id FOR UPDATE
 ), gone AS (
     DELETE FROM early WHERE id IN (SELECT id FROM old) RETURNING 1
 )
@@ -97,6 +101,6 @@ async def orphans(db: Db, limit: int) -> list[EarlyReceipt]:
     ]
 
 
-async def forget(db: Db, before: int, limit: int) -> int:
-    count: int = await db.fetchval(_FORGET, before, limit)
+async def forget(db: Db, before: int, most: int, limit: int) -> int:
+    count: int = await db.fetchval(_FORGET, before, most, limit)
     return count

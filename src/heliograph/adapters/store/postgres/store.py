@@ -192,8 +192,8 @@ class PostgresStore:
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return await self._pool.read(lambda db: receipts.orphans(db, limit))
 
-    async def forget(self, before: int, limit: int) -> int:
-        return await self._pool.write(lambda db: receipts.forget(db, before, limit))
+    async def forget(self, before: int, most: int, limit: int) -> int:
+        return await self._pool.write(lambda db: receipts.forget(db, before, most, limit))
 
     # --- callbacks
 

@@ -34,7 +34,12 @@ WHERE key IN (SELECT value FROM json_each(?)) AND status = 0
 ORDER BY key, segment
 """
 _ORPHANS = "SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT ?"
-_FORGET = "DELETE FROM early WHERE id IN (SELECT id FROM early WHERE at < ? ORDER BY id LIMIT ?)"
+_FORGET = """
+DELETE FROM early WHERE id IN (
+    SELECT id FROM (SELECT id, at FROM early ORDER BY id LIMIT ?3)
+    WHERE at < ?1 OR id <= (SELECT max(id) FROM early) - ?2
+)
+"""
 
 
 def find_outstanding(db: sqlite3.Connection, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
@@ -77,5 +82,5 @@ def orphans(db: sqlite3.Connection, limit: int) -> list[EarlyReceipt]:
     ]
 
 
-def forget(db: sqlite3.Connection, before: int, limit: int) -> int:
-    return db.execute(_FORGET, (before, limit)).rowcount
+def forget(db: sqlite3.Connection, before: int, most: int, limit: int) -> int:
+    return db.execute(_FORGET, (before, most, limit)).rowcount

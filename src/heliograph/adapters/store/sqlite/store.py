@@ -145,8 +145,8 @@ class SqliteStore:
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return await self._reader.transact(receipts.orphans, limit)
 
-    async def forget(self, before: int, limit: int) -> int:
-        return await self._writer.transact(receipts.forget, before, limit)
+    async def forget(self, before: int, most: int, limit: int) -> int:
+        return await self._writer.transact(receipts.forget, before, most, limit)
 
     # --- callbacks
 
