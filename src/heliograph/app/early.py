@@ -1,7 +1,7 @@
 """Early receipts: those that came before the operator's answer, or that match no message."""
 
 from heliograph.app.facts import EarlyReceipt, Message
-from heliograph.app.names import agrees, forms, is_for
+from heliograph.app.names import STALE_MS, agrees, forms, is_for
 from heliograph.app.ports import Clock, Gathering, Report
 
 KEEP_EARLY = 20_000
@@ -26,9 +26,9 @@ class EarlyReceipts:
     def keep(self, connector: int, report: Report) -> None:
         """A receipt without a message."""
         known = self._kept.get((connector, report.operator_id))
-        if known is not None and known.destination == report.destination:
-            return  # the operator sends it again; the first one stays
         now = self._clock.now()
+        if known is not None and known.destination == report.destination and now - known.at < STALE_MS:
+            return  # the operator sends it again; the first one stays
         early = EarlyReceipt(connector, report.operator_id, report.destination, report.state, report.err, now)
         self._gathering.facts.early.append(early)
         if report.final:
@@ -52,7 +52,7 @@ class EarlyReceipts:
         for form in forms(operator_id):
             early = self._kept.get((connector, form))
             if early is not None:
-                report = Report(operator_id, early.destination, early.state, True, early.err)
+                report = Report(operator_id, early.destination, early.state, True, early.err, early.at)
                 if is_for(report, form, message):
                     return early
         return None
@@ -79,3 +79,8 @@ class EarlyReceipts:
         """Those that came before then are only looked for among their rows."""
         for name in [name for name, early in self._kept.items() if early.at < before]:
             del self._kept[name]
+
+
+def report_of(early: EarlyReceipt) -> Report:
+    """What came then. It must have been final."""
+    return Report(early.operator_id, early.destination, early.state, True, early.err, early.at)

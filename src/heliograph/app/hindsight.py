@@ -8,6 +8,7 @@ from heliograph.app.doubt import REPEAT_AFTER_MS, Doubt, Doubts
 from heliograph.app.facts import Queued
 from heliograph.app.item import Item
 from heliograph.app.lane import Lane
+from heliograph.app.names import is_stale
 from heliograph.app.ports import Accepted, Clock, Gathering, Outcome, Part, Refused, Store, Unavailable
 from heliograph.app.report import Reporter
 
@@ -123,7 +124,9 @@ class Hindsight:
                 continue
             uncertain = [(doubt, segment) for doubt in doubts for segment in doubt.uncertain]
             if len(uncertain) == 1 and lane.unknown_wait_ms:
-                yield lane, *uncertain[0], Accepted(early.operator_id)
+                item = uncertain[0][0].item
+                if item is not None and not is_stale(early.at, item.message):
+                    yield lane, *uncertain[0], Accepted(early.operator_id)
             elif not uncertain and now - early.at > REPEAT_AFTER_MS:
                 copied = next((doubt for doubt in doubts if doubt.copies > 0), None)
                 if copied is not None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from itertools import islice
 
+from heliograph.app.early import report_of
 from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.marks import GATHERED
-from heliograph.app.names import forms, is_for
+from heliograph.app.names import ending, forms, is_for
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
 from heliograph.app.report import NO_CODE, Acknowledge, Reporter
 from heliograph.domain.receipt import Delivery, is_final
@@ -35,6 +36,9 @@ LATE_ENDS_MS = 600_000
 """How late the end of a part may become durable, by the clock of whoever looks, and still be seen by the next look."""
 
 Missed = tuple[Report, Acknowledge]
+
+Found = dict[tuple[str, str], list[Outstanding]]
+"""By what the operator calls a part and the end of its number, and by that name alone."""
 
 
 class Lookup:
@@ -131,7 +135,7 @@ class Lookup:
                 found = await store.find_outstanding(connector, sorted(ids))
                 by_id = _by_id(connector, found)
                 for each in receipts:
-                    report = Report(each.operator_id, each.destination, each.state, True, each.err)
+                    report = report_of(each)
                     if self._reporter.apply(connector, report) or self._apply_rows(connector, report, by_id):
                         self._reporter.early.matched(connector, each.operator_id)
                         self._gathering.wake()
@@ -213,11 +217,10 @@ class Lookup:
                 reporter.keep(acknowledge)
         return left
 
-    def _apply_rows(
-        self, connector: int, report: Report, by_id: dict[str, list[Outstanding]], *, literally: bool = False
-    ) -> bool:
+    def _apply_rows(self, connector: int, report: Report, by_id: Found, *, literally: bool = False) -> bool:
+        number = ending(report.destination)
         for form in forms(report.operator_id, literally=literally):
-            for outstanding in by_id.get(form, ()):
+            for outstanding in by_id.get((form, number), ()):
                 message = outstanding.message
                 if not is_for(report, form, message):
                     continue
@@ -230,11 +233,13 @@ class Lookup:
         return False
 
 
-def _by_id(connector: int, found: Iterable[Outstanding]) -> dict[str, list[Outstanding]]:
-    """The messages by what the operator calls their parts."""
-    by_id: dict[str, list[Outstanding]] = {}
+def _by_id(connector: int, found: Iterable[Outstanding]) -> Found:
+    """Some operators call all parts alike: to go through thousands for each receipt would hold up everybody."""
+    by_id: Found = {}
     for outstanding in found:
+        number = ending(outstanding.message.destination)
         for of, operator_id in outstanding.operator_ids:
             if of == connector:
-                by_id.setdefault(operator_id, []).append(outstanding)
+                by_id.setdefault((operator_id, number), []).append(outstanding)
+                by_id.setdefault((operator_id, ""), []).append(outstanding)
     return by_id

@@ -13,6 +13,13 @@ REMEMBER_FINISHED = 10_000
 OTHER_NAMES = 10_000
 """How many further names of parts that were taken twice are remembered, the latest."""
 
+SAME_DIGITS = 7
+"""Digits at their end in which two ways to write a number must agree, at least."""
+
+STALE_MS = 600_000
+"""A receipt that came so long before its message was due is that of an earlier one, which had the same id from the
+operator, or went to the same number. Until then clocks may have been set back, or be another node's. Milliseconds."""
+
 
 class Names:
     """Names of parts that memory does not await a receipt under: those that are finished, and second ones. They are
@@ -87,7 +94,19 @@ def is_for(report: Report, form: str, message: Message) -> bool:
     a guess, for which the destination must speak."""
     if form != report.operator_id and not report.destination:
         return False
+    if report.came and is_stale(report.came, message):
+        return False
     return agrees(report.destination, message.destination)
+
+
+def is_stale(came: int, message: Message) -> bool:
+    """Whether a receipt that came then, in ms, came before the message can have been with the operator."""
+    return came < message.time - STALE_MS
+
+
+def ending(number: str) -> str:
+    """What two ways to write a number that agree have in common."""
+    return number[-SAME_DIGITS:]
 
 
 def agrees(reported: str, destination: str) -> bool:
@@ -95,4 +114,4 @@ def agrees(reported: str, destination: str) -> bool:
     if not reported or reported == destination:
         return True
     digits = reported.lstrip("+").lstrip("0")
-    return len(digits) >= 7 and (destination.endswith(digits) or digits.endswith(destination))
+    return len(digits) >= SAME_DIGITS and (destination.endswith(digits) or digits.endswith(destination))

@@ -457,13 +457,15 @@ Outcome = Accepted | Deferred | Refused | Unknown
 
 @dataclass(slots=True)
 class Report:
-    """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says."""
+    """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says; `came`
+    when it came, in ms, where that was before now, else 0."""
 
     operator_id: str
     destination: str
     state: Delivery
     final: bool
     err: str
+    came: int = 0
 
 
 class CarrierEvents(Protocol):

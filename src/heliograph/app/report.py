@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from heliograph.app.awaited import Awaited, Track
-from heliograph.app.early import EarlyReceipts
+from heliograph.app.early import EarlyReceipts, report_of
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.names import Names, forms, is_for
 from heliograph.app.ports import Clock, Gathering, Report, Store
@@ -107,8 +107,7 @@ class Reporter:
         """Takes up again a receipt that waits for its message."""
         if not is_final(early.state):
             return
-        report = Report(early.operator_id, early.destination, early.state, True, early.err)
-        if self.apply(early.connector, report):
+        if self.apply(early.connector, report_of(early)):
             self.early.matched(early.connector, early.operator_id)
         else:
             self.early.remember(early)

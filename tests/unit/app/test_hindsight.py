@@ -7,6 +7,7 @@ from heliograph.app.doubt import REPEAT_AFTER_MS, WAIT_S, unknown_wait_ms
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.hindsight import GUESS_MS
 from heliograph.app.lookup import Lookup
+from heliograph.app.names import STALE_MS
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
@@ -15,6 +16,7 @@ from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 LOST = Unknown("no answer")
 REFUSED = Refused(0x0B, Delivery.REJECTD, "011")
 WAIT_MS = 600_000
+NUMBER = "447700900123"
 
 
 @pytest.fixture
@@ -127,6 +129,20 @@ async def test_a_receipt_that_nothing_else_explains_is_taken_for_its(patient: De
     assert facts.dequeued == [(one.account, one.key)]
     assert facts.early_matched == [(1, "4711")]
     assert said == [True]
+
+
+async def test_a_receipt_that_was_there_before_the_message_is_not_taken_for_its(patient: Desk) -> None:
+    """The message would neither be sent again nor be waited for."""
+    await report(patient, "4711", NUMBER)
+    patient.clock.pass_ms(STALE_MS + 1)
+    one = patient.message(destination=NUMBER)
+    (part,) = patient.sent(one)
+    patient.answer(part, LOST)
+    await settle(patient)
+    assert patient.commit().submissions == []
+    await report(patient, "4712", NUMBER)
+    await settle(patient)
+    assert [each.operator_id for each in patient.commit().submissions] == ["4712"]
 
 
 async def test_a_guess_is_not_made_where_it_may_be_another_messages(patient: Desk) -> None:

@@ -6,11 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from heliograph.app import awaited, early, lookup
+from heliograph.app import awaited, early, lookup, names
 from heliograph.app.awaited import KEEP_MS
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.lookup import Lookup
 from heliograph.app.marks import AWAITING, GATHERED
+from heliograph.app.names import STALE_MS
 from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.report import Reporter
 from heliograph.domain.ids import first_key_at
@@ -206,6 +207,27 @@ async def test_of_two_messages_with_one_id_in_the_rows_the_destination_finds_its
     await desk.lookup.look_up(desk.store)
     assert desk.finished == [(other.key, Delivery.DELIVRD)]
     assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.account, other.key, 0)]
+
+
+async def test_of_thousands_with_one_id_no_more_are_looked_at_than_have_such_a_number(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some operators call all parts alike; to go through all of them for each receipt took the loop many seconds."""
+    looked = 0
+
+    def counted(report: Report, form: str, message: Message) -> bool:
+        nonlocal looked
+        looked += 1
+        return names.is_for(report, form, message)
+
+    monkeypatch.setattr(lookup, "is_for", counted)
+    many = [desk.message(destination=f"49170{n:07d}") for n in range(1_000)]
+    desk.store.found = [known(one, "1") for one in many]
+    for one in many:
+        desk.report("1", to=f"+{one.destination}")
+    await desk.lookup.look_up(desk.store)
+    assert sorted(desk.finished) == [(one.key, Delivery.DELIVRD) for one in many]
+    assert looked == len(many)
 
 
 # --- several parts
@@ -422,6 +444,36 @@ async def test_strangers_do_not_crowd_out_the_latest_early_receipts(
     one = desk.message()
     desk.taken(one, "z")
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["has no receipt of its own", "has one of its own"])
+async def test_a_stale_receipt_is_not_that_of_a_message_to_which_the_operator_gives_the_id_again(
+    desk: Desk, again: bool
+) -> None:
+    """Such as one that came twice, before and after a restart: the second matches nothing, and is kept for days."""
+    to = "447700900123"
+    desk.report("1", Delivery.UNDELIV, to=to)
+    await desk.lookup.look_up(desk.store)
+    desk.clock.pass_ms(STALE_MS + 1)
+    one = desk.message(destination=to)
+    if again:
+        desk.report("1", to=to)
+        await desk.lookup.look_up(desk.store)
+    desk.taken(one, "1")
+    assert desk.finished == [(one.key, Delivery.DELIVRD)] * again
+    assert len(desk.commit().early) == 1 + again
+
+
+async def test_a_stale_receipt_is_not_found_among_the_rows_either(desk: Desk) -> None:
+    early = EarlyReceipt(1, "a", "", Delivery.UNDELIV, "034", START)
+    desk.clock.pass_ms(STALE_MS + 1)
+    in_memory, in_rows = desk.message(), desk.message()
+    desk.reporter.restore(known(in_memory, "a"))
+    desk.reporter.restore_early(early)
+    desk.store.found = [known(in_rows, "b")]
+    await desk.lookup.reconsider(desk.store, [early, replace(early, operator_id="b")])
+    assert desk.finished == []
+    assert desk.commit().early_matched == []
 
 
 def test_after_a_restart_an_early_receipt_finds_a_message_that_is_there(desk: Desk) -> None:
