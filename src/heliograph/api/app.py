@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from heliograph.api import answer, decode, operations
 from heliograph.api.answer import Answer
+from heliograph.api.bodies import Bodies
 from heliograph.api.shapes import Done, Health
 from heliograph.app.authenticate import Gate, admit
 from heliograph.app.browse import Browse
@@ -129,6 +130,7 @@ class Api:
         self._request_prefix = services.request_prefix
         self._requests = count(1)
         self._ready_until = 0.0
+        self._bodies = Bodies()
         self._responses: dict[int, int] = {}
         self._mounts: list[tuple[str, Asgi]] = []
         self.overhear: Callable[[bytes, Answer], None] | None = None
@@ -328,18 +330,31 @@ class Api:
         if message["type"] == "http.disconnect":
             raise ClientGone
         if message.get("more_body", False):
-            gathered = bytearray(body)
-            while message.get("more_body", False) and len(gathered) <= most:
-                message = await call.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                gathered += message.get("body", b"")
-            body = bytes(gathered)
+            body = await self._gather(call, body, most)
         if len(body) > most:
             raise _too_large(most)
         if call.content_encoding is not None and call.content_encoding.lower() not in (b"", b"identity"):
             raise Fault(MEDIA_TYPE, "A compressed body is not supported; send it as it is.")
         return body
+
+    async def _gather(self, call: Call, first: bytes, most: int) -> bytes:
+        """The rest of a body that comes in pieces, up to the first one beyond `most` octets. Raises Fault (429) where
+        the account has too many of them, and ClientGone."""
+        bodies, account = self._bodies, call.view.account.id
+        gathered = bytearray()
+        piece, more = first, True
+        try:
+            while True:
+                bodies.add(account, len(piece))
+                gathered += piece
+                if not more or len(gathered) > most:
+                    return bytes(gathered)
+                message = await call.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                piece, more = message.get("body", b""), message.get("more_body", False)
+        finally:
+            bodies.release(account, len(gathered))
 
     # --- operations
 

@@ -27,6 +27,9 @@ from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
 MAX_HEAD_OCTETS = 65_536
 """Octets of a request line and its headers that may arrive without completing the head."""
 
+MAX_HEADERS = 200
+"""Headers that may arrive without completing the head, about: each takes many times its octets."""
+
 IDLE_TIMEOUT_S = 75.0
 """Seconds that a connection may be open without a request."""
 
@@ -180,7 +183,7 @@ class Connection(HttpToolsProtocol):
                 break
         if self.phase == HEAD:
             self._head_octets += len(octets)
-            if self._head_octets > MAX_HEAD_OCTETS:
+            if self._head_octets > MAX_HEAD_OCTETS or len(self.headers) > MAX_HEADERS:
                 self._give_up("The headers are too large.")
 
     def _parse_held(self) -> None:

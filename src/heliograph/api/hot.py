@@ -17,6 +17,9 @@ from heliograph.api.connection import ANSWER, BODY, HEAD, Common, Connection
 
 _SENDS = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
 
+SHORT_BODY = 16_384
+"""Octets of a body, at most, with which a send goes by the short cut: it is kept before anybody knows whose it is."""
+
 _UNUSUAL = frozenset((b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"x-forwarded-for"))
 """Headers with which a send goes the usual way."""
 
@@ -46,6 +49,7 @@ class HotConnection(Connection):
         super().__init__(common)
         self._api = common.app
         self._waiting: Any = _Waiting()
+        self._longest = min(SHORT_BODY, common.app.max_body)
         self._version = 0
         self._chosen: bool | None = None
         """What `Api.choose` said of the request whose head was read last; None where it was not asked."""
@@ -139,7 +143,7 @@ class HotConnection(Connection):
                 request_id = value
             elif name in _UNUSUAL:
                 return False
-        if authorization is None or length is None or len(length) > 9 or int(length) > self._api.max_body:
+        if authorization is None or length is None or len(length) > 9 or int(length) > self._longest:
             return False
         choose = self._api.choose
         if choose is not None:

@@ -15,9 +15,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from heliograph.api import answer as answer_module
+from heliograph.api import bodies
 from heliograph.api import connection as connection_module
 from heliograph.api import server as server_module
 from heliograph.api.connection import MAX_HEAD_OCTETS, common_attributes
+from heliograph.api.hot import SHORT_BODY
 from heliograph.api.server import Server, serve
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
@@ -160,6 +162,36 @@ async def test_a_body_that_is_too_large_is_refused_and_the_connection_stays(serv
         assert (await one.read())[0] == 200
 
 
+async def test_a_long_body_is_not_kept_before_its_sender_is_known(server: Server) -> None:
+    wrong = SEND.replace(AUTH, b"Authorization: " + basic("acme", "wrong") + b"\r\n")
+    async with client(server) as one:
+        await one.write(wrong + b"Content-Length: %d\r\n\r\n" % (SHORT_BODY + 1))
+        assert (await one.read())[0] == 401, "though nothing of the body has come"
+
+
+async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 100_000
+    monkeypatch.setattr(bodies, "ACCOUNT_OCTETS", 3 * size // 2)
+    padding = b" " * (size - len(BODY))
+    long = SEND + b"Content-Length: %d\r\n\r\n" % size + padding
+    other = long.replace(basic("acme", API_KEY), basic("other", API_KEY))
+    async with client(server) as first, client(server) as second, client(server) as third:
+        await first.write(long)
+        await eventually(lambda: server._app._bodies._octets.get(1, 0) == len(padding))
+        await second.write(long)
+        status, headers, body = await second.read()
+        assert (status, headers["retry-after"], json.loads(body)["Status"]) == (429, "1", "12")
+        await third.write(other + BODY)
+        assert (await third.read())[0] == 200, "another account's"
+        await first.write(BODY)
+        assert (await first.read())[0] == 200
+        await second.write(BODY + long + BODY)
+        assert (await second.read())[0] == 200
+    assert server._app._bodies._octets == {}
+
+
 async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> None:
     expect = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nExpect: 100-continue\r\n").removesuffix(BODY)
     async with client(server) as one:
@@ -211,6 +243,7 @@ async def test_head_has_no_body(server: Server) -> None:
         b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_OCTETS + b"\r\n", b"GET /" + b"a" * (MAX_HEAD_OCTETS + 1),
+        b"GET / HTTP/1.1\r\n" + b"A:\r\n" * (MAX_HEAD_OCTETS // 8),
     ],
 )  # fmt: skip
 async def test_what_is_no_http_is_answered_in_json(server: Server, request_head: bytes) -> None:
