@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from math import exp
 
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
+from heliograph.runtime.gap import GAP_S, Gap
 from heliograph.runtime.outage import Outage
 
 WAITING_MESSAGES = 10_000
@@ -15,23 +15,6 @@ WAITING_MESSAGES = 10_000
 
 COMMIT_MESSAGES = 2_000
 """New messages that one commit takes, or one request if that has more: what else is to be recorded waits meanwhile."""
-
-GAP_S = 0.002
-"""Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
-
-REST_S = 0.0005
-"""Seconds under load that a commit waits at least for more, once there is something. Who had an answer from the last
-one sends the next request in time for this one: where commits take longer than the gap, as on PostgreSQL, half of them
-came too late and waited for two. In a closed loop that was an eighth more messages, for 15 us less of CPU each."""
-
-BUSY_FACTS_PER_S = 4_000.0
-"""From so many facts a second on gap and rest are whole; below they shrink in proportion, for the sake of latency."""
-
-AVERAGE_S = 0.02
-"""Seconds over which the rate of facts is averaged."""
-
-SHORTEST_GAP_S = 0.0005
-"""Seconds; a gap shorter than this is not worth a timer."""
 
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
@@ -93,10 +76,9 @@ class Gatherer:
         self._seek = asyncio.Event()
         self._idle = asyncio.Event()
         self._hooks: Hooks | None = None
-        self._rate = 0.0
-        self._last_start = 0.0
+        self._gap = Gap()
+        self._waiter: asyncio.Future[None] | None = None
         self._last_spill = 0.0
-        self._last_tally = 0.0
         self._woken = False
         self._later: asyncio.TimerHandle | None = None
         self.healthy = True
@@ -139,6 +121,11 @@ class Gatherer:
         self._facts.accepts.append(accept)
         self._thens.append((accept, then))
         self.wake()
+        if self._waiter is not None:
+            if self._gap.probing:
+                self._gap.came(self._clock.monotonic())
+            elif self._gap.crowded(len(self._thens)):
+                self._end_gap()
         return True
 
     # --- life
@@ -184,7 +171,7 @@ class Gatherer:
             self._idle.set()
             await self._work.wait()
             self._idle.clear()
-            await self._gap()
+            await self._leave_gap()
             facts, thens = self._take(hooks)
             start = self._clock.monotonic()
             try:
@@ -207,19 +194,29 @@ class Gatherer:
             pause = RETRY_S[0]
             self._answer(thens)
             hooks.committed()
-            self._note_rate(facts)
+            self._gap.tally(self._clock.monotonic(), _events(facts))
             if facts:
                 self._show(facts, seconds)
 
     # --- one commit
 
-    async def _gap(self) -> None:
-        now = self._clock.monotonic()
-        share = min(1.0, self._rate / BUSY_FACTS_PER_S)
-        gap = max(GAP_S * share - (now - self._last_start), REST_S * share)
-        if gap >= SHORTEST_GAP_S:
-            await asyncio.sleep(gap)
-        self._last_start = self._clock.monotonic()
+    async def _leave_gap(self) -> None:
+        """Waits for more facts; a request that was the last to wait for ends it."""
+        left = self._gap.left(self._clock.monotonic())
+        if left and not self._gap.crowded(len(self._thens)):
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_later(left, self._end_gap)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        self._gap.begin(self._clock.monotonic(), len(self._thens))
+
+    def _end_gap(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _take(self, hooks: Hooks) -> tuple[Facts, list[tuple[Accept, Then]]]:
         self._woken = False
@@ -235,7 +232,7 @@ class Gatherer:
         for accept in facts.accepts:
             self._name(accept, now)
         hooks.prepare(facts, now)
-        start = self._last_start
+        start = self._clock.monotonic()
         if start - self._last_spill >= SPILL_S:
             self._last_spill = start
             hooks.spill(facts, now, self._last_key)
@@ -309,13 +306,7 @@ class Gatherer:
                     self._stumbled.append(watcher)
                     self._journal.say("error", "watcher.failed", problem=repr(problem))
 
-    def _note_rate(self, facts: Facts) -> None:
-        """How fast facts come."""
-        now = self._clock.monotonic()
-        span = max(now - self._last_tally, 1e-6)
-        self._last_tally = now
-        events = (
-            len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
-        )
-        weight = 1.0 - exp(-span / AVERAGE_S)
-        self._rate += weight * (events / span - self._rate)
+
+def _events(facts: Facts) -> int:
+    """What came from outside, of these facts."""
+    return len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)

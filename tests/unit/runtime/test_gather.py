@@ -9,6 +9,7 @@ import pytest
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
 from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime import gather
+from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
 from heliograph.runtime.gather import Gatherer, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.core import Messages, SetClock, accept_of
@@ -354,7 +355,7 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         rig.gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0, START))
         rig.gatherer.wake_later()
         rig.gatherer.wake_later()
-        await asyncio.sleep(gather.GAP_S / 2)
+        await asyncio.sleep(GAP_S / 2)
         assert rig.log == []
         rig.attempt(2)
         await rig.gatherer.flushed()
@@ -363,9 +364,30 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         assert rig.log == ["prepare", "committed"], "one commit took all of it"
         rig.gatherer.facts.attempts.append(Attempt(1, 3, 0, 1, 0, START))
         rig.gatherer.wake_later()
-        await asyncio.sleep(gather.GAP_S + COMMIT_S / 2)
+        await asyncio.sleep(GAP_S + COMMIT_S / 2)
         assert rig.log[2:] == ["prepare"]
         await asyncio.sleep(COMMIT_S)
         assert rig.attempts == [[1, 2], [3]]
+
+    scenario(story)
+
+
+def test_under_load_a_commit_begins_when_as_many_requests_wait_as_ever_do() -> None:
+    crowd = round(1.5 * BUSY_FACTS_PER_S * COMMIT_S)
+
+    async def story(rig: Rig) -> None:
+        async def begins_after(requests: int) -> float:
+            sent = rig.clock.monotonic()
+            for _ in range(requests):
+                rig.send()
+            await rig.gatherer.flushed()
+            return rig.clock.monotonic() - COMMIT_S - sent
+
+        for _ in range(3 * PROBE_GAPS):
+            await begins_after(crowd)
+        begun = [await begins_after(crowd) for _ in range(2 * PROBE_GAPS)]
+        assert sum(each < 1e-9 for each in begun) == len(begun) - 2
+        assert max(begun) == pytest.approx(REST_S), "now and then it looks how many there are"
+        assert [await begins_after(crowd - 1) for _ in range(2)] == pytest.approx([REST_S, REST_S])
 
     scenario(story)
