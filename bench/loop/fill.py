@@ -51,10 +51,10 @@ def add_history(data: Path, account: str, size: int, now: int) -> None:
             keys = [known_key(number, now) for number in range(first, min(first + TRANSACTION, size))]
             facts = Facts(accepts=[_accept(owner, connector, key, first + i) for i, key in enumerate(keys)])
             facts.submissions = [
-                Submission(owner, key, 0, connector, f"{key & 0xFFFFFFFF:x}", 0, key >> 12) for key in keys
+                Submission(owner.id, key, 0, connector, f"{key & 0xFFFFFFFF:x}", 0, key >> 12) for key in keys
             ]
-            facts.finals = [Final(owner, key, Delivery.DELIVRD, "000", key >> 12, owed=True) for key in keys]
-            facts.callbacks = [CallbackDone(owner, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
+            facts.finals = [Final(owner.id, key, Delivery.DELIVRD, "000", key >> 12, owed=True) for key in keys]
+            facts.callbacks = [CallbackDone(owner.id, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
             facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
             await _record(store, facts)
         await store.close()

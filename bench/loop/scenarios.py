@@ -50,6 +50,9 @@ MANY_SPAN = 1_000
 OURS = Heliograph.name
 OF_US = (OURS, INTERPRETED, HeliographPostgres.name)
 LIGHT_RATE = 50.0
+FEW = (1, 4, 16, 32)
+"""Connections of a customer who keeps few, and waits on each for its answer."""
+
 NODES = (1, 2, 4)
 NODES_RATE = 6_000.0
 IDLE_CONNECTORS = 10
@@ -132,8 +135,18 @@ class Stand:
         return Report("Accept only", FIGURES, self._rows("closed, 64 connections", self._equal(load)))
 
     def newconn(self) -> Report:
-        load = Load(Wish.PLAIN, seconds=self._options.seconds, close=True)
-        return Report("A new connection for each request", FIGURES, self._rows("closed, 64 at once", self._equal(load)))
+        rows = []
+        for wish, receipts in ((Wish.PLAIN, "no receipts"), (Wish.RECEIPT, "full loop")):
+            load = Load(wish, seconds=self._options.seconds, close=True)
+            rows += self._rows(f"closed, 64 at once, {receipts}", self._equal(load))
+        return Report("A new connection for each request", FIGURES, rows)
+
+    def few(self) -> Report:
+        rows = []
+        for connections in FEW:
+            load = Load(seconds=self._options.seconds, connections=connections)
+            rows += self._rows(f"closed, connections: {connections}", self._equal(load))
+        return Report("Full loop with few connections", FIGURES, rows)
 
     def many(self) -> Report:
         load = Load(Wish.MANY, seconds=self._options.seconds, connections=4, span=MANY_SPAN)
@@ -507,6 +520,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "loop": Stand.loop,
     "accept": Stand.accept,
     "newconn": Stand.newconn,
+    "few": Stand.few,
     "many": Stand.many,
     "latency": Stand.latency,
     "nodes": Stand.nodes,

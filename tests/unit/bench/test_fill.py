@@ -1,0 +1,41 @@
+"""The stores that benchmarks begin with: made without the gateway, so its own audit must find no fault with them."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from bench.loop.fill import STORE_FILE, add_history, add_queue
+from bench.loop.gateways import Heliograph
+
+SIZE = 50
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Heliograph:
+    gateway = Heliograph(tmp_path / "gateway", smpp_port=1, sink_port=1)
+    gateway.prepare()
+    return gateway
+
+
+def count(gateway: Heliograph, table: str) -> int:
+    with closing(sqlite3.connect(gateway.data / STORE_FILE)) as db:
+        (rows,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(rows)
+
+
+@pytest.mark.slow
+def test_a_history_is_a_sound_one(gateway: Heliograph) -> None:
+    add_history(gateway.data, "bench", SIZE, int(time.time() * 1000))
+    assert [count(gateway, table) for table in ("message", "final", "callback")] == [SIZE] * 3
+    assert gateway.audit() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("late_ms", [None, 60_000])
+def test_a_queue_is_a_sound_one(gateway: Heliograph, late_ms: int | None) -> None:
+    now = int(time.time() * 1000)
+    add_queue(gateway.data, "bench", SIZE, now, late_ms and now + late_ms, gateway.callback_url())
+    assert count(gateway, "queue") == SIZE
+    assert gateway.audit() == []
