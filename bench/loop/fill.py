@@ -6,19 +6,17 @@ eight hexadecimal digits of an id's milliseconds are the decimal digits of the n
 
 import asyncio
 import gc
-from collections.abc import Coroutine
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
-from bench.loop.gateways import NUMBER, TEXT
-from heliograph.adapters.store.sqlite import SqliteStore
+from bench.loop.gateways import NUMBER, TEXT, Heliograph
 from heliograph.app.accounts import Account
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.ports import Store
 from heliograph.domain.ids import IdSequence, first_key_at, to_hex
 from heliograph.domain.message import Kind, State
 from heliograph.domain.receipt import Delivery
 
-STORE_FILE = "heliograph.db"
 TRANSACTION = 10_000
 """Messages."""
 
@@ -41,11 +39,10 @@ def known_path(now: int) -> str:
     return "/api/v1/messages/" + to_hex(known_key(0, now), TAIL).replace("0" * 8, NUMBER, 1)
 
 
-def add_history(data: Path, account: str, size: int, now: int) -> None:
+def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
     """`size` messages that have their receipts and callbacks: nothing is to be done about them."""
 
-    async def fill() -> None:
-        store = await SqliteStore.open(data / STORE_FILE)
+    async def fill(store: Store) -> None:
         owner, connector = await _names(store, account)
         for first in range(0, size, TRANSACTION):
             keys = [known_key(number, now) for number in range(first, min(first + TRANSACTION, size))]
@@ -57,19 +54,18 @@ def add_history(data: Path, account: str, size: int, now: int) -> None:
             facts.callbacks = [CallbackDone(owner.id, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
             facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
             await _record(store, facts)
-        await store.close()
 
-    _run(fill())
+    _fill(gateway, fill)
 
 
-def add_queue(data: Path, account: str, size: int, now: int, due: int | None, callback_url: str) -> None:
+def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int | None) -> None:
     """`size` messages that wait in the queue: scheduled for `due` (ms), or else to be sent as soon as may be.
 
-    In `callback_url` and in the destination a message has its number.
+    In its callback's URL and in its destination a message has its number.
     """
+    callback_url = gateway.callback_url()
 
-    async def fill() -> None:
-        store = await SqliteStore.open(data / STORE_FILE)
+    async def fill(store: Store) -> None:
         owner, connector = await _names(store, account)
         sequence = IdSequence(0)
         for first in range(0, size, TRANSACTION):
@@ -87,12 +83,11 @@ def add_queue(data: Path, account: str, size: int, now: int, due: int | None, ca
             # each of them is in the queue: there is nothing of theirs on the fast lane
             facts.marks = {DISPATCH: facts.accepts[-1].key}
             await _record(store, facts)
-        await store.close()
 
-    _run(fill())
+    _fill(gateway, fill)
 
 
-async def _names(store: SqliteStore, account: str) -> tuple[Account, int]:
+async def _names(store: Store, account: str) -> tuple[Account, int]:
     """The account, and the id of the first connector."""
     found = await store.account(account)
     assert found is not None
@@ -122,16 +117,22 @@ def _accept(owner: Account, connector: int, key: int, number: int) -> Accept:
     return Accept(owner.id, [message], PRICE, at, key=key, tail=TAIL)
 
 
-async def _record(store: SqliteStore, facts: Facts) -> None:
+async def _record(store: Store, facts: Facts) -> None:
     await store.record(facts)
     if any(accept.verdict is not Verdict.ACCEPTED for accept in facts.accepts):
         raise RuntimeError("the store did not take a message")
 
 
-def _run(work: Coroutine[None, None, None]) -> None:
+def _fill(gateway: Heliograph, fill: Callable[[Store], Awaitable[None]]) -> None:
     """Without the collector, which would look through all these values again and again."""
+
+    async def work() -> None:
+        store = await gateway.open_store()
+        await fill(store)
+        await store.close()
+
     gc.disable()
     try:
-        asyncio.run(work)
+        asyncio.run(work())
     finally:
         gc.enable()

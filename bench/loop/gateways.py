@@ -19,6 +19,9 @@ from urllib.parse import quote
 from tests.support.postgres import Server
 
 from bench.loop.processes import Process, cpu_seconds, family, free_port, listens, resident_mib, thread_seconds, until
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.ports import Store
 
 NUMBER = "@" * 8
 """Stands for a message's number in a request."""
@@ -28,6 +31,7 @@ TEXT = "Your code is 123456. Do not share it."
 WINDOW = 500
 """Unanswered submit_sm a bind."""
 
+STORE_FILE = "heliograph.db"
 KANNEL = Path("/usr/sbin/bearerbox")
 
 
@@ -189,6 +193,10 @@ class Heliograph(Gateway):
         for number in range(self._connectors):
             self.command("connector", "set", f"operator{number}", f"port={self.smpp_port}")
 
+    async def open_store(self) -> Store:
+        """What it stands on, while it does not run."""
+        return await SqliteStore.open(self.data / STORE_FILE)
+
     def start(self) -> None:
         self._serve("gateway", self.http_port, self.data)
 
@@ -262,6 +270,9 @@ class HeliographPostgres(Heliograph):
         asyncio.run(self._use_wal())
         self._environment["HELIOGRAPH_DATABASE_URL"] = self._server.url()
         super().prepare()
+
+    async def open_store(self) -> Store:
+        return await PostgresStore.open(self._server.url())
 
     async def _use_wal(self) -> None:
         """A server that has been in use for a while writes into the files of its log over again. A new one makes each

@@ -250,7 +250,7 @@ class Stand:
                 continue
             gateway.prepare()
             begun, now = time.monotonic(), int(time.time() * 1000)
-            add_history(gateway.data, "bench", size, now)
+            add_history(gateway, "bench", size, now)
             done.write_text(str(now))
             _say(f"{size} messages stored in {time.monotonic() - begun:.0f} s")
             found[size] = gateway, now
@@ -307,19 +307,20 @@ class Stand:
     # --- with many messages to be sent
 
     def backlog(self) -> Report:
-        rows = [row for due in (False, True) for row in self._backlog(due=due)]
-        heads = ("backlog", "messages", "first after s", "sent in s", "submit_sm/s", "callbacks/s", "most MiB",
-                 "before MiB", "other account to submit_sm ms p50/p99")  # fmt: skip
+        ours = [name for name in self._options.gateways if name in OF_US] or [OURS]
+        rows = [row for name in ours for due in (False, True) for row in self._backlog(name, due=due)]
+        heads = ("gateway", "backlog", "messages", "first after s", "sent in s", "submit_sm/s", "callbacks/s",
+                 "most MiB", "before MiB", "other account to submit_sm ms p50/p99")  # fmt: skip
         return Report("Backlog", heads, rows)
 
-    def _backlog(self, *, due: bool) -> list[Sequence[str]]:
+    def _backlog(self, name: str, *, due: bool) -> list[Sequence[str]]:
         size = self._options.size
-        gateway = self._gateway(OURS)
+        gateway = self._gateway(name)
         gateway.prepare()
         gateway.add_account("other")
         now = int(time.time() * 1000)
         at = now + 20_000 + size // 15 if due else None
-        add_queue(gateway.data, "bench", size, now, at, gateway.callback_url())
+        add_queue(gateway, "bench", size, now, at)
         try:
             before = 0.0
             if due:
@@ -377,7 +378,7 @@ class Stand:
             if journey.submits and request.sent < last
         )
         return (
-            name, str(size), f"{(first - start_ns) / 1e9:.2f}", f"{(last - first) / 1e9:.1f}",
+            gateway.name, name, str(size), f"{(first - start_ns) / 1e9:.2f}", f"{(last - first) / 1e9:.1f}",
             f"{size / ((last - first) / 1e9):.0f}", f"{size / ((told - first) / 1e9):.0f}", f"{most:.0f}",
             f"{before:.0f}", pair(waits),
         )  # fmt: skip

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bench.loop.fill import STORE_FILE, add_history, add_queue
-from bench.loop.gateways import Heliograph
+from bench.loop.fill import add_history, add_queue
+from bench.loop.gateways import STORE_FILE, Heliograph
 
 SIZE = 50
 
@@ -27,7 +27,7 @@ def count(gateway: Heliograph, table: str) -> int:
 
 @pytest.mark.slow
 def test_a_history_is_a_sound_one(gateway: Heliograph) -> None:
-    add_history(gateway.data, "bench", SIZE, int(time.time() * 1000))
+    add_history(gateway, "bench", SIZE, int(time.time() * 1000))
     assert [count(gateway, table) for table in ("message", "final", "callback")] == [SIZE] * 3
     assert gateway.audit() == []
 
@@ -36,6 +36,6 @@ def test_a_history_is_a_sound_one(gateway: Heliograph) -> None:
 @pytest.mark.parametrize("late_ms", [None, 60_000])
 def test_a_queue_is_a_sound_one(gateway: Heliograph, late_ms: int | None) -> None:
     now = int(time.time() * 1000)
-    add_queue(gateway.data, "bench", SIZE, now, late_ms and now + late_ms, gateway.callback_url())
+    add_queue(gateway, "bench", SIZE, now, late_ms and now + late_ms)
     assert count(gateway, "queue") == SIZE
     assert gateway.audit() == []
