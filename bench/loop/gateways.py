@@ -18,7 +18,17 @@ from urllib.parse import quote
 
 from tests.support.postgres import Server
 
-from bench.loop.processes import Process, cpu_seconds, family, free_port, listens, resident_mib, thread_seconds, until
+from bench.loop.processes import (
+    Process,
+    cpu_seconds,
+    family,
+    free_port,
+    listens,
+    resident_mib,
+    share_mib,
+    thread_seconds,
+    until,
+)
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.ports import Store
@@ -283,6 +293,10 @@ class HeliographPostgres(Heliograph):
 
     def pids(self) -> list[int]:
         return super().pids() + family(self._server.pid)
+
+    def memory_mib(self) -> float:
+        """All of the server's processes have its buffers, once."""
+        return sum(map(resident_mib, super().pids())) + sum(map(share_mib, family(self._server.pid)))
 
     def cpu(self) -> dict[str, float]:
         """As the other has it; all processes of the server together."""

@@ -124,9 +124,18 @@ def thread_seconds(pid: int) -> tuple[float, float]:
 
 def resident_mib(pid: int) -> float:
     """Resident memory; 0 if it is gone."""
+    return _mib(pid, "status", "VmRSS:")
+
+
+def share_mib(pid: int) -> float:
+    """The same, of pages that several processes share an equal part each."""
+    return _mib(pid, "smaps_rollup", "Pss:")
+
+
+def _mib(pid: int, file: str, field: str) -> float:
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            if line.startswith(field):
                 return int(line.split()[1]) / 1024
     return 0.0
 
