@@ -1,0 +1,95 @@
+"""A gateway that is told to stop while clients send ahead of their answers: what is answered 200 is kept, and nothing
+that was refused is done."""
+
+import asyncio
+import base64
+import json
+from collections import Counter, deque
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.support.customer import Customer
+from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+
+pytestmark = pytest.mark.slow
+
+CLIENTS = 24
+AHEAD = 5
+"""Requests that each client has on their way at once."""
+CREDIT = 100_000
+
+
+class Clients:
+    """They send until they are hung up on."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._port = port
+        self._authorization = base64.b64encode(f"acme:{key}".encode()).decode()
+        self._numbers = count(491_700_000_000)
+        self.kept: dict[str, str] = {}
+        """The ids of what was answered 200, by destinations."""
+        self.refused: dict[str, int] = {}
+        self.unanswered: set[str] = set()
+
+    async def live(self, number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        under_way: deque[str] = deque()
+        try:
+            while True:
+                while len(under_way) < AHEAD:
+                    to = str(next(self._numbers))
+                    writer.write(self._request(to, short_cut=number % 2 == 0))
+                    under_way.append(to)
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii").lower()
+                length = int(head.partition("content-length: ")[2].partition("\r")[0])
+                body = await reader.readexactly(length)
+                to, status = under_way.popleft(), int(head.split()[1])
+                if status == 200:
+                    self.kept[to] = json.loads(body)["Id"]
+                else:
+                    self.refused[to] = status
+        except (OSError, asyncio.IncompleteReadError):
+            self.unanswered.update(under_way)
+        finally:
+            writer.transport.abort()
+
+    def _request(self, to: str, *, short_cut: bool) -> bytes:
+        body = f"to={to}&from=Heliograph&content=Hi"
+        more = "" if short_cut else "X-Forwarded-For: 192.0.2.1\r\n"
+        return (
+            f"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {self._authorization}\r\n{more}"
+            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+
+async def test_whoever_sent_ahead_is_answered_truly_or_not_at_all(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account = await asyncio.to_thread(admin.account, "acme", str(CREDIT))
+    key = account["api_key"]
+    with SimulatorProcess(tmp_path, magic=False, latency_ms=5) as simulator:
+        admin.operator(simulator.port)
+        with GatewayProcess(data) as gateway:
+            clients = Clients(gateway.port, key)
+            living = asyncio.gather(*(clients.live(number) for number in range(CLIENTS)))
+            while len(clients.kept) < 20 * CLIENTS:
+                assert not living.done()
+                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(gateway.stop) == 0
+            await living
+        with GatewayProcess(data) as gateway:
+            await asyncio.to_thread(
+                eventually, lambda: set(clients.kept) <= set(simulator.destinations()), "all are sent", pause=0.2
+            )
+            with Customer(gateway.url, "acme", key) as customer:
+                for to, message in list(clients.kept.items())[-CLIENTS:]:
+                    assert customer.get(f"/api/v1/messages/{message}").json["To"] == to
+            await asyncio.to_thread(eventually, lambda: admin("restored")["unsent"] == 0, "nothing is left", pause=0.5)
+            assert await asyncio.to_thread(gateway.stop) == 0
+        sent = Counter(simulator.destinations())
+    assert set(clients.refused.values()) <= {503}
+    assert not sent.keys() & clients.refused.keys(), "what was refused is neither sent nor charged"
+    assert sent.keys() <= clients.kept.keys() | clients.unanswered
+    assert set(sent.values()) == {1}
+    assert admin.balance() == str(CREDIT - len(sent))
+    await asyncio.to_thread(admin.assert_books_right)
