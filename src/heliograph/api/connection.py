@@ -168,6 +168,17 @@ class Connection(HttpToolsProtocol):
                 return
             self._feed(data if len(data) <= SLICE_OCTETS else data[start : start + SLICE_OCTETS])
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """A client that has said all may still wait for an answer: it has it, and then the connection ends.
+
+        It is the last one, since nothing is read, the end neither, while a request waits for those before it.
+        """
+        cycle: Any = self.cycle  # None before the first
+        if self.phase == BODY or cycle is None or cycle.response_complete:
+            return False
+        cycle.keep_alive = False
+        return True
+
     def _feed(self, octets: bytes) -> None:
         rest = memoryview(octets)
         while rest:

@@ -7,6 +7,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 import uvicorn
@@ -21,6 +22,7 @@ from heliograph.api import server as server_module
 from heliograph.api.connection import MAX_HEAD_OCTETS, common_attributes
 from heliograph.api.hot import SHORT_BODY
 from heliograph.api.server import Server, serve
+from heliograph.app.facts import Facts
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
 
@@ -78,6 +80,9 @@ class Client:
                 return await self._reader.read(1) == b""
             except ConnectionResetError:
                 return True
+
+    def say_no_more(self) -> None:
+        self._writer.write_eof()
 
     def close(self) -> None:
         self._writer.close()
@@ -272,6 +277,45 @@ async def test_sends_ahead_of_their_answers_are_answered_in_order(server: Server
         for _ in sends:
             assert b'"Id"' in (await one.read())[2]
             assert b'"Message"' in (await one.read())[2]
+
+
+@pytest.mark.parametrize("rest", [b"", WHOLE[:20], WHOLE[:-1]], ids=["nothing", "half a head", "half a body"])
+@pytest.mark.parametrize("ahead", [0, 40])
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_who_has_said_all_still_gets_its_answers(run: Callable[[Any], None], ahead: int, rest: bytes) -> None:
+    """As `nc` does, whose input ends. What is begun and not whole is not done."""
+    usual = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nX-Forwarded-For: 192.0.2.1\r\n")
+
+    async def talk(last: bytes) -> None:
+        gateway = await open_gateway()
+        record, go = gateway.store.record, asyncio.Event()
+
+        async def held(facts: Facts) -> None:
+            await go.wait()
+            await record(facts)
+
+        gateway.store.record = held  # type: ignore[method-assign]
+        running = await serve(gateway.app, "127.0.0.1", 0)
+        async with client(running) as one:
+            await one.write(WHOLE * ahead + last + rest)
+            one.say_no_more()
+            if not ahead and rest != WHOLE[:-1]:  # else the end is read when the others have their answers
+                (connection,) = await found(running)
+                await eventually(lambda: connection.cycle is not None and not connection.cycle.keep_alive)
+            go.set()
+            assert [(await one.read())[0] for _ in range(ahead + 1)] == [200] * (ahead + 1)
+            assert await one.closed()
+        assert await gateway.balance() == str(1000 - ahead - 1)
+        await running.stop(1.0)
+
+    for last in (WHOLE, usual):
+        run(talk(last))
+
+
+async def found(server: Server) -> list[Any]:
+    """Its connections, once there are some."""
+    await eventually(lambda: server.connections > 0)
+    return list(server._state.connections)
 
 
 async def test_a_send_may_ask_to_be_hung_up_on(server: Server) -> None:
