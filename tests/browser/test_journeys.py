@@ -167,7 +167,7 @@ def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
     page.get_by_label("Top up by").fill("10.5")
     page.get_by_label("Note").fill("invoice 7")
     operator.follow(page.get_by_role("button", name="Top up"))
-    expect(page.get_by_role("status")).to_have_text("The balance of acme is now 35.5.")
+    expect(page.get_by_role("status")).to_have_text("The balance of acme is now 35.5 credits.")
     expect(page.get_by_role("region", name="Ledger")).to_contain_text("invoice 7")
     operator.go("/audit?action=account.top-up")
     expect(page.get_by_role("region", name="Audit log")).to_contain_text("user:admin")

@@ -129,7 +129,7 @@ class Oversight:
         for event in events:
             for number, name in self._names.items():
                 event.detail = event.detail.replace(f"connector {number}", name)
-            event.detail = _STATUS.sub(lambda found: self._named(found[0]), event.detail)
+            event.detail = _STATUS.sub(lambda found: self._status_name(int(found[0], 16)), event.detail)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
         explanation = explain(trace, connectors, self._status_name)
@@ -138,11 +138,6 @@ class Oversight:
     async def connector_names(self) -> dict[int, str]:
         tables = await self.store.tables()
         return self._names | {connector.id: connector.name for connector in tables.connectors}
-
-    def _named(self, status: str) -> str:
-        """`ESME_RSYSERR (0x00000008)`; one that has no name as it is."""
-        name = self._status_name(int(status, 16))
-        return status if name.lower() == status.lower() else f"{name} ({status})"
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)

@@ -99,6 +99,7 @@ def show(invocation: Invocation, message_id: str) -> None:
 
     sight = invocation.oversee(work)
     from heliograph.admin import views
+    from heliograph.app.condense import condense
 
     result = as_json(views.message_in_full(sight))
 
@@ -106,7 +107,8 @@ def show(invocation: Invocation, message_id: str) -> None:
         print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
         tell(f"\n{result['explanation']}")
         click.echo()
-        rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in sight.events]
+        lines = condense(sight.events)
+        rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in lines]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
         tell("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
 

@@ -1,5 +1,6 @@
 """The installed program on PostgreSQL: it is killed, the server is killed, and what customers were told stays true."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from tests.support.process import Admin, GatewayProcess, SimulatorProcess, event
 pytestmark = pytest.mark.slow
 
 MESSAGES = 40
+
+AWAY_S = 8.0
+"""Seconds in which three tasks try the server in vain, each about once a second."""
 
 
 @pytest.fixture
@@ -64,8 +68,13 @@ def test_the_main_job_through_kills(
     ):
         own_server.kill()
         assert send(customer, 0, sink) is None
+        time.sleep(AWAY_S)
         own_server.start()
         eventually(lambda: customer.get("/health/ready").status == 200, "ready again")
+        eventually(lambda: any(line["event"] == "store.recovered" for line in gateway.log()), "told that it is back")
+        told = [line["event"] for line in gateway.log() if line["level"] in ("warning", "error", "critical")]
+        assert 1 <= told.count("store.unavailable") <= 4
+        assert len(told) <= 8, told
         for number in range(MESSAGES, 2 * MESSAGES):
             found = eventually(lambda number=number: send(customer, number, sink), "accepted again")  # type: ignore[misc]
             assert found is not None

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from heliograph.app.condense import condense
 from heliograph.app.operators import Scope, Search, Standing, standing_of
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain import ids
@@ -78,6 +79,7 @@ async def show(visit: Visit, problem: Problem | None = None) -> Reply:
         "message.html",
         status=200 if problem is None else 409,
         sight=sight,
+        happened=list(condense(sight.events)),
         trace=trace,
         message=message,
         standing=standing,
