@@ -70,6 +70,14 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     assert (connector["rate_now"], connector["put_off"]) == (None, 3)
 
 
+def test_a_gateway_elsewhere_cannot_command_the_terminal() -> None:
+    evil = text(1, name="op\x9b2J\u202e", up=0)
+    stream = StringIO()
+    Console(file=stream, width=160).print(view(picture(Look.read(evil, 1.0), Look.read(evil, 2.0))))
+    assert "op\\u009b2J\\u202e is not bound" in stream.getvalue()
+    assert not set(stream.getvalue()) & set("\x9b\u202e")
+
+
 def test_latencies_are_of_the_time_between_two_looks() -> None:
     found = picture(Look.read(text(1), 10.0), Look.read(text(2), 11.0))
     assert found["latency"]["accept"] == {"p50": 0.002, "p95": 0.5, "p99": 0.5}

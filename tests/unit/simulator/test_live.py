@@ -1,9 +1,12 @@
 """What people see."""
 
+import asyncio
 import io
+import json
 
 from rich.console import Console
 
+from heliograph.simulator.journal import Journal
 from heliograph.simulator.live import picture
 from heliograph.simulator.message import Submission
 from heliograph.simulator.smsc import Simulator
@@ -46,3 +49,31 @@ async def test_the_table_shows_counts_rates_and_messages() -> None:
     assert "100" in shown
     assert "throttled" in shown
     assert "queue full" not in shown
+
+
+async def test_what_was_sent_cannot_command_the_terminal() -> None:
+    simulator = Simulator()
+    await simulator.start()
+    simulator._messages.add(
+        Submission(
+            1, "acme", 0.0, 5, 0, "A\x9b2J", 1, 1, "49\u202e1", 0, 1, 8, "x\x9bK\u202ey".encode("utf-16-be"), (),
+            MessageState.DELIVERED, 0, 0.0, 0.0,
+        )
+    )  # fmt: skip
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(picture(simulator, "somewhere", {}))
+    await simulator.stop()
+    shown = stream.getvalue()
+    for written_out in ("A\\u009b2J", "49\\u202e1", "x\\u009bK\\u202ey"):
+        assert written_out in shown
+    assert not set(shown) & set("\x9b\u202e")
+
+
+async def test_the_log_that_is_written_to_a_terminal_cannot_command_it_either() -> None:
+    stream = io.BytesIO()
+    journal = Journal(asyncio.get_running_loop(), stream)
+    journal.note("bound", system_id="a\x9b2J\u202eb")
+    journal.flush()
+    line = stream.getvalue().decode()
+    assert not set(line) & set("\x9b\u202e")
+    assert json.loads(line)["system_id"] == "a\x9b2J\u202eb"
