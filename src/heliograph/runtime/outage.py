@@ -1,11 +1,15 @@
 """The store is away: said once, then ever more seldom while it lasts, and once when it is back."""
 
+from math import inf
 from typing import Final
 
 from heliograph.app.ports import Clock, Journal
 
 AGAIN_S: Final = (5.0, 60.0)
 """Seconds until it is said again: the first time, and at the most. Each time it is twice as long."""
+
+CALM_S: Final = 60.0
+"""When the store goes again before so many seconds have passed it is still the same trouble, and said as seldom."""
 
 
 class Outage:
@@ -16,27 +20,33 @@ class Outage:
         self._clock = clock
         self._journal = journal
         self._without: set[str] = set()
-        self._since = 0.0
+        self._began = 0.0
+        self._ended = -inf
         self._next = 0.0
-        self._pause = AGAIN_S[0]
+        self._pause = 0.0
+        self._told = False
 
     def found_away(self, task: str, problem: BaseException) -> None:
         """`task` could not use the store. Its errors have words for people, save that of a time that is over."""
         now = self._clock.monotonic()
-        words = str(problem) or "no answer in time"
         if not self._without:
-            self._since, self._pause, self._next = now, AGAIN_S[0], now + AGAIN_S[0]
-            self._journal.say("error", "store.unavailable", task=task, problem=words)
-        elif now >= self._next:
-            self._pause = min(2 * self._pause, AGAIN_S[1])
-            self._next = now + self._pause
-            self._journal.say("error", "store.unavailable", task=task, problem=words, for_s=round(now - self._since))
+            self._began = now
+            if now - self._ended >= CALM_S:
+                self._next, self._pause = now, AGAIN_S[0] / 2
         self._without.add(task)
+        if now >= self._next:
+            self._pause = min(2 * self._pause, AGAIN_S[1])
+            self._next, self._told = now + self._pause, True
+            words, lasted = str(problem) or "no answer in time", round(now - self._began)
+            self._journal.say("error", "store.unavailable", task=task, problem=words, for_s=lasted)
 
     def found_there(self, task: str) -> None:
         """`task` has used the store."""
-        if task in self._without:
-            self._without.remove(task)
-            if not self._without:
-                lasted = round(self._clock.monotonic() - self._since)
-                self._journal.say("info", "store.recovered", for_s=lasted)
+        if task not in self._without:
+            return
+        self._without.remove(task)
+        if not self._without:
+            self._ended = self._clock.monotonic()
+            if self._told:
+                self._told = False
+                self._journal.say("info", "store.recovered", for_s=round(self._ended - self._began))
