@@ -53,19 +53,25 @@ def _late(
             continue
         connector = connectors.get(number)
         if connector is None:
+            name = _unlisted(number)
             advice = "A running gateway routes it anew, or fails and refunds it: is one running?"
-            name = f"a connector that is gone ({number})"
+        elif connector.enabled:
+            name, advice = connector.name, f"heliograph connector show {connector.name} says why"
         else:
-            name = connector.name
-            advice = f"heliograph connector show {name} says why"
-            if not connector.enabled:
-                advice = f"It is paused: heliograph connector set {name} enabled=true"
+            name, advice = connector.name, f"It is paused: heliograph connector set {connector.name} enabled=true"
         yield Finding(f"queue of {name}", "note", f"the oldest message has waited for {duration(now - due)}", advice)
+
+
+def _unlisted(number: int) -> str:
+    """What a connector is called that the store does not have."""
+    from heliograph.bootstrap import NAMES
+
+    return NAMES.get(number, f"a connector that is gone ({number})")
 
 
 def _deferred(connectors: "dict[int, Connector]", deferred: dict[int, int]) -> Iterator[Finding]:
     for number, count in sorted(deferred.items()):
-        name = connectors[number].name if number in connectors else str(number)
+        name = connectors[number].name if number in connectors else _unlisted(number)
         yield Finding(
             f"deferred by {name}",
             "note",

@@ -7,6 +7,7 @@ from typing import Any
 
 from heliograph.app.accounts import LinkState
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
+from heliograph.bootstrap import SIMULATOR
 from heliograph.cli.finding import Finding
 from heliograph.cli.remains import remains
 from heliograph.domain.receipt import Delivery
@@ -71,6 +72,8 @@ def test_a_connector_that_is_paused_or_gone_is_called_so() -> None:
         assert (await findings(store, now))["queue of op1"].advice.startswith("It is paused")
         await store.remove_connector("op1")
         assert "is one running?" in (await findings(store, now))["queue of a connector that is gone (1)"].advice
+        await given.scheduled(account, after=SECOND, connector=SIMULATOR)
+        assert "queue of simulator" in await findings(store, now)
 
     asyncio.run(story())
 
