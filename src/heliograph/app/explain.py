@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from heliograph.app.operators import Trace
+from heliograph.app.facts import CallbackEnd
+from heliograph.app.operators import CallbackView, Trace
+from heliograph.domain.display import counted
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 
@@ -28,9 +30,9 @@ def explain(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[
         case State.CANCELLED:
             return "It was cancelled before its time." + _REFUNDED
         case State.FAILED:
-            return _failed(trace, connectors, status_name) + _REFUNDED
+            return _failed(trace, connectors, status_name) + _REFUNDED + _untold(trace.callback)
     if trace.final is not None and trace.final[0] is not None:
-        return _ended(trace.final[0], trace.final[1])
+        return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
     return _under_way(trace, connectors, status_name)
 
 
@@ -52,6 +54,21 @@ def _ended(state: Delivery, err: str) -> str:
     return f"{_SAYS[state]} Its own code for why is {err}: ask the operator what that means."
 
 
+def _untold(callback: CallbackView | None) -> str:
+    """That the customer does not know yet, or was not to be told."""
+    if callback is None or callback.end is CallbackEnd.DELIVERED:
+        return ""
+    tries = counted(callback.attempts, "try", "tries")
+    why = f": {callback.problem}" if callback.problem else ""
+    if callback.end is CallbackEnd.GONE:
+        return " The customer's receiver did not want to be told: it answered 410."
+    if callback.end is CallbackEnd.GIVEN_UP:
+        return f" The customer was not told: the callback was given up after {tries}{why}."
+    if callback.attempts:
+        return f" The customer has not been told: {tries} in vain{why}. The callback is tried again by itself."
+    return ""
+
+
 def _under_way(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     message = trace.message
     taken = sum(each.status == 0 for each in trace.submissions)
@@ -67,6 +84,6 @@ def _under_way(trace: Trace, connectors: Mapping[int, str], status_name: Callabl
     if not trace.attempts:
         return f"It waits to be sent through {name}: look there for why it is not sent yet."
     last = max(trace.attempts, key=lambda attempt: attempt.at)
-    times = "once" if len(trace.attempts) == 1 else f"{len(trace.attempts)} times"
+    times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
     said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
     return f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."

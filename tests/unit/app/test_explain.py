@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from heliograph.app.explain import explain
-from heliograph.app.facts import Attempt, Message, Submission
-from heliograph.app.operators import Trace
+from heliograph.app.facts import Attempt, CallbackEnd, Message, Submission
+from heliograph.app.operators import CallbackView, Trace
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 
@@ -61,6 +61,29 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
 )
 def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: Trace, told: str) -> None:
     assert told in explain(given, NAMES, lambda status: f"ESME_{status}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"attempts": 0, "due": 9}, ""),
+        (
+            {"attempts": 1, "due": 9},
+            " The customer has not been told: 1 try in vain: refused. The callback is tried ag",
+        ),
+        (
+            {"attempts": 3, "end": CallbackEnd.GIVEN_UP},
+            " The customer was not told: the callback was given up after 3 t",
+        ),
+        ({"attempts": 1, "end": CallbackEnd.GONE}, " The customer's receiver did not want to be told: it answered 41"),
+        ({"attempts": 1, "end": CallbackEnd.DELIVERED}, ""),
+    ],
+)
+def test_a_customer_who_does_not_know_of_the_end_is_told_of(fields: dict[str, Any], told: str) -> None:
+    callback = CallbackView(7, 1, 1, "http://customer.example/r", problem="refused", first=1, **fields)
+    given = trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1), callback=callback)
+    said = explain(given, NAMES, hex).removeprefix("The operator says that it was delivered.")
+    assert said.startswith(told) if told else said == ""
 
 
 @pytest.mark.parametrize("state", [state for state in Delivery if state not in (Delivery.ENROUTE, Delivery.ACCEPTD)])

@@ -7,6 +7,7 @@ from typing import Any
 
 from heliograph.app.facts import NOT_SENT, CallbackEnd, Message
 from heliograph.app.ports import Event
+from heliograph.domain.display import counted
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import format_credits
 from heliograph.domain.receipt import Delivery
@@ -96,10 +97,10 @@ def _end(rows: Rowset) -> list[Event]:
 def _callback(rows: Rowset) -> list[Event]:
     events = []
     for attempts, problem, due, first in rows.retries:
-        failed = f"{attempts} failed ({problem}), " if attempts else ""
+        failed = f"{counted(attempts, 'try', 'tries')} failed ({problem}), " if attempts else ""
         events.append(Event(first, "CallbackOwed", None, f"{failed}next at {_utc(due)}"))
     for end, code, attempts, at in rows.callbacks:
-        tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        tries = counted(attempts, "attempt")
         answer = f", last answer {code}" if code else ""
         events.append(Event(at, "Callback", None, f"{_CALLBACK_ENDS[CallbackEnd(end)]} after {tries}{answer}"))
     return events
