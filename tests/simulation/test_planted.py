@@ -212,11 +212,11 @@ def customers_are_told_yes_when_the_commit_failed(patch: pytest.MonkeyPatch) -> 
 
 @bug("a task died: .*commit")
 def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
-    def broken(self: Gatherer, facts: Facts) -> None:
+    def broken(self: Gatherer, facts: Facts, seconds: float) -> None:
         if facts.callbacks:
             raise ArithmeticError
 
-    patch.setattr(Gatherer, "_note_rate", broken)
+    patch.setattr(Gatherer, "_show", broken)
 
 
 # --- whose a fact is
