@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ REQUESTS = 20
 """Of each customer."""
 DUE_S = (1.0, 4.0)
 """So many seconds after all are accepted they are due, the first and the last of them."""
+FAR_S = 36_000.0
+"""What is moved so far ahead is not sent while the test lasts."""
 END_S = 1.0
 """After the last of them was due nobody changes anything any more."""
 CREDIT = 10_000
@@ -76,7 +79,7 @@ class Crowd:
                 self._change(customer, chance)
 
     def _plan(self, customer: Customer, chance: random.Random, first: int) -> Request:
-        due = time.time() + 3600
+        due = time.time() + FAR_S
         to = [str(first + n) for n in range(chance.choice([1, 1, 4]))]
         content = "x" * chance.choice([10, 200])
         sent = customer.send(1, to=to, content=content, time=f"{due:.3f}", dlr="1")
@@ -104,7 +107,7 @@ class Crowd:
         target = chance.choice([request.name, request.name, *request.destinations])
         what = chance.choice(["cancel", "move", "move", "look", "list"])
         if what == "move":
-            self._move(customer, request, target, now + chance.choice([0.02, 0.05, 0.2, 1.0, 3600, -1]))
+            self._move(customer, request, target, now + chance.choice([0.02, 0.05, 0.2, 1.0, FAR_S, -1]))
             return
         if what == "cancel":
             reply = customer.request("DELETE", f"/api/v1/messages/{target}")
@@ -123,8 +126,16 @@ class Told:
 
     status: str
     rate: str
+    due: float
     events: list[str]
     ordered: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more is to become of it while the test lasts."""
+        if self.status == "Scheduled":
+            return self.due > time.time() + FAR_S / 2
+        return self.status != "Sent" or "Submitted" in self.events
 
 
 def look_at(url: str, key: str, messages: Sequence[str]) -> dict[str, Told]:
@@ -135,7 +146,11 @@ def look_at(url: str, key: str, messages: Sequence[str]) -> dict[str, Told]:
             events = customer.get(f"/api/v1/messages/{message}/events").json["events"]
             times = [event["Time"] for event in events]
             told[message] = Told(
-                record["Status"], record["Rate"], [event["Event"] for event in events], times == sorted(times)
+                record["Status"],
+                record["Rate"],
+                datetime.fromisoformat(record["Time"]).replace(tzinfo=UTC).timestamp(),
+                [event["Event"] for event in events],
+                times == sorted(times),
             )
     return told
 
@@ -175,7 +190,7 @@ def test_those_that_fall_due_are_cancelled_and_moved_this_moment(tmp_path: Path,
 
             def settled() -> bool:
                 told.update(look_at(gateway.url, key, messages))
-                return all(one.status != "Sent" or "Submitted" in one.events for one in told.values())
+                return all(one.is_settled for one in told.values())
 
             eventually(settled, "all that were to be sent are", pause=0.5)
             assert gateway.stop() == 0
