@@ -1,9 +1,11 @@
 """Compiles the hot modules into the wheel with mypyc; `make native` asks for it. docs/decisions/0014 says why.
 
-The modules are listed in pyproject.toml. Their Python stays in the wheel, as the truth and for tracebacks.
+The modules are listed in pyproject.toml, by the library that they become a part of. Their Python stays in the wheel, as
+the truth and for tracebacks.
 """
 
 import ast
+import json
 import os
 import shutil
 import subprocess
@@ -15,14 +17,21 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILE = """
+import json
 import os
 import sys
 from mypyc.build import mypycify
 from setuptools import setup
 
-modules = ["--ignore-missing-imports", *sys.argv.pop().split()]
-level = os.environ.get("MYPYC_OPT_LEVEL", "3")
-setup(name="native", packages=[], ext_modules=mypycify(modules, opt_level=level, debug_level="0"))
+libraries = json.loads(sys.argv.pop())
+modules = ["--ignore-missing-imports", *(name for names in libraries.values() for name in names)]
+level = os.environ.get("MYPYC_OPT_LEVEL", "2")
+apart = [(names, library) for library, names in libraries.items()]
+extensions = mypycify(modules, opt_level=level, debug_level="0", separate=apart)
+for extension in extensions:
+    # thousands of functions that nobody else calls would be looked up by name, each time through a table
+    extension.extra_compile_args.append("-fvisibility=hidden")
+setup(name="native", packages=[], ext_modules=extensions)
 """
 
 DATACLASS = "@dataclass(slots=True"
@@ -38,18 +47,20 @@ class CompileHotModules(BuildHookInterface[Any]):
         self._folder = TemporaryDirectory(prefix="heliograph-native-")
         copy = Path(self._folder.name)
         shutil.copytree(Path(self.root) / "src", copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so"))
-        modules = [copy / f"heliograph/{name}.py" for name in self.config["modules"]]
-        for module in modules:
+        libraries = {
+            library: [f"heliograph/{module}.py" for module in modules]
+            for library, modules in self.config["libraries"].items()
+        }
+        for module in (copy / name for names in libraries.values() for name in names):
             module.write_text(with_initialisers(module.read_text(encoding="utf-8")), encoding="utf-8")
-        names = " ".join(str(module.relative_to(copy)) for module in modules)
         built = subprocess.run(
-            [sys.executable, "-c", COMPILE, "build_ext", "--inplace", names],
+            [sys.executable, "-c", COMPILE, "build_ext", "--inplace", json.dumps(libraries)],
             check=False, cwd=copy, env=os.environ | {"MYPYPATH": str(copy)}, capture_output=True, text=True,
         )  # fmt: skip
         if built.returncode:
             raise RuntimeError(f"the hot modules cannot be compiled:\n{built.stdout[-4000:]}\n{built.stderr[-4000:]}")
-        libraries = [path for path in copy.rglob("*.so") if path.relative_to(copy).parts[0] != "build"]
-        build_data["force_include"] |= {str(path): str(path.relative_to(copy)) for path in libraries}
+        compiled = [path for path in copy.rglob("*.so") if path.relative_to(copy).parts[0] != "build"]
+        build_data["force_include"] |= {str(path): str(path.relative_to(copy)) for path in compiled}
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 

@@ -9,16 +9,15 @@ from typing import Any
 
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import Facts, Message, Verdict
+from heliograph.app.job import Job, Sent
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
     Deferred,
-    Job,
     Outcome,
     Part,
     Refused,
     Report,
-    Sent,
     Unavailable,
     Unknown,
 )

@@ -11,8 +11,9 @@ import pytest
 
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
+from heliograph.app.job import Job, Sent
 from heliograph.app.notify import UNREADABLE_PAUSE_MS
-from heliograph.app.ports import Carrier, CarrierEvents, Deferred, Job, NotScheduled, Part, Sent, Unavailable, Unknown
+from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled, Part, Unavailable, Unknown
 from heliograph.app.submit import Fields, Submit, SubmitRules
 from heliograph.domain.message import State
 from heliograph.runtime.world import World

@@ -33,10 +33,11 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.item import Item
+from heliograph.app.job import Job, Sent
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.notify import Notifier
-from heliograph.app.ports import Job, Part, Report, Sent, Store
+from heliograph.app.ports import Part, Report, Store
 from heliograph.app.report import Acknowledge, Reporter
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace

@@ -9,7 +9,8 @@ from typing import Any, cast
 from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.ports import Carrier, CarrierEvents, Job, NotScheduled, Store, Unavailable
+from heliograph.app.job import Job
+from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.domain.slot import SLOTS

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from heliograph.app.ports import Job, Sender, Sent
+from heliograph.app.job import Job, Sent
+from heliograph.app.ports import Sender
 from tests.support.patience import PATIENCE_S
 
 SECRET = b"s" * 32

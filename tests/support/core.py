@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.ports import Accepted, Job, Outcome, Part, Sent
+from heliograph.app.job import Job, Sent
+from heliograph.app.ports import Accepted, Outcome, Part
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import HEADER_OCTETS, count

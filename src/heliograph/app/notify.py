@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.accounts import Account
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message, Owed
+from heliograph.app.job import Job, Sent
 from heliograph.app.marks import CALLBACK
-from heliograph.app.ports import Clock, Gathering, Job, Sender, Sent, Store, Unavailable
+from heliograph.app.ports import Clock, Gathering, Sender, Store, Unavailable
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import first_key_at, time_of, to_uuid
 from heliograph.domain.limits import CALLBACK_RETRY_HOURS, RECEIPT_TEXT_CHARS

@@ -15,7 +15,8 @@ from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.accounts import Account, ApiKey, Connector, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.ports import Carrier, CarrierEvents, Job, ListQuery, Store
+from heliograph.app.job import Job
+from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine

@@ -221,3 +221,12 @@ async def test_the_child_ends_with_its_parent() -> None:
         assert running(child)
         parent.kill()
     await until(lambda: not running(child))
+
+
+def test_the_process_imports_nothing_of_the_engine() -> None:
+    # the rest of the rings, the ports and all that these name would be in its memory for as long as it lives
+    tells = "import sys, heliograph.adapters.webhook.process; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-P", "-c", tells], check=True, capture_output=True, text=True).stdout
+    ours = {name for name in said.split() if name.startswith(("heliograph.app.", "heliograph.domain."))}
+    assert ours == {"heliograph.app.job", "heliograph.domain.limits", "heliograph.domain.signature"}
+    assert not {"heliograph.runtime", "heliograph.smpp", "sqlite3", "email", "json"} & set(said.split())

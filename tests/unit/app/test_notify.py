@@ -6,9 +6,10 @@ import pytest
 from heliograph.app import notify
 from heliograph.app.accounts import Account
 from heliograph.app.facts import CallbackEnd, Facts, Final, Message, Owed
+from heliograph.app.job import Sent
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notify import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
-from heliograph.app.ports import Sent, Unavailable
+from heliograph.app.ports import Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, NotedGathering, NotedSender, SetClock

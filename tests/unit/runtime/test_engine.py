@@ -11,8 +11,9 @@ import pytest
 from heliograph.app.accounts import Account, ApiKey, Connector, Route
 from heliograph.app.directory import Directory
 from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.job import Job
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.ports import Carrier, CarrierEvents, Job, Report, Unavailable
+from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

@@ -20,7 +20,8 @@ from opentelemetry.util.types import Attributes
 from heliograph import __version__
 from heliograph.adapters.tracing.requests import Asgi, Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Clock, Intake, Job, Sender, Sent
+from heliograph.app.job import Job, Sent
+from heliograph.app.ports import Clock, Intake, Sender
 from heliograph.domain import ids
 
 KEPT = 20_000
