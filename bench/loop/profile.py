@@ -63,7 +63,7 @@ def stage_of(stack: Stack) -> str:
     """That of the innermost frame of ours. The rules of the domain count for whoever applies them."""
     for frame in reversed(stack):
         place = re.search(r"\(heliograph/(.*)\)", frame)
-        if place is None or place[1].startswith(("cli/", "bootstrap", "__main__", "domain/", "app/facts")):
+        if place is None or place[1].startswith(("cli/", "bootstrap", "gateway", "__main__", "domain/", "app/facts")):
             continue
         return next((stage for prefix, stage in STAGES if place[1].startswith(prefix)), f"other: {place[1]}")
     return LOOP

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heliograph.admin import app as admin
+from heliograph import admin, console
 from heliograph.admin.call import Desk, Probed
 from heliograph.app.access import Access, Hash, Verify
 from heliograph.app.accounts import Connector
@@ -18,10 +18,13 @@ from heliograph.app.submit import Submit
 from heliograph.app.tally import Tally
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
+from heliograph.runtime.on_demand import OnDemand
 from heliograph.runtime.pulse import Pulse
 
 if TYPE_CHECKING:
+    from heliograph.admin.app import AdminApi
     from heliograph.api.app import Api
+    from heliograph.console.app import Console
     from heliograph.console.visit import Simulated
 
 
@@ -50,14 +53,14 @@ class Means:
 
 
 class BackOffice:
-    """Made when the engine runs."""
+    """The admin API and the console. Each is made when somebody first asks for it: together they are a tenth of the
+    gateway's memory, and most gateways run for weeks without."""
 
     def __init__(self, means: Means) -> None:
-        from heliograph.console.app import Console
-        from heliograph.console.visit import Services
-
+        """To be made when the engine runs."""
+        self._means = means
         store, clock = means.store, means.clock
-        desk = Desk(
+        self._desk = Desk(
             access=Access(store, means.secrets, clock, means.verify),
             administration=means.administration,
             oversight=Oversight(
@@ -73,17 +76,41 @@ class BackOffice:
             probe=means.probe,
             links=means.engine.links,
         )
-        self._api = admin.AdminApi(desk)
-        self._console: Console = Console(
+        self._pulse = Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
+        self._console: Console | None = None
+
+    def start(self, api: "Api") -> None:
+        """Mounts /admin/v1 and /console."""
+        self._pulse.start()
+        api.mount(admin.PATH, OnDemand(self._make_api))
+        api.mount(console.PATH, OnDemand(self._make_console))
+
+    async def stop(self) -> None:
+        """Lists that are being sent from the console end where they are."""
+        await self._pulse.stop()
+        if self._console is not None:
+            await self._console.stop()
+
+    def _make_api(self) -> "AdminApi":
+        from heliograph.admin.app import AdminApi
+
+        return AdminApi(self._desk)
+
+    def _make_console(self) -> "Console":
+        from heliograph.console.app import Console
+        from heliograph.console.visit import Services
+
+        means = self._means
+        self._console = Console(
             Services(
-                desk=desk,
-                staff=Staff(store, means.secrets, clock, hash_password=means.hash_password),
+                desk=self._desk,
+                staff=Staff(means.store, means.secrets, means.clock, hash_password=means.hash_password),
                 directory=means.directory,
                 submit=means.submit,
                 intake=means.intake,
-                clock=clock,
+                clock=means.clock,
                 secrets=means.secrets,
-                pulse=Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed")),
+                pulse=self._pulse,
                 waiting=lambda: {
                     number: (len(lane), lane.oldest) for number, lane in means.engine.dispatcher.lanes.items()
                 },
@@ -92,18 +119,8 @@ class BackOffice:
                 simulated=means.simulated,
             )
         )
-
-    async def start(self, api: "Api") -> None:
-        """Mounts /admin/v1 and /console."""
-        from heliograph.console.visit import PATH
-
-        await self._console.start()
-        api.mount(admin.PATH, self._api)
-        api.mount(PATH, self._console)
-
-    async def stop(self) -> None:
-        """Lists that are being sent from the console end where they are."""
-        await self._console.stop()
+        self._console.compile()
+        return self._console
 
 
 def counts(tally: Tally) -> dict[str, int]:

@@ -4,13 +4,11 @@ A section of the file is a class here, and each of its fields carries its meanin
 parsing, error messages, `docs/settings.md` and the example file are all drawn from them.
 """
 
-import difflib
 import ipaddress
 import math
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -476,6 +474,8 @@ def _read(path: Path, *, must_exist: bool) -> dict[str, Any] | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
+    import tomllib  # for those who have a file
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -506,7 +506,7 @@ def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings
             continue
         entry = by_variable.get(variable)
         if entry is None:
-            near = difflib.get_close_matches(variable, by_variable, n=1, cutoff=0.5)
+            near = _nearest(variable, by_variable)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise SettingsError(f"the variable {variable} is no setting{hint} {_LIST}")
         where = f"the variable {variable}"
@@ -514,8 +514,15 @@ def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings
     return settings
 
 
+def _nearest(word: str, among: Iterable[str]) -> list[str]:
+    """What was meant, or nothing."""
+    from difflib import get_close_matches  # for those who mistype
+
+    return get_close_matches(word, list(among), n=1, cutoff=0.5)
+
+
 def _no_setting(key: str, where: str) -> SettingsError:
-    matches = difflib.get_close_matches(key, [entry.key for entry in entries()], n=1, cutoff=0.5)
+    matches = _nearest(key, [entry.key for entry in entries()])
     # the right name in the wrong section, or in none
     matches += [entry.key for entry in entries() if entry.name == key.rpartition(".")[2]]
     hint = f"; did you mean {matches[0]}?" if matches else ""
@@ -523,7 +530,7 @@ def _no_setting(key: str, where: str) -> SettingsError:
 
 
 def _no_section(name: str, where: str) -> SettingsError:
-    matches = difflib.get_close_matches(name, sections(), n=1, cutoff=0.5)
+    matches = _nearest(name, sections())
     hint = f"; did you mean [{matches[0]}]?" if matches else ""
     return SettingsError(f"there is no section [{name}] ({where}){hint} {_LIST}")
 

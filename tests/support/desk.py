@@ -17,8 +17,9 @@ from heliograph.app.operators import Deed, DeedQuery
 from heliograph.app.oversee import Oversight
 from heliograph.app.plan import Plan
 from heliograph.app.staff import Staff
+from heliograph.console import PATH
 from heliograph.console.app import Console
-from heliograph.console.visit import PATH, SESSION_COOKIE, Knob, Received, Services
+from heliograph.console.visit import SESSION_COOKIE, Knob, Received, Services
 from heliograph.runtime.pulse import Pulse
 from tests.support.gateway import START, Gateway, open_gateway
 

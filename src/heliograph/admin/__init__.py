@@ -1,1 +1,3 @@
 """The admin API: administration over HTTP, for programs that hold a token."""
+
+PATH = "/admin"

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from heliograph.admin import PATH
 from heliograph.admin.call import Call, Desk, decode
 from heliograph.admin.openapi import document
 from heliograph.admin.operations import OPERATIONS, ROOT, Operation
@@ -17,8 +18,6 @@ from heliograph.app.ports import Unavailable
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.runtime.body import ClientGone, read_body
-
-PATH = "/admin"
 
 MAX_BODY_OCTETS = 1 << 20
 

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
 from heliograph.admin import links, shapes
-from heliograph.app import accounts, oversee
+from heliograph.app import accounts
 from heliograph.app.administer import AccountView, BuiltIn, RouteView
 from heliograph.app.operators import AdminToken, Backlog, Deed, Hit
 from heliograph.app.ports import Event
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
+
+if TYPE_CHECKING:
+    from heliograph.app import oversee  # brings half of the app, and few commands look at a message
 
 
 def moment(at: int) -> str:
@@ -97,7 +101,7 @@ def prices(found: Iterable[accounts.Price], built_in: BuiltIn) -> shapes.Prices:
     return shapes.Prices([price(each) for each in found], None if built_in is None else format_credits(built_in))
 
 
-def decision(found: oversee.Decision) -> shapes.Decision:
+def decision(found: "oversee.Decision") -> shapes.Decision:
     cost = None if found.price is None else format_credits(found.price)
     return shapes.Decision(found.number, found.connector, cost, found.reasons)
 
@@ -121,7 +125,7 @@ def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shap
     )
 
 
-def message_in_full(sight: oversee.Sight) -> shapes.MessageInFull:
+def message_in_full(sight: "oversee.Sight") -> shapes.MessageInFull:
     trace = sight.trace
     final = trace.final
     plain = message(

@@ -1,20 +1,15 @@
 """`/openapi.json`, and `/docs`: the same document as a page for people, which needs no script and no other host."""
 
-import base64
+import asyncio
 import hashlib
-import json
-import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
-import jinja2
 import msgspec
-from markupsafe import Markup, escape
 
-from heliograph.api import answer, openapi, shapes
-from heliograph.api.fields import NULL, Schema, Terms
+from heliograph.api import answer
+from heliograph.api.fields import Terms
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -23,9 +18,6 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 DOCUMENT_PATH = "/openapi.json"
 PAGE_PATH = "/docs"
 PATHS = (DOCUMENT_PATH, PAGE_PATH)
-
-_CODE = re.compile(r"`([^`]*)`")
-_TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 
 
 class Content(NamedTuple):
@@ -38,7 +30,8 @@ class Content(NamedTuple):
 
 
 class Reference:
-    """An ASGI application for `PATHS`. What is there is made when it is first asked for."""
+    """An ASGI application for `PATHS`. What is there is made when it is first asked for, in a thread, and so is what
+    that needs: nobody who asks for neither has jinja2 in memory."""
 
     def __init__(self, terms: Terms) -> None:
         self._make = {DOCUMENT_PATH: partial(_document, terms), PAGE_PATH: partial(_page, terms)}
@@ -54,7 +47,7 @@ class Reference:
             return
         content = self._contents.get(path)
         if content is None:
-            content = self._contents[path] = self._make[path]()
+            content = self._contents[path] = await asyncio.to_thread(self._make[path])
         headers = [(b"etag", content.tag), (b"cache-control", b"no-cache"), *content.headers]
         if _has(scope, content.tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
@@ -88,146 +81,18 @@ def _content(body: bytes, *headers: tuple[bytes, bytes]) -> Content:
 
 
 def _document(terms: Terms) -> Content:
+    from heliograph.api import openapi
+
     return _content(msgspec.json.encode(openapi.document(terms)), (b"content-type", b"application/json"))
 
 
 def _page(terms: Terms) -> Content:
-    pages = jinja2.Environment(loader=jinja2.PackageLoader("heliograph.api", "pages"), autoescape=True)
-    pages.filters |= {
-        "inline": _inline, "paragraphs": _paragraphs, "type_words": _type_words, "choices": _choices,
-        "code_list": _code_list, "json": partial(json.dumps, indent=2, ensure_ascii=False),
-    }  # fmt: skip
-    assert pages.loader is not None
-    style = pages.loader.get_source(pages, "reference.css")[0]
-    text = pages.get_template("reference.html").render(**_view(openapi.document(terms)), style=Markup(style))  # noqa: S704 - ours
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+    from heliograph.api import openapi, reference_page
+
+    page = reference_page.render(openapi.document(terms))
     return _content(
-        text.encode(),
+        page.html.encode(),
         (b"content-type", b"text/html; charset=utf-8"),
-        (b"content-security-policy", policy.encode()),
+        (b"content-security-policy", page.policy.encode()),
         (b"referrer-policy", b"no-referrer"),
     )
-
-
-# --- the document as the template wants it
-
-
-def _view(api: dict[str, Any]) -> dict[str, Any]:
-    parts = api["components"]
-    operations = [
-        _operation_view(parts, path, method, operation)
-        for path, methods in api["paths"].items()
-        for method, operation in methods.items()
-    ]
-    seen: set[int] = set()
-    for error in api["x-errors"]:
-        status = error["HTTP"]
-        error["first"] = status not in seen
-        seen.add(status)
-        failure = parts["responses"][f"Error{status}"]["content"]["application/json"]
-        error["example"] = failure["examples"][error["Status"]]["value"]
-    named = [shape.__name__ for shape in shapes.SHAPES if shape is not shapes.Receipt]
-    inner = [name for name in parts["schemas"] if hasattr(shapes, name) and name not in named and name != "Receipt"]
-    return {
-        "api": api,
-        "operations": operations,
-        "receipt": _receipt_view(parts, api["webhooks"]["receipt"]["post"]),
-        "shapes": {name: parts["schemas"][name] for name in sorted([*named, *inner])},
-    }
-
-
-def _operation_view(parts: Schema, path: str, method: str, operation: Schema) -> dict[str, Any]:
-    success = operation["responses"]["200"]
-    content = success["content"]["application/json"]
-    refs = content["schema"].get("anyOf", [content["schema"]])
-    body = operation.get("requestBody")
-    schemes = [parts["securitySchemes"][name] for each in operation["security"] for name in each]
-    return {
-        "id": operation["operationId"],
-        "summary": operation["summary"],
-        "description": operation["description"],
-        "method": method,
-        "path": path,
-        "scheme": schemes[0] if schemes else None,
-        "parameters": _as_fields(each for each in operation["parameters"] if "$ref" not in each),
-        "body": None if body is None else _without_null(parts, body["content"]["application/json"]["schema"]),
-        "samples": operation["x-codeSamples"],
-        "answer": {
-            "description": success["description"],
-            "examples": [each["value"] for each in content["examples"].values()],
-            "shapes": [ref["$ref"].rpartition("/")[2] for ref in refs],
-        },
-        "failures": [status for status in operation["responses"] if status != "200"],
-    }
-
-
-def _receipt_view(parts: Schema, receipt: Schema) -> dict[str, Any]:
-    content = receipt["requestBody"]["content"]["application/x-www-form-urlencoded"]
-    head = "\n".join(f"{each['name']}: {each['example']}" for each in receipt["parameters"])
-    body = urlencode(content["example"])
-    return {
-        **receipt,
-        "headers": _as_fields(receipt["parameters"]),
-        "body": _resolved(parts, content["schema"]),
-        "example": f"{head}\n\n{body}",
-    }
-
-
-def _as_fields(parameters: Iterable[Schema]) -> Schema | None:
-    """Parameters in the form of an object's schema."""
-    properties = {each["name"]: {**each["schema"], "description": each["description"]} for each in parameters}
-    required = [each["name"] for each in parameters if each.get("required")]
-    return {"properties": properties, "required": required} if properties else None
-
-
-def _resolved(parts: Schema, schema: Schema) -> Schema:
-    found: Schema = parts["schemas"][schema["$ref"].rpartition("/")[2]]
-    return found
-
-
-def _without_null(parts: Schema, reference: Schema) -> Schema:
-    """The schema of a JSON body; that null stands for an absent field is said once."""
-    schema = _resolved(parts, reference)
-    properties = {
-        name: {**part, "anyOf": [each for each in part["anyOf"] if each != NULL]} if "anyOf" in part else part
-        for name, part in schema["properties"].items()
-    }
-    return {**schema, "properties": properties}
-
-
-# --- filters
-
-
-def _inline(text: str) -> Markup:
-    """A text in which code stands between back quotes."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
-
-
-def _paragraphs(text: str) -> Markup:
-    return Markup("\n").join(Markup("<p>{}</p>").format(_inline(each)) for each in text.split("\n\n"))
-
-
-def _type_words(schema: Schema) -> str:
-    """The types of a value, in words."""
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_type_words, schema["anyOf"])))
-    if schema["type"] == "array":
-        items = _type_words(schema["items"])
-        return "list of them" if " or " in items else f"list of {items}"
-    return _TYPES.get(schema["type"]) or str(schema["type"])
-
-
-def _choices(schema: Schema) -> list[str]:
-    """The texts that the value must be one of."""
-    if "anyOf" in schema:
-        return [word for each in schema["anyOf"] if each.get("type") == "string" for word in _choices(each)]
-    return [word for word in schema.get("enum", ()) if word]
-
-
-def _code_list(words: Iterable[str]) -> Markup:
-    return Markup(", ").join(Markup("<code>{}</code>").format(word) for word in words)

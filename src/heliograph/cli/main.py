@@ -1,35 +1,56 @@
 """`heliograph`: the root of all commands."""
 
+from collections import UserDict
+from importlib import import_module
+from typing import Any
+
 import click
 
 from heliograph import __version__
-from heliograph.cli.account import account, key
-from heliograph.cli.admin import admin
-from heliograph.cli.backup import backup, restored
-from heliograph.cli.books import audit, callbacks, receipts
 from heliograph.cli.command import Group, examples
-from heliograph.cli.completion import completion
-from heliograph.cli.connector import connector
-from heliograph.cli.doctor import doctor
-from heliograph.cli.log_level import log_level
-from heliograph.cli.message import message
-from heliograph.cli.openapi import openapi
-from heliograph.cli.routing import price, route
-from heliograph.cli.send import send
-from heliograph.cli.serve import serve
-from heliograph.cli.settings import settings
-from heliograph.cli.simulator import simulator
-from heliograph.cli.tail import tail
-from heliograph.cli.top import top
 
-_COMMANDS = (
-    serve, account, key, connector, route, price, send, message, callbacks, receipts, top, tail, log_level, admin,
-    simulator, settings, openapi, doctor, audit, backup, restored, completion,
-)  # fmt: skip
+_MODULES = {
+    "serve": "serve",
+    "account": "account",
+    "key": "account",
+    "connector": "connector",
+    "route": "routing",
+    "price": "routing",
+    "send": "send",
+    "message": "message",
+    "callbacks": "books",
+    "receipts": "books",
+    "top": "top",
+    "tail": "tail",
+    "log-level": "log_level",
+    "admin": "admin",
+    "simulator": "simulator",
+    "settings": "settings",
+    "openapi": "openapi",
+    "doctor": "doctor",
+    "audit": "books",
+    "backup": "backup",
+    "restored": "backup",
+    "completion": "completion",
+}
+"""By command, in the order in which one meets them: the module that has it."""
+
+
+class _Commands(UserDict[str, Any]):
+    """Each command, imported when it is asked for: `serve` stays for weeks with what it has imported, and the others
+    are to be there at once."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self.data[name]
+        if isinstance(found, str):
+            found = self.data[name] = getattr(import_module(f"heliograph.cli.{found}"), name.replace("-", "_"))
+        command: click.Command = found
+        return command
 
 
 @click.group(
     cls=Group,
+    commands=_Commands(_MODULES),
     context_settings={"max_content_width": 100},
     epilog=examples(
         "heliograph serve --dev                       # try it: with a simulated operator and a demo account",
@@ -46,10 +67,6 @@ def heliograph() -> None:
     Commands that administer work while the gateway runs and while it does not; a running one heeds them within
     five seconds.
     """
-
-
-for command in _COMMANDS:
-    heliograph.add_command(command)
 
 
 def main() -> None:

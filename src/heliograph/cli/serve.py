@@ -38,7 +38,7 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
     It makes the data directory and the store if they are not there yet.
     """
-    from heliograph import bootstrap
+    from heliograph import gateway
     from heliograph.app.ports import Unavailable
     from heliograph.config import ROLES, SettingsError, parse_address
 
@@ -68,8 +68,8 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
             "heliograph serve --dev --listen 127.0.0.1:8080",
         )
     try:
-        code = bootstrap.serve(settings, dev=dev, as_json=invocation.as_json)
-    except bootstrap.AlreadyRunning as error:
+        code = gateway.serve(settings, dev=dev, as_json=invocation.as_json)
+    except gateway.AlreadyRunning as error:
         raise Failure(str(error), "Stop it first, or take another --data.", invocation.typed("doctor")) from error
     except (Unavailable, OSError) as error:
         raise Failure(f"the gateway could not start: {error}", command=invocation.typed("doctor")) from error

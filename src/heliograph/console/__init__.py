@@ -1,1 +1,3 @@
 """The console: web pages for those who run the gateway."""
+
+PATH = "/console"

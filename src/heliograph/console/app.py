@@ -1,6 +1,5 @@
 """The ASGI application of the console: who asks, whether they may, and which page answers."""
 
-import asyncio
 import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -12,12 +11,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from heliograph.app.access import Actor, same
 from heliograph.app.administer import NoSuch
 from heliograph.app.ports import Unavailable
+from heliograph.console import PATH
 from heliograph.console.bulk import Jobs
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.visit import (
     NOTICE_COOKIE,
-    PATH,
     SESSION_COOKIE,
     THEME_COOKIE,
     THEMES,
@@ -119,18 +118,14 @@ class Console:
         self._renderer = Renderer()
         self._jobs = Jobs(services.directory, services.submit, services.intake, services.clock)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
-        self._compiling: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        self._services.pulse.start()
-        self._compiling = asyncio.create_task(asyncio.to_thread(self._renderer.compile))
+    def compile(self) -> None:
+        """Compiles every page's template, so that no visitor need wait for it. Blocks; may be called in any thread."""
+        self._renderer.compile()
 
     async def stop(self) -> None:
         """Lists that are being sent end where they are."""
-        await self._services.pulse.stop()
         await self._jobs.stop()
-        if self._compiling is not None:
-            await self._compiling
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         request = _request(scope, receive)

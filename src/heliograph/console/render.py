@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +22,7 @@ ASSETS = {
 
 
 def load_assets() -> dict[str, bytes]:
-    folder = files("heliograph.console") / "assets"
+    folder = Path(__file__).with_name("assets")
     return {name: (folder / name).read_bytes() for name in ASSETS}
 
 

@@ -16,12 +16,11 @@ from heliograph.app.oversee import Oversight
 from heliograph.app.ports import Clock, Intake, Secrets
 from heliograph.app.staff import Staff
 from heliograph.app.submit import Submit
+from heliograph.console import PATH
 from heliograph.console.bulk import Jobs
 from heliograph.console.render import Renderer
 from heliograph.domain.error import Fault
 from heliograph.runtime.pulse import Pulse
-
-PATH = "/console"
 
 SESSION_COOKIE = "heliograph_session"
 NOTICE_COOKIE = "heliograph_notice"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks
 
-from heliograph.admin.app import PATH
+from heliograph.admin import PATH
 from heliograph.admin.openapi import document
 from heliograph.api.server import serve
 from heliograph.app.access import digest

@@ -1,5 +1,6 @@
 """Memory that is no longer used goes back to the system."""
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,29 @@ def growth_mib(how: str) -> int:
 def test_the_memory_of_a_password_that_was_hashed_is_given_back() -> None:
     assert growth_mib("give back") < 5
     assert growth_mib("keep") > 15, "there is nothing to give back any more: the module can go"
+
+
+LEFT_MIB = """
+from heliograph.adapters.system.memory import give_back_what_is_free
+
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+
+before = resident()
+blocks = [b"x" * 60_000 for _ in range(500)]
+stays = b"x" * 60_000
+del blocks
+kept = resident() - before
+give_back_what_is_free()
+print(kept // 1024, (resident() - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists() or "glibc" not in platform.libc_ver(), reason="it is glibc that keeps them"
+)
+def test_free_memory_below_what_stays_is_given_back() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_MIB], capture_output=True, text=True, check=True)
+    kept, left = map(int, done.stdout.split())
+    assert kept > 20, "there is nothing to give back any more: the function can go"
+    assert left < 5

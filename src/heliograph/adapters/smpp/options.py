@@ -6,7 +6,6 @@ connector with a problem does not bind: its messages wait, instead of going out 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from heliograph.adapters.smpp.outcome import Verdict, read_override
@@ -139,6 +138,8 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
 
 
 def _advice(name: str) -> str:
+    from difflib import get_close_matches  # for those who mistype
+
     near = get_close_matches(name, OPTION_NAMES, n=1)
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(OPTION_NAMES))}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 
 
 class SchemaTooNew(Exception):
@@ -25,9 +25,8 @@ class Migration:
         return sha256(self.text.encode()).hexdigest()
 
 
-def shipped(package: str) -> list[Migration]:
-    """The migrations in the package's folder `migrations`, `NNNN_name.sql`, in order."""
-    folder = files(package) / "migrations"
+def shipped(folder: Path) -> list[Migration]:
+    """The migrations in the folder, `NNNN_name.sql`, in order."""
     return sorted(
         (
             Migration(int(file.name[:4]), file.name[5:-4], file.read_text("utf-8"))

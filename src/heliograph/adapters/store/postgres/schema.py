@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import asyncpg
 
@@ -38,7 +39,7 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
 
 def shipped() -> list[Migration]:
     """The migrations in this package, in order."""
-    return schema.shipped("heliograph.adapters.store.postgres")
+    return schema.shipped(Path(__file__).with_name("migrations"))
 
 
 async def migrate(servers: Servers, migrations: Sequence[Migration]) -> None:

@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from heliograph.adapters.store import schema
 from heliograph.adapters.store.schema import Migration, SchemaChanged, SchemaTooNew
@@ -21,7 +22,7 @@ CREATE TABLE IF NOT EXISTS migration (
 
 def shipped() -> list[Migration]:
     """The migrations in this package, in order."""
-    return schema.shipped("heliograph.adapters.store.sqlite")
+    return schema.shipped(Path(__file__).with_name("migrations"))
 
 
 def migrate(db: sqlite3.Connection, migrations: list[Migration], busy_ms: int) -> None:
