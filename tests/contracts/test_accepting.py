@@ -3,10 +3,8 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
-
 from heliograph.app.accounts import Account, Entry
-from heliograph.app.facts import Accept, Facts, Submission, Verdict
+from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import Kind, State
 from tests.support.store import CREDIT, HOUR, START, Given, Opener
@@ -226,55 +224,6 @@ async def test_the_first_use_of_a_reference_can_be_looked_up(store: Store, given
     await given.recorded(first)
     found = await store.replayed(account.id, "r")
     assert found == (b"print", replace(first, verdict=Verdict.REPLAYED))
-
-
-# --- faults
-
-
-@pytest.mark.parametrize("place", [0, 1, 30, 63])
-async def test_one_row_that_cannot_be_written_does_not_fail_the_others(
-    store: Store, given: Given, account: Account, place: int
-) -> None:
-    taken = await given.sent(account.id)
-    accepts = [given.accept(given.message(account.id, price=1)) for _ in range(64)]
-    accepts[place] = given.accept(given.message(account.id, price=1, key=taken.key))
-    submission = Submission(taken.account, taken.key, 0, 1, "id", 0, given.now)
-    await store.record(Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5}))
-    assert [accept.verdict for accept in accepts] == [
-        Verdict.UNAVAILABLE if number == place else Verdict.ACCEPTED for number in range(64)
-    ]
-    assert await store.balance(account.id) == 99 * CREDIT - 63
-    assert (await store.recover(0, 1)).marks["dispatch"] == 5
-    assert await store.audit() == []
-
-
-async def test_a_value_that_no_column_takes_fails_its_request_alone(
-    store: Store, given: Given, account: Account
-) -> None:
-    good = given.accept(given.message(account.id))
-    lone_surrogate = given.accept(given.message(account.id, content="\ud800"))
-    too_large = given.accept(given.message(account.id, expires=1 << 64))
-    await store.record(Facts(accepts=[lone_surrogate, good, too_large]))
-    assert [accept.verdict for accept in (lone_surrogate, good, too_large)] == [
-        Verdict.UNAVAILABLE,
-        Verdict.ACCEPTED,
-        Verdict.UNAVAILABLE,
-    ]
-    assert await store.balance(account.id) == 99 * CREDIT
-    assert await store.audit() == []
-
-
-async def test_a_fault_among_the_other_facts_is_raised_and_nothing_is_written(
-    store: Store, given: Given, account: Account
-) -> None:
-    accept = given.accept(given.message(account.id))
-    fault = Submission(1, 1, 0, 1, "\ud800", 0, given.now)
-    with pytest.raises(Exception, match="surrogates"):
-        await store.record(Facts(accepts=[accept], submissions=[fault], marks={"dispatch": 5}))
-    assert accept.verdict is Verdict.UNAVAILABLE
-    assert await store.balance(account.id) == 100 * CREDIT
-    assert (await store.recover(0, 1)).marks == {}
-    await given.sent(account.id)
 
 
 # --- durability

@@ -3,14 +3,14 @@
 from urllib.parse import parse_qs
 
 from heliograph.app.divide import NAMED, OWNED
-from heliograph.app.facts import CallbackEnd, Facts
+from heliograph.app.facts import Accept, CallbackEnd, Facts, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.report import NO_CODE
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
 from heliograph.domain.throttle import SHARE_OF_BURST
 from heliograph.runtime.engine import Engine
-from tests.simulation.faults import Operator
+from tests.simulation.faults import NUL, Operator
 from tests.support.memory_rows import Rows
 
 SOON_MS = 120_000
@@ -60,6 +60,13 @@ def credit(rows: Rows) -> list[str]:
         for account, balance in rows.balances.items()
         if balance < least[account]
     ]
+
+
+def refusal(accept: Accept) -> list[str]:
+    """Where the store did not go away, a request is refused as unavailable only for what is unfit in itself."""
+    if accept.verdict is not Verdict.UNAVAILABLE or any(message.sender == NUL for message in accept.messages):
+        return []
+    return [f"the request {accept.key} was refused for what others sent"]
 
 
 def messages(

@@ -28,6 +28,9 @@ from tests.support.memory_store import MemoryStore
 PartName = tuple[int, int]
 """A message's key, and the number of a part."""
 
+NUL = "\0"
+"""What no store takes in a text, but for the content of a message."""
+
 FINAL_STATES = [Delivery.DELIVRD] * 6 + [Delivery.UNDELIV, Delivery.EXPIRED, Delivery.REJECTD, Delivery.UNKNOWN]
 
 
@@ -74,17 +77,24 @@ class FaultyStore(MemoryStore):
         self._chance = chance
         self._odds = odds
         self.watchers: list[Callable[[Facts], None]] = []
+        self.outages = 0
+        """Commits that failed for want of the store."""
 
     async def record(self, facts: Facts) -> None:
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
-        await self._before()
+        try:
+            await self._before()
+        except Unavailable:
+            self.outages += 1
+            raise
         await super().record(facts)
         for watch in self.watchers:
             watch(facts)
         await self._after()
         harmless = not facts.accepts and all(each.held for each in facts.queueings)
         if harmless and self._chance.random() < self._odds.store_fails_after:
+            self.outages += 1
             raise Unavailable("it was written, but nobody knows")
 
     def __getattribute__(self, name: str) -> Any:
@@ -140,6 +150,8 @@ class Operator:
         self.has: Counter[PartName] = Counter()
         """How often it has got a part."""
         self.longest_outage_s = 3.0
+        self.unfit = 0.0
+        """The share of its ids, and of the codes in its receipts, that no store takes."""
 
     def restart_counter(self) -> None:
         self._counter = 0
@@ -151,20 +163,25 @@ class Operator:
         parts = [(key, n) for n in range(total)] if part.total < total else [(key, part.segment)]
         self.has.update(parts)
         number = 0xA00 + self._counter
-        answered = f"{number:X}" if self.connector.id % 2 == 0 else str(number)
+        spoilt = NUL if self._is_unfit() else ""
+        answered = f"{number:X}{spoilt}" if self.connector.id % 2 == 0 else f"{number}{spoilt}"
         if part.message.wants_receipt and self.chance.random() >= self.odds.receipt_lost:
             slow = self.chance.random() < self.odds.receipt_slow
             delay = self.chance.random() * (80.0 if slow else 1.0) if self.chance.random() < 0.9 else 0.0
-            reported = answered if self.connector.id % 2 else str(number)
+            reported = answered if self.connector.id % 2 else f"{number}{spoilt}"
             final = self.chance.choice(FINAL_STATES)
             loop = asyncio.get_running_loop()
             name = [(each, answered) for each in parts]
             if self.chance.random() < 0.2:
                 loop.call_later(delay / 2, self._report, name, Report(
                     reported, part.message.destination, Delivery.ENROUTE, False, "000"))  # fmt: skip
-            report = Report(reported, part.message.destination, final, True, "000")
+            code = NUL if self._is_unfit() else "000"
+            report = Report(reported, part.message.destination, final, True, code)
             loop.call_later(delay, self._report, name, report)
         return answered
+
+    def _is_unfit(self) -> bool:
+        return self.unfit > 0 and self.chance.random() < self.unfit
 
     def _report(self, name: list[tuple[PartName, str]], report: Report) -> None:
         """Sends a receipt, of one part or of all of a message, again and again until it is acknowledged."""
@@ -173,13 +190,14 @@ class Operator:
         if carrier is None or not carrier.up:
             loop.call_later(1.0, self._report, name, report)
             return
-        over = False
+        answered = over = False
         again: asyncio.TimerHandle | None = None
 
         def acknowledge(kept: bool) -> None:
-            nonlocal over
-            assert not over or carrier is not self.carrier, "a receipt is acknowledged once"
-            if over:
+            nonlocal answered, over
+            assert not answered or carrier is not self.carrier, "a receipt is acknowledged once"
+            answered = True
+            if over:  # it was sent again meanwhile
                 return
             over = True
             if again is not None:
@@ -340,6 +358,8 @@ class ScriptedSender:
         self._on_sent: Callable[[list[Sent]], None] = lambda _: None
         self._on_lost: Callable[[], None] = lambda: None
         self.dead = False
+        self.unfit = 0.0
+        """The share of receivers' complaints that no store takes."""
 
     def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
         self._on_sent = listener
@@ -369,7 +389,8 @@ class ScriptedSender:
         if self._chance.random() < self._odds.receiver_fails:
             if self._chance.random() < 0.3:
                 self._arrived(job)
-            self._on_sent([Sent(job.key, self._chance.choice((0, 500, 302)), "no good")])
+            spoilt = NUL if self.unfit and self._chance.random() < self.unfit else ""
+            self._on_sent([Sent(job.key, self._chance.choice((0, 500, 302)), f"no good{spoilt}")])
         elif self._chance.random() < self._odds.receiver_gone:
             self._on_sent([Sent(job.key, 410)])
         else:

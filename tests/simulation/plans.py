@@ -24,6 +24,8 @@ PLANS: dict[str, Plan] = {
     "memory": Plan(requests_s=15.0, short_memory=True, recipients=6),
     "shards": Plan(shards=2, lives=4),
     "shards-memory": Plan(shards=2, requests_s=15.0, short_memory=True, recipients=6, lives=4),
+    "unfit": Plan(unfit=0.05, lives=4),
+    "shards-unfit": Plan(unfit=0.1, shards=2, graceful=True),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 

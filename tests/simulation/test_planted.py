@@ -3,17 +3,20 @@
 import ast
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from heliograph.app import apart
 from heliograph.app.accounts import Entry
+from heliograph.app.apart import Apart
 from heliograph.app.awaited import Awaited
 from heliograph.app.backlog import Backlogs, Stage
 from heliograph.app.dispatch import Dispatcher
-from heliograph.app.divide import NAMED, OWNED
+from heliograph.app.divide import NAMED, OWNED, joined
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -37,7 +40,7 @@ from heliograph.app.job import Job, Sent
 from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.notify import Notifier
-from heliograph.app.ports import Part, Report, Store
+from heliograph.app.ports import Part, Report, Store, Unfit
 from heliograph.app.report import Acknowledge, Reporter
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
@@ -58,6 +61,7 @@ SEEDS = 6
 
 BRIEF = Plan(busy_s=12.0, lives=2)
 LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
+SPOILT = replace(BRIEF, unfit=0.2)
 CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, graceful=True)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -218,6 +222,43 @@ def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
             raise ArithmeticError
 
     patch.setattr(Gatherer, "_show", broken)
+
+
+# --- what the store will not have
+
+
+def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bool]) -> None:
+    write = Apart._write
+
+    async def broken(self: Apart, some: list[Facts]) -> None:
+        if not any(map(among, some)):
+            await write(self, some)
+            return
+        with suppress(Unfit):
+            await self._store.record(joined(some))
+        self._done(some, some)
+
+    patch.setattr(Apart, "_write", broken)
+
+
+@bug("was never sent", plan=SPOILT)
+def one_unfit_answer_takes_all_others_with_it(patch: pytest.MonkeyPatch) -> None:
+    _nobody_is_told_apart(patch, lambda piece: not piece.accepts)
+
+
+@bug("was refused for what others sent", plan=replace(SPOILT, requests_s=30.0))
+def one_unfit_request_takes_all_others_with_it(patch: pytest.MonkeyPatch) -> None:
+    _nobody_is_told_apart(patch, lambda piece: bool(piece.accepts))
+
+
+@bug("was never sent", plan=SPOILT)
+def an_unfit_answer_is_dropped(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apart, "_reduced", lambda piece: iter(()))
+
+
+@bug("receipts are awaited", plan=SPOILT)
+def what_is_fit_is_left_out_with_what_is_not(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apart, "TRIES", 0)
 
 
 # --- whose a fact is

@@ -4,6 +4,7 @@ import asyncio
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
@@ -17,7 +18,7 @@ from heliograph.domain.slot import SLOTS
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.world import Deadlines, World
 from tests.simulation import checks
-from tests.simulation.faults import FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
+from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.memory_rows import Rows, merged
 from tests.support.shards import Shards
 from tests.support.store import CREDIT
@@ -61,6 +62,8 @@ class Plan:
     """What the gateway keeps in memory is little, so that the rows carry nearly all."""
     shards: int = 1
     """Over so many stores the accounts are spread."""
+    unfit: float = 0.0
+    """The share of what operators, receivers and customers say that no store takes."""
 
 
 class NoJournal:
@@ -116,7 +119,7 @@ class Simulation:
     # --- set up
 
     def _open(self) -> Store:
-        stores = [FaultyStore(rows, self.chance, self._odds) for rows in self.shards]
+        self.stores = stores = [FaultyStore(rows, self.chance, self._odds) for rows in self.shards]
         for store in stores:
             store.watchers.append(self._on_commit)
         if len(stores) == 1:
@@ -176,6 +179,7 @@ class Simulation:
             connector = await self.store.add_connector(connector)
             self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             self.operators[connector.id].longest_outage_s = self.plan.longest_outage_s
+            self.operators[connector.id].unfit = self.plan.unfit
             await self.store.add_route(Route(0, str(number), connector.id))
 
     @property
@@ -213,7 +217,9 @@ class Simulation:
         )
 
     def _make_sender(self) -> ScriptedSender:
-        return ScriptedSender(self.chance, self._odds, self._arrived)
+        sender = ScriptedSender(self.chance, self._odds, self._arrived)
+        sender.unfit = self.plan.unfit
+        return sender
 
     def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
         carrier = ScriptedCarrier(self.operators[connector.id], connector, events)
@@ -297,11 +303,12 @@ class Simulation:
         segments = count(content, Kind.TEXT)[1]
         account = chance.choice((1, 1, 1, 2))
         wants = chance.random() < 0.8
+        sender = "Heliograph" if not self.plan.unfit or chance.random() >= self.plan.unfit else NUL
         messages = [
             Message(
                 account=account,
                 destination=f"{chance.choice('12')}{self._recipient():011d}",
-                sender="Heliograph",
+                sender=sender,
                 kind=0,
                 content=content,
                 segments=segments,
@@ -322,14 +329,20 @@ class Simulation:
             )
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
-        self.intake.accept(accept, self._answered)
+        self.intake.accept(accept, partial(self._answered, self._outages))
 
     def _recipient(self) -> int:
         return self.chance.randrange(self.plan.recipients) if self.plan.recipients else self.chance.getrandbits(36)
 
-    def _answered(self, accept: Accept) -> None:
+    @property
+    def _outages(self) -> int:
+        return sum(store.outages for store in self.stores)
+
+    def _answered(self, outages: int, accept: Accept) -> None:
         if accept.verdict is Verdict.ACCEPTED:
             self.told.update(message.key for message in accept.messages)
+        elif self._outages == outages and self.intake._open:
+            self.wrong += checks.refusal(accept)
 
     async def _change_mind(self) -> None:
         waiting = [message for message in self.rows.messages.values() if message.state == State.SCHEDULED]

@@ -1,6 +1,5 @@
 """An in-memory `Store` that keeps the promises of the port; it goes through the same contracts as the real ones."""
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled
+from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -35,13 +34,19 @@ from tests.support.memory_operators import MemoryOperators
 from tests.support.memory_rows import Batch, End, QueueRow, Reference, RetryRow, Rows
 
 
-def _check(value: object) -> None:
-    """Raises ValueError on what no column takes: a text that is no UTF-8, a number over 64 bits."""
+def _check(value: object, *, is_content: bool = False) -> None:
+    """Raises Unfit on what some column does not take: a text that is no UTF-8, or has a NUL and is not the content of
+    a message; a number over 64 bits."""
     if isinstance(value, str):
-        value.encode()
+        if "\0" in value and not is_content:
+            raise Unfit("a NUL in a text")
+        try:
+            value.encode()
+        except UnicodeEncodeError as fault:
+            raise Unfit("a text is no UTF-8") from fault
     elif isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
-            raise ValueError(f"{value} does not fit 64 bits")
+            raise Unfit("a number does not fit 64 bits")
     elif isinstance(value, list | tuple):
         for each in value:
             _check(each)
@@ -49,7 +54,7 @@ def _check(value: object) -> None:
         _check(list(value.items()))
     elif is_dataclass(value):
         for each in fields(value):
-            _check(getattr(value, each.name))
+            _check(getattr(value, each.name), is_content=each.name == "content")
 
 
 def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
@@ -65,11 +70,11 @@ class MemoryStore(MemoryOperators):
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         rows = self._open()
-        _check(replace(facts, accepts=[]))
+        _check(facts)
+        if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
+            raise Unfit("a message is there already")
         for accept in facts.accepts:
-            with contextlib.suppress(ValueError):  # it alone stays UNAVAILABLE
-                _check(accept)
-                self._accept(rows, accept)
+            self._accept(rows, accept)
         self._dispatch_facts(rows, facts)
         for part in facts.parts:
             rows.parts.setdefault((part.key, part.segment), part)
@@ -105,10 +110,8 @@ class MemoryStore(MemoryOperators):
         if accept.total > rows.balances[account.id] + account.credit_limit:
             accept.verdict = Verdict.TOO_LITTLE_CREDIT
             return
-        keys = [message.key for message in accept.messages]
-        if any(key in rows.messages for key in keys):
-            return  # a fault of ours in one row: it stays UNAVAILABLE
         if accept.batch:
+            keys = [message.key for message in accept.messages]
             rows.batches[accept.key] = Batch(accept.key, accept.tail, account.id, accept.reference, accept.total, keys)
         for message in accept.messages:
             message.batch = accept.key if accept.batch else 0

@@ -10,9 +10,10 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from heliograph.app.accounts import Account, ApiKey, Price, Tables
+from heliograph.app.apart import Apart, Misfit
 from heliograph.app.divide import divide, shard_of
 from heliograph.app.facts import Facts, Outstanding, Owed, Queued, Recovery
-from heliograph.app.ports import Store, Unavailable
+from heliograph.app.ports import Store, Unavailable, Unfit
 
 Found = TypeVar("Found")
 
@@ -40,6 +41,8 @@ class Shards:
         self._stores = stores
         self._firsts = firsts
         self._turn = 0
+        self.misfits: list[Misfit] = []
+        """What one of them would not have."""
 
     def of(self, account: int) -> Store:
         """The store with the account's rows."""
@@ -74,7 +77,14 @@ class Shards:
         pieces = [(store, divided[self._stores.index(store)]) for store in self._in_turn()]
         pieces = [(store, piece) for store, piece in [*pieces, (self._stores[0], nobodys)] if piece]
         for number, (store, piece) in enumerate(pieces):
-            await _to_its_end(partial(store.record, piece), begun=number > 0)
+            await self._record(store, piece, begun=number > 0)
+
+    async def _record(self, store: Store, piece: Facts, *, begun: bool) -> None:
+        try:
+            await _to_its_end(partial(store.record, piece), begun=begun)
+        except Unfit:
+            # What an attempt in vain leaves in `piece` is what is still to be recorded.
+            await _to_its_end(lambda: Apart(store, piece, self.misfits.append).record(), begun=True)
 
     # --- the queue
 

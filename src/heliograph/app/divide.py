@@ -1,7 +1,9 @@
-"""Divides the facts of one commit by account, so that each shard writes its own (docs/decisions/0004-sharding.md)."""
+"""Divides the facts of one commit: by account, so that each shard writes its own (docs/decisions/0004-sharding.md), or
+into pieces as small as can be, so that one of them can be left out (docs/decisions/0016-what-the-store-refuses.md)."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import fields
 
 from heliograph.app.facts import Facts
 from heliograph.domain.slot import slot_of
@@ -34,6 +36,36 @@ def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
         for name in getattr(facts, kind):
             getattr(shards[shard_of(name[0], firsts)], kind).append(name)
     return shards, Facts(early=list(facts.early), early_matched=list(facts.early_matched))
+
+
+def pieces(facts: Facts) -> list[Facts]:
+    """What can be written one after the other, in this order: all that is said of one message, message by message;
+    all that is said of one receipt of which nobody knew whose it is; each request. Marks are in none of them.
+
+    Nothing in a commit is about a message that the same commit accepts. Requests are last, since they alone can still
+    be refused when the store goes away in between.
+    """
+    found: dict[Hashable, Facts] = {}
+    for kind in (*OWNED, *NAMED):
+        if kind != "accepts":
+            for fact in getattr(facts, kind):
+                name = fact if kind in NAMED else (fact.account, fact.key)
+                getattr(found.setdefault(name, Facts()), kind).append(fact)
+    for kind in NOBODYS:
+        for fact in getattr(facts, kind):
+            name = fact if kind == "early_matched" else (fact.connector, fact.operator_id)
+            getattr(found.setdefault(("early", *name), Facts()), kind).append(fact)
+    return [*found.values(), *(Facts(accepts=[accept]) for accept in facts.accepts)]
+
+
+def joined(pieces: Iterable[Facts]) -> Facts:
+    """The facts of all of them, each kind in their order."""
+    whole = Facts()
+    for piece in pieces:
+        for each in fields(Facts):
+            if each.name != "marks":
+                getattr(whole, each.name).extend(getattr(piece, each.name))
+    return whole
 
 
 def shard_of(account: int, firsts: Sequence[int]) -> int:

@@ -105,6 +105,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _gauge("heliograph_store_up", "1 while the store can be read and written, 0 since that failed."),
             _counter("heliograph_store_failures_total", "Commits that failed and were tried again."),
+            _counter(
+                "heliograph_store_refused_total",
+                "What the store would not have though all else of its commit was recorded. fate is refused (a request, "
+                "answered 503), reduced (recorded without what an operator or receiver said) or dropped.",
+                "fate",
+            ),
             _gauge("heliograph_data_free_bytes", "Free space on the disk of the data directory."),
             Metric("heliograph_store_commit_seconds", Kind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001),
             Metric("heliograph_store_commit_facts", Kind.HISTOGRAM, "Facts in a commit.", (), COUNTS),

@@ -52,6 +52,11 @@ class Fenced(Unavailable):
     """This node's lease was given up and its work is others': the process must end, or begin anew as another node."""
 
 
+class Unfit(Exception):
+    """The store will not have one of the facts, however often it is told: nothing of the call was recorded. The text
+    quotes no value."""
+
+
 class NotScheduled(Exception):
     """The message is not in a state for it: already sent, cancelled, or due."""
 
@@ -101,10 +106,12 @@ class Store(Protocol):
         """Makes all of `facts` true, or none; sets the verdict of each accept.
 
         A request that is refused (credit, suspension, reference) leaves no trace and does not fail the others.
-        Requests are judged in order: two for the last credit, the first one gets it. One that cannot be written at
-        all (a fault of ours in one row) is left UNAVAILABLE and does not fail the others. Submissions, finals and
+        Requests are judged in order: two for the last credit, the first one gets it. Submissions, finals and
         callbacks that are recorded already, and queue rows that are gone, are passed over. A final whose message is
         Cancelled is passed over.
+
+        Raises Unfit where a value of one of them cannot be written: then `app.apart` records the others. Whatever is
+        raised, each accept is UNAVAILABLE.
         """
 
     # --- the queue: scheduled, deferred and overflowing messages

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
+from heliograph.app.apart import Apart
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Watcher
+from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.runtime.gap import GAP_S, Gap
+from heliograph.runtime.misfits import Misfits
 from heliograph.runtime.outage import Outage
 
 WAITING_MESSAGES = 10_000
@@ -43,7 +45,8 @@ class Gatherer:
     """The one place from which facts are recorded: implements the ports `Gathering` and `Intake`.
 
     One commit at a time. When it fails, its requests are refused as unavailable and all other facts stay for the
-    next try: an operator's answer or a callback's result is never lost to a full disk.
+    next try: an operator's answer or a callback's result is never lost to a full disk. When the store will not have
+    one of the facts, this one alone suffers for it (`app.apart`).
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Gatherer:
         """Whether the last commit worked."""
         self.failures = 0
         """Commits that did not."""
+        self.misfits = Misfits(clock, journal)
 
     def attach(self, hooks: Hooks) -> None:
         """Must be called before `run`."""
@@ -176,7 +180,10 @@ class Gatherer:
             start = self._clock.monotonic()
             try:
                 if facts:
-                    await self._store.record(facts)
+                    try:
+                        await self._store.record(facts)
+                    except Unfit:
+                        await Apart(self._store, facts, self.misfits.note).record()
                 else:
                     await asyncio.sleep(0)
             except Unavailable as problem:

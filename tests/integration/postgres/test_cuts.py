@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.app.accounts import Account
+from heliograph.app.apart import Apart, Misfit
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,
@@ -18,7 +19,7 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.ports import NotScheduled, Unavailable
+from heliograph.app.ports import NotScheduled, Unavailable, Unfit
 from heliograph.domain.receipt import Delivery
 from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, server
@@ -155,6 +156,35 @@ async def warm_up(store: PostgresStore, given: Given, account: Account) -> None:
     sent = [(await given.sent(account.id)).key for _ in range(4)]
     free = given.accept(given.message(account.id, price=0))
     await store.record(everything(given, [free], sent))
+
+
+async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_unfit(
+    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+) -> None:
+    """A row that was moved, and claimed meanwhile, stays claimed; a receipt that matches nothing is there once."""
+    await shaky.recover(0, NODE)
+    await warm_up(shaky, given, account)
+    facts = everything(given, [], [(await given.sent(account.id)).key for _ in range(4)])
+    await shaky.record(everything(given, [], [(await given.sent(account.id)).key for _ in range(4)]))
+    relay.cut_at(1, Cut.UNHEARD, stays_down=True)
+    with pytest.raises(Unavailable):
+        await shaky.record(facts)
+    moved = facts.queueings[0].key
+    assert moved in [each.message.key for each in await store.claim_queued(1, 9, given.now + HOUR, NODE)]
+    relay.down = False
+    relay.cut_at(None)
+    unfit = Submission(account.id, (await given.sent(account.id)).key, 0, 1, "a\0b", 0, given.now)
+    facts.submissions.append(unfit)
+    with pytest.raises(Unfit):
+        await shaky.record(facts)
+    noted: list[Misfit] = []
+    await Apart(shaky, facts, noted.append).record()
+    assert [misfit.facts.submissions for misfit in noted] == [[unfit]]
+    trace = await store.trace(moved)
+    assert trace is not None
+    assert trace.queued == (1, given.now + HOUR, True)
+    assert (await store.backlog())["orphans"] == 3
+    assert await store.audit() == []
 
 
 async def test_what_was_taken_up_meanwhile_is_not_undone(

@@ -11,8 +11,9 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.accounts import Account
+from heliograph.app.apart import Apart, Misfit
 from heliograph.app.facts import Facts, Submission, Verdict
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import Unavailable, Unfit
 from tests.support.store import CREDIT, START, Given
 
 
@@ -162,29 +163,29 @@ async def test_who_gives_up_waiting_does_not_stop_the_write(
 
 async def test_the_store_outlives_a_fault_of_ours(store: SqliteStore, given: Given, account: Account) -> None:
     for _ in range(3):
-        with pytest.raises(UnicodeEncodeError):
+        with pytest.raises(Unfit):
             await store.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
             await store._writer.transact(lambda db: db.execute("SELECT * FROM nowhere"))
     await given.sent(account.id)
 
 
-async def test_a_row_that_cannot_be_written_is_told_to_the_log(
-    store: SqliteStore, given: Given, account: Account, caplog: pytest.LogCaptureFixture
+async def test_what_is_said_of_a_row_that_cannot_be_written_quotes_none_of_its_values(
+    store: SqliteStore, given: Given, account: Account
 ) -> None:
     taken = await given.sent(account.id)
     poisoned = given.accept(given.message(account.id, key=taken.key, content="a secret"))
-    await store.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
-    (line,) = caplog.records
-    assert line.levelname == "ERROR"
-    assert "message.key" in line.getMessage()
-    assert "secret" not in caplog.text
+    with pytest.raises(Unfit) as refused:
+        await store.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
+    assert "message.key" in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     store: SqliteStore, given: Given, account: Account
 ) -> None:
-    """A row at fault sends the batch through in halves; when the disk is full halfway, those written stay accepted."""
+    """A row at fault sends the commit through in halves; when the disk is full halfway, those written stay accepted."""
+    misfits: list[Misfit] = []
     taken = await given.sent(account.id)
     small = [given.accept(given.message(account.id, price=1)) for _ in range(2)]
     large = [given.batch(account.id, 900, price=1, content="x" * 300) for _ in range(2)]
@@ -192,7 +193,7 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     await pragma(store, "max_page_count = 1")
     pages = (await store._reader.transact(lambda db: db.execute("PRAGMA page_count").fetchone()))[0]
     await pragma(store, f"max_page_count = {pages + 20}")
-    await store.record(Facts(accepts=[*small, poisoned, *large], marks={"dispatch": 1}))
+    await Apart(store, Facts(accepts=[*small, poisoned, *large], marks={"dispatch": 1}), misfits.append).record()
     assert [accept.verdict for accept in (*small, poisoned, *large)] == [
         Verdict.ACCEPTED,
         Verdict.ACCEPTED,
@@ -200,5 +201,6 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
         Verdict.UNAVAILABLE,
         Verdict.UNAVAILABLE,
     ]
+    assert [misfit.facts.accepts for misfit in misfits] == [[poisoned]]
     assert await store.balance(account.id) == 99 * CREDIT - 2
     assert await store.audit() == []

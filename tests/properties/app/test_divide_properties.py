@@ -1,6 +1,6 @@
 """Facts divided among shards: nothing is lost or doubled, all keeps its order, each is with its account's shard."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.divide import NAMED, NOBODYS, OWNED, divide
+from heliograph.app.divide import NAMED, NOBODYS, OWNED, divide, joined, pieces
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -27,7 +27,7 @@ from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS, slot_of
 
 ACCOUNTS = st.integers(1, 300)
-KEYS = st.integers(1, 1 << 60)
+KEYS = st.one_of(st.integers(1, 3), st.integers(1, 1 << 60))
 STATES = st.sampled_from(Delivery)
 SMALL = st.integers(0, 9)
 
@@ -41,8 +41,8 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "parts": st.builds(PartReceipt, ACCOUNTS, KEYS, SMALL, STATES, st.just("000"), SMALL),
     "progress": st.builds(PartReceipt, ACCOUNTS, KEYS, SMALL, STATES, st.just("000"), SMALL),
     "finals": st.builds(Final, ACCOUNTS, KEYS, STATES, st.just("000"), SMALL, st.booleans()),
-    "early": st.builds(EarlyReceipt, SMALL, st.text("0123456789"), st.just("49"), STATES, st.just("000"), SMALL),
-    "early_matched": st.tuples(SMALL, st.text("0123456789")),
+    "early": st.builds(EarlyReceipt, SMALL, st.text("01", max_size=2), st.just("49"), STATES, st.just("000"), SMALL),
+    "early_matched": st.tuples(SMALL, st.text("01", max_size=2)),
     "awaiting": st.builds(Awaiting, SMALL, st.just("id"), ACCOUNTS, KEYS, SMALL),
     "awaiting_matched": st.builds(Awaiting, SMALL, st.just("id"), ACCOUNTS, KEYS, SMALL),
     "callbacks": st.builds(CallbackDone, ACCOUNTS, KEYS, st.sampled_from(CallbackEnd), SMALL, SMALL, SMALL),
@@ -113,3 +113,38 @@ def test_one_shard_has_everything_that_has_an_owner(facts: Facts) -> None:
     (shard,), nobodys = divide(facts, [0])
     for each in fields(Facts):
         assert getattr(shard if each.name not in NOBODYS else nobodys, each.name) == getattr(facts, each.name)
+
+
+def names(facts: Facts) -> set[Hashable]:
+    """What the facts are about: messages, receipts of which nobody knows whose they are, requests."""
+    found: set[Hashable] = {id(accept) for accept in facts.accepts}
+    for kind in (*OWNED[1:], *NAMED):
+        found |= {fact if kind in NAMED else (fact.account, fact.key) for fact in getattr(facts, kind)}
+    found |= {("early", fact.connector, fact.operator_id) for fact in facts.early}
+    return found | {("early", *name) for name in facts.early_matched}
+
+
+@given(FACTS)
+def test_a_piece_is_all_that_is_said_of_one_thing_and_requests_come_last(facts: Facts) -> None:
+    divided = pieces(facts)
+    about = [names(piece) for piece in divided]
+    assert all(len(each) == 1 for each in about)
+    assert len(set().union(*about)) == len(about)
+    requests = divided[len(divided) - len(facts.accepts) :]
+    assert [piece.accepts for piece in requests] == [[accept] for accept in facts.accepts]
+
+
+@given(FACTS)
+def test_the_pieces_are_the_facts_but_for_the_marks(facts: Facts) -> None:
+    whole = joined(pieces(facts))
+    assert whole.marks == {}
+    assert names(whole) == names(facts)
+    for each in fields(Facts):
+        if each.name != "marks":
+            found, given_ = getattr(whole, each.name), getattr(facts, each.name)
+            assert sorted(map(id, found)) == sorted(map(id, given_))
+    for piece in pieces(facts):
+        for kind in (*OWNED, *NAMED, *NOBODYS):
+            places = {id(fact): place for place, fact in enumerate(getattr(facts, kind))}
+            order = [places[id(fact)] for fact in getattr(piece, kind)]
+            assert order == sorted(order)

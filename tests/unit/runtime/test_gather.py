@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from heliograph.app.apart import Fate
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
-from heliograph.app.ports import Fenced, Unavailable
+from heliograph.app.ports import Fenced, Unavailable, Unfit
+from heliograph.domain.ids import to_hex
 from heliograph.runtime import gather
 from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
 from heliograph.runtime.gather import Gatherer, Hooks
@@ -27,6 +30,8 @@ class SlowStore(MemoryStore):
         super().__init__()
         self.commits: list[Facts] = []
         self.failures = 0
+        self.unfit: set[int] = set()
+        """Keys of attempts, and totals of requests, that it will not have."""
         self.under_way = 0
 
     async def record(self, facts: Facts) -> None:
@@ -39,6 +44,10 @@ class SlowStore(MemoryStore):
         if self.failures:
             self.failures -= 1
             raise Unavailable("the disk is full")
+        if any(attempt.key in self.unfit for attempt in facts.attempts) or any(
+            accept.total in self.unfit for accept in facts.accepts
+        ):
+            raise Unfit("it is too large")
         for accept in facts.accepts:
             accept.verdict = Verdict.ACCEPTED
         self.commits.append(facts)
@@ -47,6 +56,7 @@ class SlowStore(MemoryStore):
 class Journal:
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.fields: list[dict[str, object]] = []
 
     def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
 
@@ -54,6 +64,7 @@ class Journal:
 
     def say(self, level: str, event: str, **fields: object) -> None:
         self.said.append(event)
+        self.fields.append(fields)
 
 
 class Tails:
@@ -230,6 +241,64 @@ def test_a_callback_that_ended_while_its_row_could_not_be_written_needs_none() -
         (facts,) = rig.store.commits
         assert [retry.key for retry in facts.callback_retries] == [2]
         assert [done.key for done in facts.callbacks] == [1]
+
+    scenario(story)
+
+
+UNFIT = 77
+
+
+def test_what_the_store_will_not_have_is_left_out_and_all_else_goes_on() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.unfit = {UNFIT}
+        shown: list[Facts] = []
+        rig.gatherer._watchers = [SimpleNamespace(committed=lambda facts, now, seconds: shown.append(facts))]
+        for key in (1, UNFIT, 2):
+            rig.attempt(key)
+        good, bad, batch = rig.send(), rig.send(), rig.send(3)
+        bad.total = UNFIT
+        await rig.gatherer.flushed()
+        assert [key for keys in rig.attempts for key in keys] == [1, 2]
+        assert [each.verdict for each in (good, bad, batch)] == [
+            Verdict.ACCEPTED, Verdict.UNAVAILABLE, Verdict.ACCEPTED,
+        ]  # fmt: skip
+        assert rig.log == ["prepare", "ACCEPTED", "UNAVAILABLE", "ACCEPTED", "committed"], (
+            "it is one commit all the same"
+        )
+        (facts,) = shown
+        assert [attempt.key for attempt in facts.attempts] == [1, 2]
+        assert facts.accepts == [good, bad, batch]
+        assert rig.gatherer.misfits.counts == {Fate.DROPPED: 1, Fate.REFUSED: 1}
+        assert rig.journal.said == ["store.refused", "store.refused"]
+        assert rig.journal.fields == [
+            {"facts": "attempts", "fate": "dropped", "problem": "it is too large", "account": 1,
+             "message": to_hex(UNFIT, 0)[:16]},
+            {"facts": "accepts", "fate": "refused", "problem": "it is too large", "account": 1,
+             "message": to_hex(bad.key, 0)[:16]},
+        ]  # fmt: skip
+        assert rig.gatherer.healthy
+        assert rig.gatherer.failures == 0
+
+    scenario(story)
+
+
+def test_where_the_store_goes_away_meanwhile_the_commit_fails_and_nothing_is_written_twice() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.unfit = {UNFIT}
+        for key in (1, 2, UNFIT, 3):
+            rig.attempt(key)
+        refused = rig.send()
+        await asyncio.sleep(COMMIT_S * 3.5)
+        assert rig.attempts == [[1, 2]], "the half without it"
+        rig.store.failures = 1
+        await asyncio.sleep(COMMIT_S)
+        assert refused.verdict is Verdict.UNAVAILABLE
+        assert rig.log == ["prepare", "refused", "UNAVAILABLE"]
+        rig.attempt(4)
+        await rig.gatherer.flushed()
+        assert [key for keys in rig.attempts for key in keys] == [1, 2, 3, 4]
+        assert rig.gatherer.misfits.counts == {Fate.DROPPED: 1}
+        assert rig.log[-2:] == ["prepare", "committed"]
 
     scenario(story)
 

@@ -1,6 +1,7 @@
 """What a scrape says while the store is away."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ def engine() -> Any:
     return SimpleNamespace(
         links=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
-        gatherer=SimpleNamespace(healthy=True, failures=0),
+        gatherer=SimpleNamespace(healthy=True, failures=0, misfits=SimpleNamespace(counts=Counter())),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from heliograph import __version__
 from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.accounts import Connector
+from heliograph.app.apart import Fate
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.operators import Backlog
 from heliograph.app.ports import Clock, Store, Unavailable
@@ -128,6 +129,8 @@ class Collector:
         # requests that fail before their commit, for want of an account to look up, make no commit fail
         yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
+        for fate in Fate:
+            yield Sample("heliograph_store_refused_total", (fate,), gatherer.misfits.counts[fate])
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
         yield Sample("heliograph_store_commit_seconds", (), self._tally.commit_us)

@@ -26,6 +26,12 @@ _AGAIN = frozenset({"40001", "40P01"})
 _REPEAT = "23505"
 """Unique violation."""
 
+_UNFIT = frozenset({"22", "23", "54"})
+"""Classes of SQLSTATE: data, integrity, limits. A row is at fault, and will be."""
+
+_UNCODABLE = "22000"
+"""The driver's own, of a value that it cannot encode, which its message quotes."""
+
 _FENCED = "HG001"
 
 
@@ -63,6 +69,11 @@ def is_repeat(fault: BaseException) -> bool:
     return code_of(fault) == _REPEAT
 
 
+def is_unfit(fault: BaseException) -> bool:
+    """Whether a value of what is to be written is at fault, whoever found it: the server, the driver, or Python."""
+    return isinstance(fault, ValueError | OverflowError) or code_of(fault)[:2] in _UNFIT
+
+
 def translated(fault: Exception) -> Exception:
     """The fault as the port has it."""
     if code_of(fault) == _FENCED:
@@ -74,7 +85,7 @@ def translated(fault: Exception) -> Exception:
 
 def describe(fault: BaseException) -> str:
     """For the log and for people: never quotes a value or the address with its password."""
-    if isinstance(fault, asyncpg.PostgresError):
+    if isinstance(fault, asyncpg.PostgresError) and code_of(fault) != _UNCODABLE:
         # the message names columns and constraints; the values are in its detail
         return f"{type(fault).__name__}: {fault.args[0] if fault.args else ''}"
     if isinstance(fault, OSError) and fault.strerror:

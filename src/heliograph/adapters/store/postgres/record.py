@@ -1,11 +1,10 @@
 """The hot path: what gathered, in one statement, which is one transaction and one round trip."""
 
 import asyncio
-import logging
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, is_repeat, translated
+from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, is_repeat, is_unfit, translated
 from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.statement import (
@@ -17,9 +16,7 @@ from heliograph.adapters.store.postgres.statement import (
     are_single,
 )
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Unavailable
-
-log = logging.getLogger(__name__)
+from heliograph.app.ports import Unavailable, Unfit
 
 _VOID = "SELECT void_accepts($1, $2, $3)"
 _PRESENT = """
@@ -33,7 +30,7 @@ class _Doubt:
 
     writer: int
     seq: int
-    facts: Facts | None
+    facts: Facts
     accepts: list[Accept]
     """Copies: whoever asked was told that they were not written, and may have changed them since."""
 
@@ -64,9 +61,8 @@ class Recorder:
             if self._closed:
                 raise Unavailable("the store is closed")
             try:
-                facts = await self._settled(facts)
-                return await self._record(facts)
-            except asyncio.CancelledError:
+                return await self._write_once(facts)
+            except (asyncio.CancelledError, Unavailable, Unfit):
                 raise
             except Exception as fault:
                 raise translated(fault) from fault
@@ -94,45 +90,31 @@ class Recorder:
 
     # --- one call
 
-    async def _record(self, facts: Facts) -> list[Accept]:
-        """When one row is at fault, everything else is written: the other facts first, then the accepts by halves,
-        each in a transaction of its own, until the one at fault stands alone."""
+    async def _write_once(self, facts: Facts) -> list[Accept]:
+        """All but what a transaction in doubt has made true. If there is something unfit in the rest, that is not to be
+        written again by who records the others apart: then it is taken out of `facts`."""
+        left = await self._settled(facts)
         try:
-            return await self._write(facts, facts.accepts)
-        except Exception as fault:
-            if not facts.accepts or isinstance(translated(fault), Unavailable):
-                raise
-        rest = replace(facts, accepts=[])
-        if rest:
-            await self._write(rest, [])
-        return await self._halves(facts.accepts)
+            return await self._write(left)
+        except Unfit:
+            for each in fields(Facts):
+                setattr(facts, each.name, getattr(left, each.name))
+            raise
 
-    async def _halves(self, accepts: list[Accept]) -> list[Accept]:
-        try:
-            return await self._write(None, accepts)
-        except Exception as fault:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
-            if isinstance(translated(fault), Unavailable):
-                # What was written before stands, and so do the verdicts; the rest keeps UNAVAILABLE.
-                return []
-            if len(accepts) == 1:
-                # a trace would quote the content
-                log.error("row.refused account=%d problem=%s", accepts[0].account, describe(fault))  # noqa: TRY400
-                return []
-        middle = len(accepts) // 2
-        return await self._halves(accepts[:middle]) + await self._halves(accepts[middle:])
-
-    async def _write(self, facts: Facts | None, accepts: list[Accept]) -> list[Accept]:
+    async def _write(self, facts: Facts) -> list[Accept]:
         """One transaction; again if others were in its way, or it was lost and is known not to have come about."""
+        accepts = facts.accepts
         for batch in (accept for accept in accepts if accept.batch):
             for message in batch.messages:
                 message.batch = batch.key
         tries, again = 0, False
         while True:
             tries += 1
+            link = await self._open()
             try:
-                verdicts = await self._execute(facts, accepts, again=again)
+                verdicts = await self._execute(link, facts, again=again)
             except Unresolved as doubt:
-                self._keep(doubt, facts, accepts)
+                self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
                     await self._tell_present(accepts)
                     self._doubt = None
@@ -144,24 +126,25 @@ class Recorder:
                 if is_repeat(fault) and not again:
                     again = True
                     continue
+                if is_unfit(fault):
+                    raise Unfit(describe(fault)) from fault
                 if not is_passing(fault) or tries >= TRIES:
                     raise
                 await asyncio.sleep(0.002 * tries)
             else:
                 return _tell(accepts, verdicts)
 
-    async def _execute(self, facts: Facts | None, accepts: list[Accept], *, again: bool) -> list[int] | None:
+    async def _execute(self, link: Link, facts: Facts, *, again: bool) -> list[int] | None:
         """The verdicts, in order; nothing where all are accepted. `again`: facts may have been recorded before."""
-        link = await self._open()
-        accounts = accounts_of(facts, accepts)
-        single = are_single(facts, accepts)
+        accepts = facts.accepts
+        accounts = accounts_of(facts)
+        single = are_single(facts)
         call = Call()
         link.seq += 1
         call.add("record_open", link.writer, link.seq, [] if single else accounts)
         if accepts:
             (add_singles if single else add_accepts)(call, accepts, accounts)
-        if facts is not None:
-            add_others(call, facts, self.node or 0, self.worker, again=again)
+        add_others(call, facts, self.node or 0, self.worker, again=again)
         try:
             row = await link.db.fetchrow(call.text(), *call.values)
         except BaseException as fault:
@@ -170,7 +153,7 @@ class Recorder:
                 self._link = None
                 if isinstance(fault, Exception):
                     raise Unresolved(link.writer, link.seq) from fault
-                self._keep(Unresolved(link.writer, link.seq), facts, accepts)
+                self._keep(Unresolved(link.writer, link.seq), facts)
             raise
         assert row is not None
         return row[1] if accepts else None
@@ -190,9 +173,8 @@ class Recorder:
 
     # --- what became of a transaction
 
-    def _keep(self, doubt: Unresolved, facts: Facts | None, accepts: list[Accept]) -> None:
-        kept = None if facts is None else _shallow(facts)
-        self._doubt = _Doubt(doubt.writer, doubt.seq, kept, [replace(accept) for accept in accepts])
+    def _keep(self, doubt: Unresolved, facts: Facts) -> None:
+        self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
 
     async def _tell_present(self, accepts: list[Accept]) -> None:
         """The transaction was committed, and its answer lost: those are accepted that are there. The others were
@@ -220,8 +202,7 @@ class Recorder:
                         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
                     )
                 )
-            if doubt.facts is not None:
-                facts = _without(facts, doubt.facts)
+            facts = _without(facts, doubt.facts)
         self._doubt = None
         return facts
 

@@ -47,18 +47,17 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
-def accounts_of(facts: Facts | None, accepts: list[Accept]) -> list[int]:
+def accounts_of(facts: Facts) -> list[int]:
     """The accounts whose balances may change, in the order in which they are locked."""
-    accounts = {accept.account for accept in accepts}
-    if facts is not None:
-        accounts.update(final.account for final in facts.finals if final.failed)
+    accounts = {accept.account for accept in facts.accepts}
+    accounts.update(final.account for final in facts.finals if final.failed)
     return sorted(accounts)
 
 
-def are_single(facts: Facts | None, accepts: list[Accept]) -> bool:
+def are_single(facts: Facts) -> bool:
     """Whether `add_singles` may take them: nothing but requests of one message that is sent at once, as nearly all are,
     and no refund, whose account would have to be locked with theirs."""
-    for accept in accepts:
+    for accept in facts.accepts:
         if accept.batch or accept.reference is not None or len(accept.messages) != 1:
             return False
         message = accept.messages[0]
@@ -70,7 +69,7 @@ def are_single(facts: Facts | None, accepts: list[Accept]) -> bool:
             or message.time != accept.at
         ):
             return False
-    return facts is None or not any(final.failed for final in facts.finals)
+    return not any(final.failed for final in facts.finals)
 
 
 def add_singles(call: Call, accepts: list[Accept], accounts: list[int]) -> None:

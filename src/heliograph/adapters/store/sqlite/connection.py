@@ -70,6 +70,11 @@ def is_outage(fault: BaseException) -> bool:
     return primary_code(fault) not in _OURS
 
 
+def is_unfit(fault: BaseException) -> bool:
+    """Whether a value of what is to be written is at fault, whoever found it: SQLite, its binding, or Python."""
+    return isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | ValueError | OverflowError)
+
+
 def is_passing(fault: sqlite3.Error) -> bool:
     """Whether the connection is as good as before, once the cause is gone."""
     return primary_code(fault) in _PASSING

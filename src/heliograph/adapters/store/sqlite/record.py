@@ -1,13 +1,11 @@
 """The hot path: what gathered, in one transaction."""
 
-import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from heliograph.adapters.store.sqlite.connection import describe
+from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import CHARGE, Book
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_row
@@ -24,10 +22,8 @@ from heliograph.app.facts import (
     Queueing,
     Verdict,
 )
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import Unfit
 from heliograph.domain.message import State
-
-log = logging.getLogger(__name__)
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
@@ -120,39 +116,16 @@ Ruling = tuple[Accept, Verdict, Accept | None]
 
 
 def record(session: Session, facts: Facts, node: int) -> None:
-    """`Store.record`. When one row is at fault, everything else is written: the other facts first, then the accepts
-    by halves, each in a transaction of its own, until the one at fault stands alone.
-    """
+    """`Store.record`."""
     for accept in facts.accepts:
         accept.verdict = Verdict.UNAVAILABLE
     try:
-        _tell(session.transact(_write, facts, facts.accepts, node))
-    except Unavailable:
+        rulings = session.transact(_write, facts, node)
+    except Exception as fault:
+        if is_unfit(fault):
+            raise Unfit(describe(fault)) from fault
         raise
-    except Exception:
-        if not facts.accepts:
-            raise
-    else:
-        return
-    rest = replace(facts, accepts=[])
-    if rest:
-        session.transact(_write, rest, [], node)
-    _record_halves(session, facts.accepts)
-
-
-def _record_halves(session: Session, accepts: list[Accept]) -> None:
-    try:
-        _tell(session.transact(_write, None, accepts, 0))
-    except Unavailable:
-        # What the first transaction wrote stands, and so do the verdicts it gave; the rest keeps UNAVAILABLE.
-        return
-    except Exception as fault:  # noqa: BLE001 - whatever is wrong with the row, the others are not to suffer for it
-        if len(accepts) > 1:
-            middle = len(accepts) // 2
-            _record_halves(session, accepts[:middle])
-            _record_halves(session, accepts[middle:])
-        else:
-            log.error("row.refused account=%d problem=%s", accepts[0].account, describe(fault))  # noqa: TRY400 - no trace
+    _tell(rulings)
 
 
 def _tell(rulings: list[Ruling]) -> None:
@@ -164,17 +137,16 @@ def _tell(rulings: list[Ruling]) -> None:
             accept.scheduled, accept.messages = first.scheduled, first.messages
 
 
-def _write(db: sqlite3.Connection, facts: Facts | None, accepts: list[Accept], node: int) -> list[Ruling]:
+def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     book = Book(db)
-    rulings = _write_accepts(db, accepts, book) if accepts else []
-    if facts is not None:
-        _write_dispatch(db, facts, node)
-        if facts.finals:
-            _write_finals(db, facts.finals, book)
-        _write_receipts(db, facts)
-        _write_callbacks(db, facts, node)
-        if facts.marks:
-            _SET_MARK(db, list(facts.marks.items()))
+    rulings = _write_accepts(db, facts.accepts, book) if facts.accepts else []
+    _write_dispatch(db, facts, node)
+    if facts.finals:
+        _write_finals(db, facts.finals, book)
+    _write_receipts(db, facts)
+    _write_callbacks(db, facts, node)
+    if facts.marks:
+        _SET_MARK(db, list(facts.marks.items()))
     book.close()
     return rulings
 

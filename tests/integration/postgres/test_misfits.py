@@ -1,0 +1,152 @@
+"""Values that PostgreSQL does not take, past all that would have seen them before: the gatherer records the others."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+import pytest
+
+from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.system.clock import SystemClock
+from heliograph.app.accounts import Account
+from heliograph.app.apart import Fate
+from heliograph.app.facts import (
+    Accept,
+    Awaiting,
+    CallbackRetry,
+    EarlyReceipt,
+    Facts,
+    Final,
+    Message,
+    PartReceipt,
+    Submission,
+    Verdict,
+)
+from heliograph.app.ports import Unfit
+from heliograph.domain.receipt import Delivery
+from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.outage import Outage
+from tests.simulation.world import SeededIds
+from tests.support.patience import PATIENCE_S
+from tests.support.postgres import server
+from tests.support.store import CREDIT, NODE, START, Given
+
+LONG = "".join(random.Random(1).choices("0123456789abcdef", k=20_000))
+"""So long, and so little alike itself, that no index takes it."""
+
+NUL = "a\0secret"
+READ = Delivery.DELIVRD
+
+VALUES: dict[str, tuple[Callable[[int, int], Facts], str, Fate]] = {
+    "a NUL in an operator's id": (
+        lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, NUL, 0, START)]), "CharacterNotInRepertoire",
+        Fate.REDUCED,
+    ),
+    "an id too long for its index": (
+        lambda a, k: Facts(awaiting=[Awaiting(1, LONG, a, k, 0)]), "ProgramLimitExceeded", Fate.REDUCED,
+    ),
+    "a NUL in an error code": (
+        lambda a, k: Facts(finals=[Final(a, k, READ, NUL, START, owed=False)]), "CharacterNotInRepertoire",
+        Fate.REDUCED,
+    ),
+    "a NUL in what a receiver said": (
+        lambda a, k: Facts(
+            finals=[Final(a, k, READ, "000", START, owed=True)],
+            callback_retries=[CallbackRetry(a, k, START, 1, b"id=1", NUL, START)],
+        ),
+        "CharacterNotInRepertoire", Fate.REDUCED,
+    ),
+    "the long id of a receipt that matches nothing": (
+        lambda a, k: Facts(early=[EarlyReceipt(1, LONG, "49", READ, "000", START)]), "ProgramLimitExceeded",
+        Fate.REDUCED,
+    ),
+    "a number beyond 32 bits": (
+        lambda a, k: Facts(parts=[PartReceipt(a, k, 1 << 31, READ, "000", START)]), "DataError", Fate.DROPPED,
+    ),
+    "what a constraint of the owner forbids": (
+        lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, "forbidden", 0, START)]), "CheckViolation",
+        Fate.REDUCED,
+    ),
+}  # fmt: skip
+"""By name: the facts about a message, what the fault is called, and what becomes of them."""
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str, dict[str, object]]] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: object) -> None:
+        self.said.append((level, event, fields))
+
+
+@pytest.fixture
+def journal() -> Journal:
+    return Journal()
+
+
+@pytest.fixture
+async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[Gatherer]:
+    """At work, from above the keys that `given` gives on."""
+    clock = SystemClock()
+    outage = Outage(clock, journal)
+    gatherer = Gatherer(store, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
+    gatherer.attach(Hooks(lambda facts, now: None, lambda facts, now, key: None, lambda: None, lambda: None))
+    task = asyncio.create_task(gatherer.run())
+    yield gatherer
+    assert not task.done()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def answered(gatherer: Gatherer, accept: Accept) -> asyncio.Future[Accept]:
+    future: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
+    assert gatherer.accept(accept, future.set_result)
+    return future
+
+
+async def told(store: PostgresStore, message: Message) -> list[str]:
+    trace = await store.trace(message.key)
+    assert trace is not None
+    return [each.operator_id for each in trace.submissions]
+
+
+@pytest.mark.parametrize("what", VALUES)
+async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
+    store: PostgresStore, given: Given, account: Account, url: str, gatherer: Gatherer, journal: Journal, what: str
+) -> None:
+    make, problem, fate = VALUES[what]
+    await server().execute("ALTER TABLE sent ADD CHECK (operator_id <> 'forbidden')", url.rpartition("/")[2])
+    try:
+        message, *neighbours = [await given.sent(account.id, segments=2) for _ in range(9)]
+        misfit = make(account.id, message.key)
+        with pytest.raises(Unfit, match=problem):
+            await store.record(make(account.id, message.key))
+        facts = gatherer.facts
+        for number, neighbour in enumerate(neighbours):
+            facts.submissions.append(Submission(account.id, neighbour.key, 0, 1, f"id-{number}", 0, START))
+        for kind in ("submissions", "parts", "finals", "early", "awaiting", "callback_retries"):
+            getattr(facts, kind).extend(getattr(misfit, kind))
+        facts.marks["attempted:1"] = 7
+        good = [answered(gatherer, given.accept(given.message(account.id))) for _ in range(2)]
+        bad = answered(gatherer, given.accept(given.message(account.id, sender=NUL)))
+        gatherer.wake()
+        await asyncio.wait_for(asyncio.gather(*good, bad), PATIENCE_S)
+        assert [each.result().verdict for each in good] == [Verdict.ACCEPTED] * 2
+        assert bad.result().verdict is Verdict.UNAVAILABLE
+        assert [await told(store, each) for each in neighbours] == [[f"id-{n}"] for n in range(len(neighbours))]
+        assert gatherer.misfits.counts == {fate: 1, Fate.REFUSED: 1}
+        assert (gatherer.healthy, gatherer.failures) == (True, 0)
+        assert [(level, event) for level, event, _ in journal.said] == [("error", "store.refused")] * 2
+        assert "secret" not in repr(journal.said)
+        assert problem in str(journal.said[0][2]["problem"])
+        assert await store.balance(account.id) == (100 - 9 - 2) * CREDIT
+        assert (await store.recover(0, NODE)).marks == {"attempted:1": 7}
+        assert await store.audit() == []
+    finally:
+        await server().execute("ALTER TABLE sent DROP CONSTRAINT sent_operator_id_check", url.rpartition("/")[2])

@@ -1,0 +1,58 @@
+"""What the store would not have, in the log: each, but not more of them than a log is for."""
+
+from heliograph.app.apart import Fate, Misfit
+from heliograph.app.facts import Attempt, EarlyReceipt, Facts
+from heliograph.domain.ids import to_hex
+from heliograph.domain.receipt import Delivery
+from heliograph.runtime.misfits import LINES, MINUTE_S, Misfits
+from tests.support.core import SetClock
+from tests.support.store import START
+
+KEY = 1 << 55
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.said: list[dict[str, object]] = []
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: object) -> None:
+        assert (level, event) == ("error", "store.refused")
+        self.said.append(fields)
+
+
+def about_a_message(fate: Fate = Fate.REDUCED) -> Misfit:
+    return Misfit(Facts(attempts=[Attempt(3, KEY, 0, 1, 0, START)], dequeued=[(3, KEY)]), "too long", fate)
+
+
+def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
+    journal = Journal()
+    misfits = Misfits(SetClock(), journal)
+    misfits.note(about_a_message())
+    misfits.note(Misfit(Facts(dequeued=[(4, KEY)]), "too long", Fate.DROPPED))
+    misfits.note(Misfit(Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", Fate.REDUCED))
+    misfits.note(Misfit(Facts(early_matched=[(7, "id")]), "a NUL", Fate.DROPPED))
+    message = to_hex(KEY, 0x155)[:16]
+    assert journal.said == [
+        {"facts": "attempts dequeued", "fate": "reduced", "problem": "too long", "account": 3, "message": message},
+        {"facts": "dequeued", "fate": "dropped", "problem": "too long", "account": 4, "message": message},
+        {"facts": "early", "fate": "reduced", "problem": "a NUL", "connector": 7},
+        {"facts": "early_matched", "fate": "dropped", "problem": "a NUL", "connector": 7},
+    ]
+    assert misfits.counts == {Fate.REDUCED: 2, Fate.DROPPED: 2}
+
+
+def test_a_flood_of_them_is_counted_and_does_not_fill_the_log() -> None:
+    clock, journal = SetClock(), Journal()
+    misfits = Misfits(clock, journal)
+    for _ in range(LINES + 40):
+        misfits.note(about_a_message())
+    assert len(journal.said) == LINES
+    clock.pass_ms(int(MINUTE_S * 1000))
+    misfits.note(about_a_message())
+    misfits.note(about_a_message())
+    assert [fields.get("unsaid") for fields in journal.said[LINES - 1 :]] == [None, 40, None]
+    assert misfits.counts == {Fate.REDUCED: LINES + 42}
