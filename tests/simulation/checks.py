@@ -3,8 +3,8 @@
 from urllib.parse import parse_qs
 
 from heliograph.app.divide import NAMED, OWNED
-from heliograph.app.facts import Accept, CallbackEnd, Facts, Verdict
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.report import NO_CODE
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
@@ -38,6 +38,16 @@ def marks(rows: Rows) -> list[str]:
             if retry is None or retry.due is None:
                 wrong.append(f"nothing will make the callback of {key}")
     return wrong
+
+
+def attempt(shards: list[Rows], connector: int, message: Message) -> list[str]:
+    """What is being sent may have been sent, as the store with its rows has it: true whenever a part is written."""
+    for rows in shards:
+        if message.key in rows.messages:
+            row = rows.queue.get(message.key)
+            if message.key > rows.marks.get(attempted(connector), 0) and (row is None or not row.attempted):
+                return [f"{message.key} is sent, and by its mark it certainly was not"]
+    return []
 
 
 def accounts(shards: list[Rows], facts: Facts) -> list[str]:

@@ -140,6 +140,8 @@ class Operator:
         self.submits: Counter[PartName] = Counter()
         self.sequence: list[Message] = []
         """Whose parts were written, one after the other."""
+        self.on_submit: Callable[[int, Message], None] = lambda connector, message: None
+        """Called as each of them is."""
         self.first_submit: dict[PartName, int] = {}
         self.written: list[list[float]] = []
         """When parts were written, in seconds of the loop, for each carrier there was."""
@@ -272,6 +274,7 @@ class ScriptedCarrier:
             name = (part.message.key, part.segment)
             operator.submits[name] += 1
             operator.sequence.append(part.message)
+            operator.on_submit(operator.connector.id, part.message)
             operator.first_submit.setdefault(name, operator._wall())
             self.places[name] += 1
             self._unanswered[part] = False

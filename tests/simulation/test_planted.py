@@ -303,7 +303,11 @@ def the_mark_of_callbacks_runs_ahead(patch: pytest.MonkeyPatch) -> None:
     _mark_runs_ahead(patch, Notifier, CALLBACK)
 
 
-@bug("was refunded for not being sent, and the operator has it", plan=replace(LATE, lives=6))
+@bug(
+    "is sent, and by its mark it certainly was not",
+    "was refunded for not being sent, and the operator has it",
+    plan=replace(LATE, lives=6),
+)
 def the_mark_of_attempts_stands_still(patch: pytest.MonkeyPatch) -> None:
     prepare = Lane.prepare
 

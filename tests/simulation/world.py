@@ -177,9 +177,10 @@ class Simulation:
             if self.plan.whole:
                 connector.options |= {"concatenation": "whole"}
             connector = await self.store.add_connector(connector)
-            self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
-            self.operators[connector.id].longest_outage_s = self.plan.longest_outage_s
-            self.operators[connector.id].unfit = self.plan.unfit
+            operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
+            operator.longest_outage_s = self.plan.longest_outage_s
+            operator.unfit = self.plan.unfit
+            operator.on_submit = self._on_submit
             await self.store.add_route(Route(0, str(number), connector.id))
 
     @property
@@ -237,6 +238,10 @@ class Simulation:
             self.wrong += checks.accounts(self.shards, facts)
             for rows in self.shards:
                 self.wrong += checks.marks(rows) + checks.credit(rows)
+
+    def _on_submit(self, connector: int, message: Message) -> None:
+        if not self.wrong:
+            self.wrong += checks.attempt(self.shards, connector, message)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""
