@@ -118,8 +118,13 @@ class Gateway(ABC):
         """Where requests are taken."""
         return [self.http_port]
 
-    def pids(self) -> list[int]:
+    def programs(self) -> list[int]:
+        """The processes of the gateway's own program."""
         return [pid for process in self._processes for pid in family(process.pid)]
+
+    def pids(self) -> list[int]:
+        """All that belong to it."""
+        return self.programs()
 
     @abstractmethod
     def cpu(self) -> dict[str, float]:
@@ -292,7 +297,7 @@ class HeliographPostgres(Heliograph):
         await self._server.execute("CHECKPOINT")
 
     def pids(self) -> list[int]:
-        return super().pids() + family(self._server.pid)
+        return self.programs() + family(self._server.pid)
 
     def memory_mib(self) -> float:
         """All of the server's processes have its buffers, once."""
@@ -300,7 +305,7 @@ class HeliographPostgres(Heliograph):
 
     def cpu(self) -> dict[str, float]:
         """As the other has it; all processes of the server together."""
-        engine, *others = super().pids()
+        engine, *others = self.programs()
         return {
             "loop": sum(thread_seconds(engine)),
             "callbacks": sum(map(cpu_seconds, others)),

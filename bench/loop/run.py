@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.loop.figures import (
+    Refused,
     Run,
     Window,
     count,
@@ -96,6 +97,7 @@ class Customers:
         self, programs: Path, folder: Path, ports: Sequence[int], ask: Ask, load: Load, start: int = 0
     ) -> None:
         self._out = folder / f"customers{start}.bin"
+        self._ports = len(ports)
         self._most_s = load.seconds + 60
         command = [
             str(programs / "customer"), "--conns", str(load.connections),
@@ -122,10 +124,14 @@ class Customers:
         return self
 
     def end(self) -> tuple[dict[str, Any], bytes]:
-        """Its summary, and what became of each request."""
+        """Its summary, and what became of each request. Raises Refused if they did not go to all ports, as with a
+        program that was compiled before it could share them out."""
         assert self._process is not None
         summary, _ = self._process.communicate(timeout=self._most_s)
-        return json.loads(summary), self._out.read_bytes()
+        found: dict[str, Any] = json.loads(summary)
+        if (asked := found.get("ports", 1)) != self._ports:
+            raise Refused(f"customers asked {asked} of {self._ports} ports: the program is older than its source")
+        return found, self._out.read_bytes()
 
 
 class Bench:
@@ -200,7 +206,7 @@ class Bench:
         before = gateway.cpu()
         customers = self.customers(gateway, gateway.ask(load.wish, load.span), load).begin()
         if self.profiler is not None:
-            self.profiler.begin(gateway.pids())
+            self.profiler.begin(gateway.programs())
         summary, requests = customers.end()
         if self.profiler is not None:
             self.profiler.end()

@@ -367,9 +367,9 @@ int main(int argc, char **argv) {
     getrusage(RUSAGE_SELF, &used);
     double cpu = used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
     printf("{\"begun\":%llu,\"ended\":%llu,\"sent\":%u,\"good\":%llu,\"other\":%llu,\"errors\":%llu,"
-           "\"unexpected\":%llu,\"connections\":%llu,\"cpu_s\":%.3f}\n",
+           "\"unexpected\":%llu,\"connections\":%llu,\"ports\":%d,\"cpu_s\":%.3f}\n",
            (unsigned long long)begun, (unsigned long long)ended, issued, (unsigned long long)good,
            (unsigned long long)other, (unsigned long long)errors, (unsigned long long)unexpected,
-           (unsigned long long)opened, cpu);
+           (unsigned long long)opened, port_count, cpu);
     return 0;
 }
