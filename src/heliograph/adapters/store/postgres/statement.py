@@ -33,7 +33,7 @@ def _columns(rows: Iterable[Any], *names: str) -> Columns:
     return [list(map(attrgetter(name), rows)) for name in names]
 
 
-#: Facts whose fields are the arguments of `record_`, or the columns of `insert_`, by the name of both.
+#: Facts whose fields are the arguments of `record_`, or the columns of rows, by their name.
 _NAMES: dict[str, tuple[str, ...]] = {
     "attempts": ("key", "segment", "connector", "status", "at"),
     "submissions": ("key", "segment", "connector", "operator_id", "status", "at"),
@@ -150,7 +150,7 @@ def add_others(call: Call, facts: Facts, node: int, worker: int, *, again: bool 
     if facts.early_matched:
         call.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
     _add_new(call, facts, "awaiting", again=again)
-    _add_columns(call, facts, "awaiting_matched")
+    _add_rows(call, "delete_awaiting", facts, "awaiting_matched")
     _add_new(call, facts, "callbacks", again=again)
     if facts.callback_retries:
         _add_retries(call, facts.callback_retries, node)
@@ -166,16 +166,19 @@ def _add_columns(call: Call, facts: Facts, *kinds: str) -> None:
 
 
 def _add_new(call: Call, facts: Facts, kind: str, *, again: bool) -> None:
-    """What each message has goes as rows, unless some may be there already.
-
-    Of each element of an array asyncpg asks whether it is one too, which takes longer than to encode it; of a row's
-    values it does not. The server has less to put together. 3 us a message, in commits of 36.
-    """
-    rows = getattr(facts, kind)
+    """What each message has goes as rows, unless some may be there already."""
     if again:
         _add_columns(call, facts, kind)
-    elif rows:
-        call.add(f"insert_{kind}", list(map(attrgetter(*_NAMES[kind]), rows)))
+    else:
+        _add_rows(call, f"insert_{kind}", facts, kind)
+
+
+def _add_rows(call: Call, function: str, facts: Facts, kind: str) -> None:
+    """Of each element of an array asyncpg asks whether it is one too, which takes longer than to encode it; of a row's
+    values it does not. The server has less to put together. 3 us a message, in commits of 36."""
+    rows = getattr(facts, kind)
+    if rows:
+        call.add(function, list(map(attrgetter(*_NAMES[kind]), rows)))
 
 
 def _add_queueings(call: Call, queueings: list[Queueing], node: int) -> None:
