@@ -133,7 +133,7 @@ class Lookup:
             ids = {form for each in receipts for form in forms(each.operator_id)}
             with self._awaited.reading():
                 found = await store.find_outstanding(connector, sorted(ids))
-                by_id = _by_id(connector, found)
+                by_id = by_name(connector, found)
                 for each in receipts:
                     report = report_of(each)
                     if self._reporter.apply(connector, report) or self._apply_rows(connector, report, by_id):
@@ -202,7 +202,7 @@ class Lookup:
         """Applies receipts to memory, as it is now, or to what was `found`. Returns the others where ids were only
         taken `literally`; else keeps them as early."""
         reporter = self._reporter
-        by_id = _by_id(connector, found)
+        by_id = by_name(connector, found)
         left: list[Missed] = []
         for report, acknowledge in reports:
             if reporter.apply(connector, report, literally=literally) or self._apply_rows(
@@ -233,7 +233,7 @@ class Lookup:
         return False
 
 
-def _by_id(connector: int, found: Iterable[Outstanding]) -> Found:
+def by_name(connector: int, found: Iterable[Outstanding]) -> Found:
     """Some operators call all parts alike: to go through thousands for each receipt would hold up everybody."""
     by_id: Found = {}
     for outstanding in found:
