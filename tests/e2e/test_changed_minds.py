@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +29,9 @@ FAR_S = 36_000.0
 END_S = 1.0
 """After the last of them was due nobody changes anything any more."""
 CREDIT = 10_000
+
+ANSWERS = {"cancel": (200, 409), "move": (200, 400, 409), "look": (200,), "list": (200,)}
+"""To what is done to a message that may just have gone."""
 
 RUDE: dict[str, Any] = {
     "magic": False,
@@ -197,12 +200,11 @@ def test_those_that_fall_due_are_cancelled_and_moved_this_moment(tmp_path: Path,
         sent = Counter(simulator.destinations())
     assert crowd.surprises == []
     assert faults(crowd.requests, told, sent) == []
-    # what was answered, and each of it was brought about
-    by_act: defaultdict[str, set[int]] = defaultdict(set)
-    for what, status in crowd.statuses:
-        by_act[what].add(status)
-    assert by_act == {"cancel": {200, 409}, "move": {200, 400, 409}, "look": {200}, "list": {200}}
-    assert {one.status for one in told.values()} == {"Cancelled", "Sent", "Scheduled"}
+    # How many were still there to be cancelled or moved is a matter of how fast the machine is.
+    assert set(crowd.statuses) <= {(what, status) for what, statuses in ANSWERS.items() for status in statuses}
+    assert crowd.statuses["cancel", 200] > 0
+    assert crowd.statuses["move", 200] > CUSTOMERS * REQUESTS, "more than were moved before it began"
+    assert {one.status for one in told.values()} >= {"Cancelled", "Sent"}
     spent = sum(int(one.rate) for one in told.values() if one.status != "Cancelled")
     assert admin.balance() == str(CREDIT - spent)
     admin.assert_books_right()
