@@ -152,7 +152,8 @@ def test_the_command_line_answers_as_the_admin_api_does(data: Path, admin: Admin
             found = told("messages?number=4917")
             assert admin("message", "find", "4917") == {key: found[key] for key in ("messages", "reached")}
             assert admin("admin", "log")["entries"] == told("audit")["entries"]
-            # what the links say changes by the second
+            # the gateway says every few seconds that it is bound, and what the links say changes by the second
+            eventually(lambda: told("connectors/op1")["state"] == "bound", "its state is known")
             shown, also = admin("connector", "show", "op1"), told("connectors/op1")
             assert shown.keys() == also.keys()
             assert [link.keys() for link in shown["links"]] == [link.keys() for link in also["links"]]
