@@ -32,6 +32,7 @@ from bench.loop.processes import (
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.ports import Store
+from heliograph.bootstrap import STORE_FILE
 
 NUMBER = "@" * 8
 """Stands for a message's number in a request."""
@@ -41,7 +42,6 @@ TEXT = "Your code is 123456. Do not share it."
 WINDOW = 500
 """Unanswered submit_sm a bind."""
 
-STORE_FILE = "heliograph.db"
 KANNEL = Path("/usr/sbin/bearerbox")
 
 

@@ -46,7 +46,7 @@ class Gap:
         self._crowd = _UNKNOWN
         self._gaps = 0
         self.probing = True
-        """Whether `crowded` is to be asked with the time, and is False."""
+        """Whether the gap is left whole: then `came` is to be told of each request."""
 
     def left(self, now: float) -> float:
         """Seconds that the next commit is to wait; 0.0 if it is to begin at once."""

@@ -175,8 +175,8 @@ class Gatherer:
             self._idle.set()
             await self._work.wait()
             self._idle.clear()
-            await self._leave_gap()
-            facts, thens = self._take(hooks)
+            began = await self._leave_gap()
+            facts, thens = self._take(hooks, began)
             start = self._clock.monotonic()
             try:
                 if facts:
@@ -207,8 +207,8 @@ class Gatherer:
 
     # --- one commit
 
-    async def _leave_gap(self) -> None:
-        """Waits for more facts; a request that was the last to wait for ends it."""
+    async def _leave_gap(self) -> float:
+        """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""
         left = self._gap.left(self._clock.monotonic())
         if left and not self._gap.crowded(len(self._thens)):
             loop = asyncio.get_running_loop()
@@ -219,13 +219,15 @@ class Gatherer:
             finally:
                 timer.cancel()
                 self._waiter = None
-        self._gap.begin(self._clock.monotonic(), len(self._thens))
+        began = self._clock.monotonic()
+        self._gap.begin(began, len(self._thens))
+        return began
 
     def _end_gap(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _take(self, hooks: Hooks) -> tuple[Facts, list[tuple[Accept, Then]]]:
+    def _take(self, hooks: Hooks, began: float) -> tuple[Facts, list[tuple[Accept, Then]]]:
         self._woken = False
         self._work.clear()
         if self._later is not None:
@@ -239,9 +241,8 @@ class Gatherer:
         for accept in facts.accepts:
             self._name(accept, now)
         hooks.prepare(facts, now)
-        start = self._clock.monotonic()
-        if start - self._last_spill >= SPILL_S:
-            self._last_spill = start
+        if began - self._last_spill >= SPILL_S:
+            self._last_spill = began
             hooks.spill(facts, now, self._last_key)
         self._facts, self._thens = later, thens[taken:]
         if later.accepts:

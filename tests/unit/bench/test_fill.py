@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from bench.loop.fill import add_history, add_queue
-from bench.loop.gateways import STORE_FILE, Heliograph
+from bench.loop.gateways import Heliograph
+
+from heliograph.bootstrap import STORE_FILE
 
 SIZE = 50
 
