@@ -1,5 +1,7 @@
 """Early receipts: those that came before the operator's answer, or that match no message."""
 
+from dataclasses import replace
+
 from heliograph.app.facts import EarlyReceipt, Message
 from heliograph.app.names import STALE_MS, agrees, forms, is_for
 from heliograph.app.ports import Clock, Gathering, Report
@@ -49,10 +51,11 @@ class EarlyReceipts:
 
     def of(self, message: Message, connector: int, operator_id: str) -> EarlyReceipt | None:
         """That of a part which the operator just took."""
+        now = self._clock.now()
         for form in forms(operator_id):
             early = self._kept.get((connector, form))
             if early is not None:
-                report = Report(operator_id, early.destination, early.state, True, early.err, early.at)
+                report = replace(report_of(early, now), operator_id=operator_id)
                 if is_for(report, form, message):
                     return early
         return None
@@ -81,6 +84,7 @@ class EarlyReceipts:
             del self._kept[name]
 
 
-def report_of(early: EarlyReceipt) -> Report:
+def report_of(early: EarlyReceipt, now: int) -> Report:
     """What came then. It must have been final."""
-    return Report(early.operator_id, early.destination, early.state, True, early.err, early.at)
+    came = early.at if early.at < now - STALE_MS else 0
+    return Report(early.operator_id, early.destination, early.state, True, early.err, came)

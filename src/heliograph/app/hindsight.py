@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from heliograph.app.doubt import REPEAT_AFTER_MS, Doubt, Doubts
+from heliograph.app.early import report_of
 from heliograph.app.facts import Queued
 from heliograph.app.item import Item
 from heliograph.app.lane import Lane
-from heliograph.app.names import is_stale
+from heliograph.app.names import is_for
 from heliograph.app.ports import Accepted, Clock, Gathering, Outcome, Part, Refused, Store, Unavailable
 from heliograph.app.report import Reporter
 
@@ -125,7 +126,7 @@ class Hindsight:
             uncertain = [(doubt, segment) for doubt in doubts for segment in doubt.uncertain]
             if len(uncertain) == 1 and lane.unknown_wait_ms:
                 item = uncertain[0][0].item
-                if item is not None and not is_stale(early.at, item.message):
+                if item is not None and is_for(report_of(early, now), early.operator_id, item.message):
                     yield lane, *uncertain[0], Accepted(early.operator_id)
             elif not uncertain and now - early.at > REPEAT_AFTER_MS:
                 copied = next((doubt for doubt in doubts if doubt.copies > 0), None)

@@ -134,8 +134,9 @@ class Lookup:
             with self._awaited.reading():
                 found = await store.find_outstanding(connector, sorted(ids))
                 by_id = by_name(connector, found)
+                now = self._clock.now()
                 for each in receipts:
-                    report = report_of(each)
+                    report = report_of(each, now)
                     if self._reporter.apply(connector, report) or self._apply_rows(connector, report, by_id):
                         self._reporter.early.matched(connector, each.operator_id)
                         self._gathering.wake()

@@ -17,8 +17,9 @@ SAME_DIGITS = 7
 """Digits at their end in which two ways to write a number must agree, at least."""
 
 STALE_MS = 600_000
-"""A receipt that came so long before its message was due is that of an earlier one, which had the same id from the
-operator, or went to the same number. Until then clocks may have been set back, or be another node's. Milliseconds."""
+"""A receipt that came so long ago, and so long before its message was due, is that of an earlier one, which had the
+same id from the operator, or went to the same number. Until then clocks may be another node's; and where the clock was
+set back between the two, a message seems to be due long after its receipt. Milliseconds."""
 
 
 class Names:
@@ -94,14 +95,9 @@ def is_for(report: Report, form: str, message: Message) -> bool:
     a guess, for which the destination must speak."""
     if form != report.operator_id and not report.destination:
         return False
-    if report.came and is_stale(report.came, message):
-        return False
+    if report.came and report.came < message.time - STALE_MS:
+        return False  # it came before the message can have been with the operator
     return agrees(report.destination, message.destination)
-
-
-def is_stale(came: int, message: Message) -> bool:
-    """Whether a receipt that came then, in ms, came before the message can have been with the operator."""
-    return came < message.time - STALE_MS
 
 
 def ending(number: str) -> str:

@@ -107,7 +107,7 @@ class Reporter:
         """Takes up again a receipt that waits for its message."""
         if not is_final(early.state):
             return
-        if self.apply(early.connector, report_of(early)):
+        if self.apply(early.connector, report_of(early, self._clock.now())):
             self.early.matched(early.connector, early.operator_id)
         else:
             self.early.remember(early)

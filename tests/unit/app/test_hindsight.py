@@ -145,6 +145,17 @@ async def test_a_receipt_that_was_there_before_the_message_is_not_taken_for_its(
     assert [each.operator_id for each in patient.commit().submissions] == ["4712"]
 
 
+async def test_a_receipt_is_taken_for_a_lost_answer_where_the_clock_was_set_back_meanwhile(patient: Desk) -> None:
+    one = patient.message()
+    (part,) = patient.sent(one)
+    patient.answer(part, LOST)
+    patient.commit()
+    patient.clock.ms -= 2 * STALE_MS
+    await report(patient, "4711", one.destination)
+    await settle(patient)
+    assert [(each.key, each.operator_id) for each in patient.commit().submissions] == [(one.key, "4711")]
+
+
 async def test_a_guess_is_not_made_where_it_may_be_another_messages(patient: Desk) -> None:
     one, other = patient.message(), patient.message()
     (part,) = patient.sent(one)

@@ -456,6 +456,19 @@ async def test_a_stale_receipt_is_not_that_of_a_message_to_which_the_operator_gi
     assert len(desk.commit().early) == 1 + again
 
 
+async def test_a_receipt_is_not_stale_only_because_the_clock_was_set_back_behind_its_message(desk: Desk) -> None:
+    one, other = desk.message(), desk.message()
+    desk.clock.ms -= 2 * STALE_MS
+    desk.report("1", Delivery.UNDELIV, to=one.destination)
+    desk.report("2", to=other.destination)
+    await desk.lookup.look_up(desk.store)
+    desk.taken(one, "1")
+    early = desk.commit().early[1]
+    desk.store.found = [known(other, "2")]
+    await desk.lookup.reconsider(desk.store, [early])
+    assert desk.finished == [(one.key, Delivery.UNDELIV), (other.key, Delivery.DELIVRD)]
+
+
 async def test_a_stale_receipt_is_not_found_among_the_rows_either(desk: Desk) -> None:
     early = EarlyReceipt(1, "a", "", Delivery.UNDELIV, "034", START)
     desk.clock.pass_ms(STALE_MS + 1)
