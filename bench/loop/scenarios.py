@@ -201,15 +201,20 @@ class Stand:
     # --- several nodes
 
     def nodes(self) -> Report:
-        """The same load on one, two and four nodes that share a PostgreSQL server: what each message costs of CPU."""
+        """One, two and four nodes that share a PostgreSQL server: what each message costs of CPU, with the same load
+        shared out over them, and with a closed loop of as many connections to each as to one."""
         rate = self._options.rates[0] if self._options.rates else NODES_RATE
-        load = Load(seconds=self._options.seconds, rate=rate)
-        found: dict[str, list[Run]] = {}
+        shared: dict[str, list[Run]] = {}
+        full: dict[str, list[Run]] = {}
         for _ in range(self._options.runs):
             for count in NODES:
-                gateway = self._ours(HeliographNodes, f"{count} nodes").share(count)
-                found.setdefault(gateway.name, []).append(self._measured(gateway, load))
-        return Report("Nodes", FIGURES, self._rows(_verdict("open", found), found))
+                closed = Load(seconds=self._options.seconds)
+                closed.connections *= count
+                for found, load in ((shared, Load(seconds=self._options.seconds, rate=rate)), (full, closed)):
+                    gateway = self._ours(HeliographNodes, f"{count} nodes").share(count)
+                    found.setdefault(gateway.name, []).append(self._measured(gateway, load))
+        rows = self._rows(_verdict("open", shared), shared) + self._rows("closed, 64 connections a node", full)
+        return Report("Nodes", FIGURES, rows)
 
     # --- at rest
 
