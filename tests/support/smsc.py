@@ -128,6 +128,19 @@ class SmscLink(asyncio.Protocol):
         if self.session.closing:
             self._transport.close()
 
+    @property
+    def backlog(self) -> int:
+        """Octets that the ESME has left to us."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def read(self, goes_on: bool) -> None:
+        """Reads what comes, or leaves it to fill the connection."""
+        assert self._transport is not None
+        if goes_on:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
     def cut(self) -> None:
         """Resets the connection."""
         if self._transport is not None:

@@ -19,7 +19,7 @@ WRONG_CREDENTIALS: Final = frozenset(
 
 @dataclass(slots=True)
 class Backoff:
-    """Pauses between attempts, in seconds. Call `bound` after a bind; any other end asks for a pause.
+    """Pauses between attempts, in seconds. Call `stood` when a link that was bound ends; each end asks for a pause.
 
     `luck` is a random number from 0 up to 1: it spreads the attempts of many links that fell at one moment.
     """
@@ -31,10 +31,17 @@ class Backoff:
     right.
     """
     failures: int = 0
+    latest: float = 0.0
+    """The pause before this attempt."""
 
-    def bound(self) -> None:
-        """The link stood: the next failure starts again from the first pause."""
+    def stood(self, seconds: float) -> bool:
+        """A link was bound for so long. If that is more than the pause before it, pauses start again from the first;
+        one that falls as soon as it is bound is a failure like any other: it would be bound every second for ever.
+        """
+        if seconds <= self.latest:
+            return False
         self.failures = 0
+        return True
 
     def pause(self, luck: float) -> float:
         """After a connection that failed, was lost, or a bind refused for a passing reason.
@@ -43,7 +50,8 @@ class Backoff:
         """
         ceiling = min(self.longest, self.first * 2.0 ** min(self.failures, 32))
         self.failures += 1
-        return ceiling * (0.5 + 0.5 * luck)
+        self.latest = ceiling * (0.5 + 0.5 * luck)
+        return self.latest
 
     def pause_after_refusal(self, status: int, luck: float) -> float:
         """After a bind refused with `status`: long where the credentials are wrong, else like `pause`."""

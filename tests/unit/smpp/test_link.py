@@ -20,14 +20,27 @@ def test_luck_spreads_links_that_fell_together() -> None:
     assert Backoff().pause(0.0) < Backoff().pause(0.5) < Backoff().pause(0.999)
 
 
-def test_a_bind_starts_the_pauses_again() -> None:
+def test_a_link_that_stood_starts_the_pauses_again() -> None:
     backoff = Backoff()
     first = backoff.pause(0.5)
-    backoff.pause(0.5)
+    before = backoff.pause(0.5)
 
-    backoff.bound()
+    assert backoff.stood(before + 0.1)
 
     assert backoff.pause(0.5) == first
+
+
+def test_a_link_that_falls_as_soon_as_it_is_bound_is_bound_more_and_more_seldom() -> None:
+    backoff = Backoff()
+    assert backoff.stood(0.01), "the first one was not waited for"
+
+    pauses = [backoff.pause(0.5)]
+    for _ in range(20):
+        assert not backoff.stood(0.01)
+        pauses.append(backoff.pause(0.5))
+
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 20
 
 
 @pytest.mark.parametrize("status", [CommandStatus.ESME_RINVPASWD, CommandStatus.ESME_RINVSYSID])

@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 from heliograph.adapters.smpp.dial import dial
-from heliograph.adapters.smpp.link import Counters, Link, Setup
+from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_not_connected
+from heliograph.adapters.smpp.setup import Counters, Setup
 from heliograph.app.accounts import Connector
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
@@ -63,6 +64,7 @@ class Bind:
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._retry_at = 0.0
+        self._up_at = 0.0
         self._state = "stopped"
         self._since = setup.clock.now()
         self._error = ""
@@ -96,7 +98,7 @@ class Bind:
         failed_in_a_row = 0
         while not self._stopping:
             link = await self._attempt()
-            if link is not None and link.was_bound:
+            if link is not None and link.was_bound and self._backoff.stood(self._setup.clock.monotonic() - self._up_at):
                 failed_in_a_row = 0
             else:
                 failed_in_a_row += 1
@@ -152,13 +154,13 @@ class Bind:
         finally:
             self.link = None
         if not self._stopping:
-            self._fail(link.reason)
+            self._fail(link.reason, lost=link.was_bound)
         return link
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, *, lost: bool = False) -> None:
         setup = self._setup
-        # The same trouble again is no news: it stands in the state.
-        level = "debug" if reason == self._error and self._backoff.failures else "warning"
+        # The same trouble again is no news: it stands in the state. That it was bound was said, and so is its end.
+        level = "debug" if reason == self._error and self._backoff.failures and not lost else "warning"
         self._error, self._error_at = reason, setup.clock.now()
         setup.journal.say(
             level, "smpp.not_bound", connector=setup.connector.name, bind=self.number, host=self.where, reason=reason
@@ -172,7 +174,7 @@ class Bind:
     # --- what its link says
 
     def link_up(self) -> None:
-        self._backoff.bound()
+        self._up_at = self._setup.clock.monotonic()
         self._setup.bar.refusals, self._setup.bar.until = 0, 0.0
         self._enter("bound")
         setup = self._setup

@@ -7,8 +7,9 @@ from typing import Any
 
 from heliograph.adapters.smpp.bind import ROLES, Bind
 from heliograph.adapters.smpp.encoding import Encoder
-from heliograph.adapters.smpp.link import Counters, Link, Setup
+from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Timings, read_options
+from heliograph.adapters.smpp.setup import Counters, Setup
 from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import NOT_SENT
@@ -127,6 +128,8 @@ class SmppCarrier:
             return "It is taken down." if gone else "It is being taken down."
         bound, total = sum(bind.bound for bind in self._binds), len(self._binds)
         troubled = next((bind for bind in self._binds if not bind.bound), None)
+        if troubled is None and any(link.stalled for link in self._links):
+            return "It is bound, but the operator does not read what it is sent."
         if troubled is None:
             return "It is bound." if total == 1 else f"All {total} binds are up."
         summary = f"{bound} of {total} binds are up" if bound else "It is not bound"

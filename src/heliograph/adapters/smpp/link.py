@@ -6,27 +6,21 @@ one timer serves all deadlines of the link.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
 from functools import partial
 from math import inf
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
-from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.dial import send_at_once
-from heliograph.adapters.smpp.encoding import Encoder
-from heliograph.adapters.smpp.options import Dialect, Timings
+from heliograph.adapters.smpp.intake import Intake
 from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
-from heliograph.adapters.smpp.reasons import why_closed, why_refused
+from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.reports import report_of
-from heliograph.app.accounts import Connector
+from heliograph.adapters.smpp.setup import Counters, Setup
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import (
     Accepted,
-    CarrierEvents,
-    Clock,
     Deferred,
-    Journal,
     Outcome,
     Part,
     Refused,
@@ -52,72 +46,15 @@ MAX_LATE: Final = 1_000
 MAX_UNACKNOWLEDGED: Final = 5_000
 """Receipts of one link that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
 
+MAX_UNREAD_OCTETS: Final = 1 << 20
+"""What may wait to be taken by an operator that does not read; beyond that nothing it sends is read either, as each
+request makes an answer. A window of a thousand ordinary messages, or fifty thousand answers to receipts, fit."""
+
 CLOSE_GRACE_S: Final = 2.0
 """How long the last octets may take to leave before the connection is cut."""
 
 NO_CODE: Final = "001"
 """The error code of a final state that no operator gave."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What happened on one bind since the carrier started."""
-
-    submitted: int = 0
-    accepted: int = 0
-    deferred: int = 0
-    refused: int = 0
-    unknown: int = 0
-    throttled: int = 0
-    late_answers: int = 0
-    receipts: int = 0
-    receipts_put_off: int = 0
-    receipts_unreadable: int = 0
-    mobile_originated: int = 0
-    protocol_errors: int = 0
-
-    @classmethod
-    def sum(cls, parts: "Iterable[Counters]") -> "Counters":
-        total = cls()
-        for each in parts:
-            for name, value in asdict(each).items():
-                setattr(total, name, getattr(total, name) + value)
-        return total
-
-
-@dataclass(slots=True)
-class Bar:
-    """Keeps all binds of an account from trying while the operator calls its credentials wrong: who tries again and
-    again is locked out. `until` is monotonic, `refusals` counts them since the last bind."""
-
-    until: float = 0.0
-    refusals: int = 0
-
-
-@dataclass(slots=True)
-class Setup:
-    """What all links of a connector share. `over` (if any) is told of each part that has its outcome."""
-
-    connector: Connector
-    events: CarrierEvents
-    clock: Clock
-    journal: Journal
-    dialect: Dialect
-    timings: Timings
-    encoder: Encoder
-    over: Callable[[Part], None] | None = None
-    bar: Bar = field(default_factory=Bar)
-    said: set[str] = field(default_factory=set)
-    """What is said once only."""
-    complaints: Complaints = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.complaints = Complaints(self.connector.name, self.clock, self.journal)
-
-    def say_once(self, level: str, event: str, **fields: Any) -> None:
-        if event not in self.said:
-            self.said.add(event)
-            self.journal.say(level, event, connector=self.connector.name, **fields)
 
 
 class LinkOwner(Protocol):
@@ -134,9 +71,9 @@ class Link(asyncio.Protocol):
     """`ended` has its result once the connection is gone and every part has its outcome."""
 
     __slots__ = (
-        "_closing", "_counters", "_flush_due", "_guard", "_late", "_loop", "_owner", "_quiet", "_request", "_sampled",
-        "_setup", "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused", "session", "up",
-        "waiting", "was_bound",
+        "_closing", "_counters", "_flush_due", "_guard", "_intake", "_late", "_loop", "_owner", "_quiet", "_request",
+        "_sampled", "_setup", "_stalled", "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused",
+        "session", "up", "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +86,9 @@ class Link(asyncio.Protocol):
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._intake: Intake | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        """Set while the operator does not read: when it goes off, the link ends."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._guard: asyncio.TimerHandle | None = None
@@ -189,10 +129,15 @@ class Link(asyncio.Protocol):
         """Places in the window that nobody has or waits for."""
         return self.session.room - len(self.waiting)
 
+    @property
+    def stalled(self) -> bool:
+        """Whether the operator does not read."""
+        return self._stalled is not None
+
     # --- parts
 
     def submit(self, parts: Iterable[Part]) -> None:
-        """Writes them, in one piece, as far as the window has places; the others wait here for theirs."""
+        """Writes them, in one piece, as far as the window has places and the operator reads; the others wait here."""
         waiting = self.waiting
         waiting.extend(parts)
         self._submit_waiting()
@@ -201,7 +146,7 @@ class Link(asyncio.Protocol):
     def _submit_waiting(self) -> None:
         setup, session, waiting = self._setup, self.session, self.waiting
         count = min(len(waiting), session.room)
-        if count <= 0:
+        if count <= 0 or self._stalled is not None:
             return
         now, now_ms = setup.clock.monotonic(), setup.clock.now()
         body, send = setup.encoder.body, session.send_request
@@ -227,7 +172,7 @@ class Link(asyncio.Protocol):
             self._arm_at(due)
 
     def _end(self, part: Part, outcome: Outcome) -> None:
-        """One part has its outcome; the hot path has the same in `data_received`."""
+        """One part has its outcome; the hot path has the same in `_read`."""
         match outcome:
             case Accepted():
                 self._counters.accepted += 1
@@ -291,6 +236,8 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         send_at_once(self._transport)
+        self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
+        self._intake = Intake(self._transport, self._read)
         try:
             self.session.bind(self._request, self._setup.clock.monotonic())
         except FieldError as error:
@@ -301,6 +248,28 @@ class Link(asyncio.Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
+        cast("Intake", self._intake).feed(data)
+
+    def pause_writing(self) -> None:
+        """The operator does not read."""
+        cast("Intake", self._intake).pause()
+        self._stalled = self._loop.call_later(self._setup.timings.response_timeout_s, self._cut_off)
+
+    def resume_writing(self) -> None:
+        """It has read a good part of what waited."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        cast("Intake", self._intake).resume()
+        if self.waiting and self.transmits:
+            self._submit_waiting()
+            self._flush()
+
+    def _cut_off(self) -> None:
+        self.reason = self.reason or NOT_READ
+        self.abort()
+
+    def _read(self, data: bytes) -> None:
         now = self._setup.clock.monotonic()
         on_outcome, over = self._setup.events.on_outcome, self._setup.over
         overrides = self._setup.dialect.outcomes
@@ -336,6 +305,10 @@ class Link(asyncio.Protocol):
             self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._down()
+        if self._intake is not None:
+            self._intake.finish()
         self._cancel_timers()
         events = self.session.connection_lost()
         if not self.reason:
@@ -367,7 +340,7 @@ class Link(asyncio.Protocol):
                 self.refused, self.reason = status, why_refused(status)
                 self._close()
             case e.Closing(reason):
-                self.reason = self.reason or why_closed(reason)
+                self.reason = self.reason or (NOT_READ if self._stalled is not None else why_closed(reason))
                 self._down()
                 if reason in (e.CloseReason.LINK_DEAD, e.CloseReason.BIND_TIMEOUT, e.CloseReason.UNBIND_TIMEOUT):
                     # Nobody reads there: a polite end would wait for ever.
@@ -455,10 +428,10 @@ class Link(asyncio.Protocol):
             self._transport.abort()
 
     def _cancel_timers(self) -> None:
-        for timer in (self._timer, self._guard):
+        for timer in (self._timer, self._guard, self._stalled):
             if timer is not None:
                 timer.cancel()
-        self._timer = self._guard = None
+        self._timer = self._guard = self._stalled = None
 
     def _tell_quiet(self) -> None:
         quiet = self._quiet

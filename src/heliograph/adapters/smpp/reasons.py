@@ -2,10 +2,15 @@
 
 import socket
 import ssl
+from typing import Final
 
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.event import CloseReason
 from heliograph.smpp.link import WRONG_CREDENTIALS
+
+NOT_READ: Final = (
+    "the operator does not read what it is sent, neither messages nor answers; if this comes again, tell the operator"
+)
 
 
 def why_not_connected(error: BaseException, where: str, seconds: float) -> str:

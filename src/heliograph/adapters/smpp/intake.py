@@ -1,0 +1,71 @@
+"""What one connection brings, a portion in each turn of the loop, however fast the peer is.
+
+A read may bring a quarter of a mebioctet, and the next one follows in the same turn: sixteen thousand requests, each of
+which is to be answered, while all other connections wait.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+PORTION_OCTETS: Final = 16_384
+"""What is looked at in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
+
+
+class Intake:
+    """Hands on to `take` what is fed to it. While something is held back nothing more is read."""
+
+    __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
+        """Belongs to the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._transport = transport
+        self._take = take
+        self._held = b""
+        self._paused = False
+
+    def feed(self, data: bytes) -> None:
+        """What was just read."""
+        if self._held or self._paused or len(data) > PORTION_OCTETS:
+            self._hold(data)
+        else:
+            self._take(data)
+
+    def pause(self) -> None:
+        """Hands on nothing more until `resume`."""
+        self._paused = True
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Goes on after `pause`."""
+        self._paused = False
+        if self._held:
+            self._loop.call_soon(self._go_on)
+        else:
+            self._transport.resume_reading()
+
+    def finish(self) -> None:
+        """Hands on all that is left: the connection is gone."""
+        self._paused = False
+        held, self._held = self._held, b""
+        for start in range(0, len(held), PORTION_OCTETS):
+            self._take(held[start : start + PORTION_OCTETS])
+
+    # --- inside
+
+    def _hold(self, data: bytes) -> None:
+        if not self._held:
+            self._transport.pause_reading()
+            self._loop.call_soon(self._go_on)
+        self._held += data
+
+    def _go_on(self) -> None:
+        if self._paused or not self._held:
+            return
+        portion, self._held = self._held[:PORTION_OCTETS], self._held[PORTION_OCTETS:]
+        self._take(portion)
+        if self._held:
+            self._loop.call_soon(self._go_on)
+        elif not self._paused:
+            self._transport.resume_reading()

@@ -1,0 +1,72 @@
+"""What the links of one connector, and those of one bind after another, have in common."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from heliograph.adapters.smpp.complaints import Complaints
+from heliograph.adapters.smpp.encoding import Encoder
+from heliograph.adapters.smpp.options import Dialect, Timings
+from heliograph.app.accounts import Connector
+from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened on one bind since the carrier started."""
+
+    submitted: int = 0
+    accepted: int = 0
+    deferred: int = 0
+    refused: int = 0
+    unknown: int = 0
+    throttled: int = 0
+    late_answers: int = 0
+    receipts: int = 0
+    receipts_put_off: int = 0
+    receipts_unreadable: int = 0
+    mobile_originated: int = 0
+    protocol_errors: int = 0
+
+    @classmethod
+    def sum(cls, parts: "Iterable[Counters]") -> "Counters":
+        total = cls()
+        for each in parts:
+            for name, value in asdict(each).items():
+                setattr(total, name, getattr(total, name) + value)
+        return total
+
+
+@dataclass(slots=True)
+class Bar:
+    """Keeps all binds of an account from trying while the operator calls its credentials wrong: who tries again and
+    again is locked out. `until` is monotonic, `refusals` counts them since the last bind."""
+
+    until: float = 0.0
+    refusals: int = 0
+
+
+@dataclass(slots=True)
+class Setup:
+    """What all links of a connector share. `over` (if any) is told of each part that has its outcome."""
+
+    connector: Connector
+    events: CarrierEvents
+    clock: Clock
+    journal: Journal
+    dialect: Dialect
+    timings: Timings
+    encoder: Encoder
+    over: Callable[[Part], None] | None = None
+    bar: Bar = field(default_factory=Bar)
+    said: set[str] = field(default_factory=set)
+    """What is said once only."""
+    complaints: Complaints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.complaints = Complaints(self.connector.name, self.clock, self.journal)
+
+    def say_once(self, level: str, event: str, **fields: Any) -> None:
+        if event not in self.said:
+            self.said.add(event)
+            self.journal.say(level, event, connector=self.connector.name, **fields)
