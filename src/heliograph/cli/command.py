@@ -52,13 +52,13 @@ class Invocation:
 
     def settings(self) -> "Settings":
         """The settings in force. Raises Failure."""
-        from heliograph.config import SettingsError, load
+        from heliograph.config import SettingsError, changed, load
 
         try:
             settings = load(self.data, self.config, os.environ)
             if self.database_url is None:
                 return settings
-            return settings.changed("store.url", self.database_url, "--database-url")
+            return changed(settings, "store.url", self.database_url, "--database-url")
         except SettingsError as error:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 

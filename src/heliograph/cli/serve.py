@@ -40,19 +40,19 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     """
     from heliograph import gateway
     from heliograph.app.ports import Unavailable
-    from heliograph.config import ROLES, SettingsError, parse_address
+    from heliograph.config import ROLES, SettingsError, changed, parse_address
 
     invocation = context.find_object(Invocation) or Invocation()
     settings = invocation.settings()
     if listen is not None:
         try:
-            settings = settings.changed("http.listen", listen, "--listen")
+            settings = changed(settings, "http.listen", listen, "--listen")
         except SettingsError as error:
             raise Failure(str(error), command="heliograph serve --listen 127.0.0.1:8080") from error
     if roles is not None:
         named = [role.strip() for role in roles.split(",") if role.strip()]
         try:
-            settings = settings.changed("node.roles", named, "--roles")
+            settings = changed(settings, "node.roles", named, "--roles")
         except SettingsError as error:
             raise Failure(str(error), command="heliograph serve --roles api,dispatch,notify,upkeep") from error
     if not settings.store.url and set(settings.node.roles) != set(ROLES):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heliograph import config
-from heliograph.config import Settings, SettingsError, load, parse_address
+from heliograph.config import Settings, SettingsError, changed, load, parse_address
 
 
 def write(folder: Path, text: str) -> Path:
@@ -132,12 +132,12 @@ def test_what_is_no_setting_but_known_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_changed_checks_as_the_file_is_checked() -> None:
-    changed = Settings().changed("http.listen", "127.0.0.1:0", "--listen")
-    assert changed.http.listen == "127.0.0.1:0"
+    found = changed(Settings(), "http.listen", "127.0.0.1:0", "--listen")
+    assert found.http.listen == "127.0.0.1:0"
     with pytest.raises(SettingsError, match="--listen"):
-        Settings().changed("http.listen", "nowhere", "--listen")
+        changed(Settings(), "http.listen", "nowhere", "--listen")
     with pytest.raises(SettingsError, match=r"http\.port"):
-        Settings().changed("http.port", 1, "here")
+        changed(Settings(), "http.port", 1, "here")
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_no_addresses(text: str) -> None:
 def test_every_setting_says_what_it_means_and_its_default_is_in_range(entry: config.Entry, tmp_path: Path) -> None:
     assert entry.doc.endswith(".")
     assert entry.unit or entry.type not in (int, float)
-    assert Settings().changed(entry.key, entry.default, "here") == Settings()
+    assert changed(Settings(), entry.key, entry.default, "here") == Settings()
     for bound in (entry.least, entry.most):
         if bound is not None:
-            Settings().changed(entry.key, entry.type(bound), "here")
+            changed(Settings(), entry.key, entry.type(bound), "here")
     for beyond in [
         *([entry.least - 1] if entry.least is not None else []),
         *([entry.most + 1] if entry.most is not None else []),
     ]:
         with pytest.raises(SettingsError):
-            Settings().changed(entry.key, entry.type(beyond), "here")
+            changed(Settings(), entry.key, entry.type(beyond), "here")

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.adapters.system.journal import LogJournal
-from heliograph.config import Settings
+from heliograph.config import Settings, changed
 from heliograph.watching import Unusable, Watching
 
 settings = Settings()
@@ -27,7 +27,7 @@ else:
 
 ASKED_FOR = """
 sys.modules["opentelemetry"] = None
-settings = settings.changed("traces.endpoint", "http://127.0.0.1:4318/v1/traces", "here")
+settings = changed(settings, "traces.endpoint", "http://127.0.0.1:4318/v1/traces", "here")
 """
 
 

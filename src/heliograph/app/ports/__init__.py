@@ -1,0 +1,46 @@
+"""The ports: what the use cases ask of the world outside, as protocols. Fakes and real ones pass the same contracts."""
+
+from heliograph.app.ports.asking import BatchSlice, Event, ListQuery
+from heliograph.app.ports.carrier import (
+    Accepted,
+    Carrier,
+    CarrierEvents,
+    Deferred,
+    Outcome,
+    Part,
+    Refused,
+    Report,
+    Unknown,
+)
+from heliograph.app.ports.gathering import Gathering, Intake, Watcher
+from heliograph.app.ports.store import Fenced, Leases, NotScheduled, Store, Unavailable, Unfit
+from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, Sender
+
+__all__ = [
+    "Accepted",
+    "BatchSlice",
+    "Carrier",
+    "CarrierEvents",
+    "Clock",
+    "Deferred",
+    "Event",
+    "Fenced",
+    "Gathering",
+    "Ids",
+    "Intake",
+    "Journal",
+    "Leases",
+    "ListQuery",
+    "NotScheduled",
+    "Outcome",
+    "Part",
+    "Refused",
+    "Report",
+    "Secrets",
+    "Sender",
+    "Store",
+    "Unavailable",
+    "Unfit",
+    "Unknown",
+    "Watcher",
+]

@@ -1,0 +1,120 @@
+"""The carrier: one operator account, what is submitted to it, and what it tells."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heliograph.app.facts import Message
+from heliograph.domain.receipt import Delivery
+from heliograph.domain.segment import HEADER_OCTETS
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """One submit_sm to be: a part of a message, from 0. `octets` is user data without a header; `reference` is the
+    concatenation reference, the same for all `total` parts of a message. A long message may be a single part: then
+    `octets` is all of it."""
+
+    message: Message
+    segment: int
+    total: int
+    encoding: int
+    octets: bytes
+    reference: int
+    owner: Any = None
+    """The dispatcher's own mark; carriers leave it alone."""
+    header_octets: int = HEADER_OCTETS
+    """What the parts of a long message leave free for their header."""
+    written: float = 0.0
+    """When it went to the carrier last, in monotonic seconds; the lane's own mark too."""
+
+
+@dataclass(slots=True)
+class Accepted:
+    """The operator took the part; `operator_id` is its own name for it."""
+
+    operator_id: str
+
+
+@dataclass(slots=True)
+class Deferred:
+    """Not now; `pause` is how many seconds later is soon enough. `throttled`: the operator says that all of this is
+    too fast, not that there is something about the message. With the status NOT_SENT it was never written, since its
+    link went, and goes again as soon as there is a place."""
+
+    status: int
+    pause: float
+    throttled: bool = False
+
+
+@dataclass(slots=True)
+class Refused:
+    """Never: the final state and error code that the customer is told."""
+
+    status: int
+    state: Delivery
+    err: str
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Written, and no answer: the operator may have it or not."""
+
+    reason: str
+
+
+Outcome = Accepted | Deferred | Refused | Unknown
+
+
+@dataclass(slots=True)
+class Report:
+    """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says; `came`
+    when it came, in ms, where that was long before now (`app.names.STALE_MS`), else 0."""
+
+    operator_id: str
+    destination: str
+    state: Delivery
+    final: bool
+    err: str
+    came: int = 0
+
+
+class CarrierEvents(Protocol):
+    """What a carrier tells its owner. Called on the event loop; must not block or raise."""
+
+    def on_outcome(self, part: Part, outcome: Outcome) -> None:
+        """Exactly once for each part submitted."""
+
+    def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
+        """`acknowledge(True)` once it is durable, `acknowledge(False)` if it cannot be kept: it then comes again."""
+
+    def on_late(self, part: Part, outcome: Outcome) -> None:
+        """The answer to a part came whose outcome was Unknown before, at most once, if ever."""
+
+    def on_congestion(self, percent: int) -> None:
+        """The operator says how loaded it is, 0 to 99 (congestion_state, SMPP v5.0, 4.8.4.18)."""
+
+    def on_capacity(self) -> None:
+        """`capacity` or `paused_until` changed."""
+
+
+class Carrier(Protocol):
+    """One operator account: all of its binds."""
+
+    @property
+    def capacity(self) -> int:
+        """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+
+    @property
+    def header_octets(self) -> int:
+        """What the parts of a long message should leave free for their header; `Part.header_octets` says whether they
+        do, since they may not become more of them than the customer was charged for."""
+
+    def submit(self, parts: Sequence[Part]) -> None:
+        """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""
+
+    def state(self) -> dict[str, Any]:
+        """For people: each bind, its state, last error, what it waits for."""
+
+    async def drain(self, deadline: float) -> None:
+        """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""

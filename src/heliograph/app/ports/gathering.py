@@ -1,0 +1,41 @@
+"""Group commit: where facts and requests wait for it, and who looks on."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from heliograph.app.facts import Accept, Facts
+
+
+class Intake(Protocol):
+    """Where requests wait for the next commit."""
+
+    def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
+        """`then` is called once, on the event loop, when the commit is over and `accept.verdict` stands.
+
+        False if too much waits already: nothing was done, `then` is not called, and the customer is told to come
+        back later.
+        """
+
+
+class Gathering(Protocol):
+    """The facts that the next commit will write."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    def wake(self) -> None:
+        """There is something to write."""
+
+    def stir(self) -> None:
+        """There is something to claim."""
+
+    def seek(self) -> None:
+        """There is a receipt to look up."""
+
+
+class Watcher(Protocol):
+    """Who looks on as facts come true: metrics, traces, people. Cheap; must not raise, and must change nothing."""
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:
+        """Called on the event loop after each commit, when its requests have their answers; `now` is in ms. Writing
+        it took so many seconds."""

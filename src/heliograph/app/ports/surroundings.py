@@ -1,0 +1,63 @@
+"""What else there is outside: time, chance, secrets, the sender of callbacks, the journal."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from heliograph.app.job import Job, Sent
+
+
+class Clock(Protocol):
+    """Now."""
+
+    def now(self) -> int:
+        """Milliseconds since the Unix epoch, UTC. May jump."""
+
+    def monotonic(self) -> float:
+        """Seconds from some point on; never goes back."""
+
+
+class Ids(Protocol):
+    """Random bits for ids."""
+
+    def tail(self) -> int:
+        """62 random bits."""
+
+
+class Secrets(Protocol):
+    """Secrets and their verifiers."""
+
+    def hash_password(self, password: str) -> str:
+        """argon2id, with its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
+
+    def verify_password(self, hashed: str, password: str) -> bool:
+        """As slow; False for a wrong password, or a hash that is none."""
+
+    def token(self, octets: int) -> str:
+        """URL-safe text from so many random octets."""
+
+    def octets(self, count: int) -> bytes:
+        """Random octets."""
+
+
+class Sender(Protocol):
+    """Posts callbacks. Bounded: what is beyond its limits comes back as busy, at once."""
+
+    def post(self, jobs: Sequence[Job]) -> None: ...
+
+    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+        """Where results go, in groups; each job has exactly one unless the sender dies, which `lost` then says."""
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        """Called when all jobs without a result are lost (the sender's process died); it is usable again."""
+
+    async def close(self) -> None: ...
+
+
+class Journal(Protocol):
+    """Where happenings go that people or machines watch: counters and log lines. Cheap; never raises."""
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def say(self, level: str, event: str, **fields: Any) -> None: ...

@@ -1,0 +1,57 @@
+"""What is wrong with the value of a setting, in words that follow "must be ...: "; None where nothing is."""
+
+import ipaddress
+import re
+
+ROLES = ("api", "dispatch", "notify", "upkeep")
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`. Raises ValueError with a sentence for people."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"an IPv6 address needs brackets: [{host}]:{port}")
+    if not colon or not host:
+        raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError(f"the port {port!r} is not a number from 0 to 65535")
+    return host, int(port)
+
+
+def address_problem(text: str) -> str | None:
+    try:
+        parse_address(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def networks_problem(networks: tuple[str, ...]) -> str | None:
+    for network in networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            return f"{network!r} is not a network; write it as 10.20.0.0/16 or fd00::/8, without host bits"
+    return None
+
+
+def endpoint_problem(text: str) -> str | None:
+    if text and not re.match(r"https?://[^/]", text):
+        return "an endpoint begins with http:// or https://"
+    return None
+
+
+def database_problem(url: str) -> str | None:
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        # what it is is not told: a password may be in it
+        return "it does not begin with postgresql://"
+    return None
+
+
+def roles_problem(roles: tuple[str, ...]) -> str | None:
+    if not roles:
+        return "none is named"
+    wrong = next((role for role in roles if role not in ROLES), None)
+    return f"{wrong!r} is none of {', '.join(ROLES)}" if wrong is not None else None

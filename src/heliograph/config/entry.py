@@ -1,0 +1,153 @@
+"""One setting by itself: its key, its variable, the values that are right, and what is said of those that are not."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import cache, partial
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from heliograph.config.settings import Settings
+
+PREFIX = "HELIOGRAPH_"
+"""Of the variables of all settings."""
+
+LIST = "(`heliograph settings` lists them all)"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used. The message names it, where it was found, and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One setting as the reference shows it."""
+
+    section: str
+    name: str
+    type: Any
+    default: Any
+    doc: str
+    unit: str
+    least: float | None
+    most: float | None
+    check: Callable[[Any], str | None] | None
+    own_variable: str
+    secret: bool
+
+    @property
+    def key(self) -> str:
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + (self.own_variable or f"{self.section}_{self.name}".upper())
+
+    @property
+    def expected(self) -> str:
+        """The values that are right, in words."""
+        if get_origin(self.type) is Literal:
+            return "one of " + ", ".join(get_args(self.type))
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        text = words.get(self.type, "a list of texts")
+        if self.least is not None:
+            text += f" from {self.least:g}" if self.least < 1e6 else f" from {self.least}"
+        if self.most is not None:
+            text += f" to {int(self.most) if self.most == int(self.most) else self.most}"
+        return text + (f" ({self.unit})" if self.unit else "")
+
+
+@cache
+def sections() -> dict[str, type]:
+    """The sections of the file, in its order, with their classes."""
+    hints = get_type_hints(Settings)
+    return {each.name: hints[each.name] for each in fields(Settings) if each.name not in ("data", "file")}
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every setting, in the order of the file."""
+    return tuple(
+        Entry(section=section, name=each.name, type=hints[each.name], default=each.default, **each.metadata)
+        for section, kind, hints in ((name, kind, get_type_hints(kind)) for name, kind in sections().items())
+        for each in fields(kind)
+    )
+
+
+def entry_of(key: str) -> Entry | None:
+    return next((entry for entry in entries() if entry.key == key), None)
+
+
+def from_text(entry: Entry, text: str, where: str) -> Any:
+    """What a variable's text stands for; text that stands for nothing is left for `checked` to refuse."""
+    if entry.type is bool:
+        words = {
+            "true": True,
+            "1": True,
+            "yes": True,
+            "on": True,
+            "false": False,
+            "0": False,
+            "no": False,
+            "off": False,
+        }
+        return words.get(text.strip().lower(), text)
+    if entry.type is int or entry.type is float:
+        try:
+            return entry.type(text)
+        except ValueError:
+            raise _wrong(entry, text, where) from None
+    if get_origin(entry.type) is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def checked(entry: Entry, value: Any, where: str) -> Any:
+    """The value as its field keeps it. Raises SettingsError."""
+    wrong = partial(_wrong, entry, value, where)
+    if get_origin(entry.type) is Literal:
+        if value not in get_args(entry.type):
+            raise wrong()
+    elif get_origin(entry.type) is tuple:
+        if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+            raise wrong()
+        value = tuple(value)
+    elif entry.type is float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise wrong()
+        value = float(value)
+    elif type(value) is not entry.type:
+        raise wrong()
+    too_small = entry.least is not None and value < entry.least
+    too_large = entry.most is not None and value > entry.most
+    if too_small or too_large:
+        raise wrong()
+    problem = entry.check(value) if entry.check else None
+    if problem:
+        raise wrong(problem)
+    return value
+
+
+def nearest(word: str, among: Iterable[str]) -> list[str]:
+    """What was meant, or nothing."""
+    from difflib import get_close_matches  # for those who mistype
+
+    return get_close_matches(word, list(among), n=1, cutoff=0.5)
+
+
+def no_setting(key: str, where: str) -> SettingsError:
+    matches = nearest(key, [entry.key for entry in entries()])
+    # the right name in the wrong section, or in none
+    matches += [entry.key for entry in entries() if entry.name == key.rpartition(".")[2]]
+    hint = f"; did you mean {matches[0]}?" if matches else ""
+    return SettingsError(f"there is no setting {key} ({where}){hint} {LIST}")
+
+
+def no_section(name: str, where: str) -> SettingsError:
+    matches = nearest(name, sections())
+    hint = f"; did you mean [{matches[0]}]?" if matches else ""
+    return SettingsError(f"there is no section [{name}] ({where}){hint} {LIST}")
+
+
+def _wrong(entry: Entry, value: object, where: str, problem: str | None = None) -> SettingsError:
+    shown = problem or ("it is not" if entry.secret else f"it is {value!r}")
+    return SettingsError(f"{entry.key} in {where} must be {entry.expected}: {shown}")

@@ -1,0 +1,302 @@
+"""The settings. A section of the file is a class here, and each of its fields carries its meaning, its unit and its
+range: parsing, error messages, `docs/settings.md` and the example file are all drawn from them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from heliograph.config.check import (
+    ROLES,
+    address_problem,
+    database_problem,
+    endpoint_problem,
+    networks_problem,
+    roles_problem,
+)
+from heliograph.domain import limits
+
+DEFAULT_DATA = Path("heliograph-data")
+
+
+def _setting(
+    default: object,
+    doc: str,
+    *,
+    unit: str = "",
+    least: float | None = None,
+    most: float | None = None,
+    check: Callable[[Any], str | None] | None = None,
+    variable: str = "",
+    secret: bool = False,
+) -> Any:
+    """A field of a section. `check` gives what is wrong with a value of the right type, or None.
+
+    `variable` is its variable's name after HELIOGRAPH_, where that is not made of the section and the name. A
+    `secret` is shown nowhere.
+    """
+    metadata = {
+        "doc": doc,
+        "unit": unit,
+        "least": least,
+        "most": most,
+        "check": check,
+        "own_variable": variable,
+        "secret": secret,
+    }
+    return field(default=default, metadata=metadata, repr=not secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """The customers' HTTP API."""
+
+    listen: str = _setting(
+        "127.0.0.1:8080",
+        "Where the API listens, as HOST:PORT or [IPV6]:PORT. Port 0 takes a free one.",
+        check=address_problem,
+    )
+    max_body: int = _setting(
+        limits.MAX_BODY_OCTETS,
+        "The largest request body; a larger one is answered 413.",
+        unit="bytes",
+        least=1024,
+        most=2**26,
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        "Addresses or networks of proxies before the gateway. Of requests that come from them, X-Forwarded-For tells "
+        "the client's address and X-Forwarded-Proto whether it came by HTTPS.",
+        check=networks_problem,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """What customers may ask for."""
+
+    max_destinations: int = _setting(
+        limits.MAX_DESTINATIONS,
+        "The most destinations that one request may name.",
+        unit="destinations",
+        least=1,
+        most=100_000,
+    )
+    max_segments: int = _setting(
+        limits.MAX_SEGMENTS,
+        "The most segments that one message may have.",
+        unit="segments",
+        least=1,
+        most=limits.MAX_SEGMENTS_CEILING,
+    )
+    horizon_days: int = _setting(
+        limits.HORIZON_DAYS, "How far ahead a message may be scheduled.", unit="days", least=1, most=3660
+    )
+    list_interval_s: float = _setting(
+        float(limits.LIST_INTERVAL_S),
+        "The least time between two list queries of one account; 0 is none. An account may have its own.",
+        unit="seconds",
+        least=0,
+        most=86_400,
+    )
+    validity_hours: float = _setting(
+        float(limits.VALIDITY_HOURS),
+        "How long a message may wait to be sent and delivered, from when it was accepted or scheduled for.",
+        unit="hours",
+        least=0.01,
+        most=24 * 30,
+    )
+    receipt_grace_hours: float = _setting(
+        float(limits.RECEIPT_GRACE_HOURS),
+        "How long after the end of its validity a message still waits for the operator's receipt; then its "
+        "state is UNKNOWN.",
+        unit="hours",
+        least=0,
+        most=24 * 30,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Delivery receipts that are pushed to customers."""
+
+    timeout_s: float = _setting(
+        float(limits.CALLBACK_TIMEOUT_S),
+        "How long one try waits for the receiver's answer.",
+        unit="seconds",
+        least=0.1,
+        most=120,
+    )
+    retry_hours: float = _setting(
+        float(limits.CALLBACK_RETRY_HOURS),
+        "How long a receipt is tried again, from its first try on; then it is kept and can be replayed.",
+        unit="hours",
+        least=0,
+        most=24 * 30,
+    )
+    allowed_networks: tuple[str, ...] = _setting(
+        (),
+        "Loopback, private and link-local networks that receipts may be posted to all the same. All others "
+        "of that kind are refused, so that customers cannot reach into your network.",
+        check=networks_problem,
+    )
+    process: Literal["auto", "inside", "beside"] = _setting(
+        "auto",
+        "Where receipts are posted from: inside the gateway's process, or from one beside it. auto is beside "
+        "where there are two processors or more.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Smpp:
+    """Links to operators. A connector's own option of the same name wins."""
+
+    connect_timeout_s: float = _setting(
+        10.0, "How long connecting may take, TLS and bind included.", unit="seconds", least=0.1, most=300
+    )
+    response_timeout_s: float = _setting(
+        30.0,
+        "How long a submit_sm waits for its answer; then its outcome is unknown.",
+        unit="seconds",
+        least=0.1,
+        most=600,
+    )
+    enquire_interval_s: float = _setting(
+        30.0,
+        "How long a link may be silent before it is asked for life.",
+        unit="seconds",
+        least=0.5,
+        most=3600,
+    )
+    enquire_timeout_s: float = _setting(
+        10.0,
+        "How long that question waits for its answer; then the link is taken down and bound anew.",
+        unit="seconds",
+        least=0.1,
+        most=600,
+    )
+    reconnect_first_s: float = _setting(
+        1.0,
+        "The first pause before a lost link is bound anew; it doubles each time.",
+        unit="seconds",
+        least=0,
+        most=60,
+    )
+    reconnect_most_s: float = _setting(30.0, "The longest such pause.", unit="seconds", least=0.1, most=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where messages and books are kept."""
+
+    url: str = _setting(
+        "",
+        "The PostgreSQL database, as postgresql://USER:PASSWORD@HOST:PORT/DATABASE; several hosts with commas between "
+        "them, one of which takes writes. Empty is a file in the data directory (SQLite). `--database-url` wins over "
+        "it.",
+        check=database_problem,
+        variable="DATABASE_URL",
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What is logged, to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = _setting("info", "The least level that is logged.")
+    format: Literal["auto", "text", "json"] = _setting(
+        "auto",
+        "text is for people, json is one object a line. auto is text on a terminal and json elsewhere.",
+    )
+    sensitive: bool = _setting(
+        False,
+        "Whether full numbers and texts may be logged, for tests on your own numbers. Secrets never are.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """`/metrics`, for Prometheus."""
+
+    allowed_networks: tuple[str, ...] = _setting(
+        ("127.0.0.0/8", "::1/128"),
+        "Networks that may read /metrics. What comes through a proxy may not, whatever its address.",
+        check=networks_problem,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """OpenTelemetry. It needs the extra `otel`; without an endpoint it is off and costs nothing."""
+
+    endpoint: str = _setting(
+        "",
+        "Where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty is off.",
+        check=endpoint_problem,
+    )
+    sample_ratio: float = _setting(
+        0.01,
+        "The share of requests that are traced, where their own traceparent header does not decide it.",
+        unit="share of requests",
+        least=0,
+        most=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What this process does where several nodes share one PostgreSQL database."""
+
+    roles: tuple[str, ...] = _setting(
+        ROLES,
+        "What this node does: api takes requests, dispatch sends to operators, notify posts receipts, upkeep keeps "
+        "house and takes over the work of nodes that died. All of it by default; a part needs PostgreSQL. `--roles` "
+        "wins over it.",
+        check=roles_problem,
+        variable="ROLES",
+    )
+    most_binds: int = _setting(
+        0,
+        "The most binds of one connector that this node takes, so that others get theirs; 0 takes all that are free.",
+        unit="binds",
+        least=0,
+        most=1000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """How the gateway stops."""
+
+    drain_s: float = _setting(
+        float(limits.DRAIN_S),
+        "How long a stop waits for operators' answers and for receipts that are being posted.",
+        unit="seconds",
+        least=0,
+        most=600,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings. `data` is the data directory, `file` what was read, or None."""
+
+    data: Path = DEFAULT_DATA
+    file: Path | None = None
+    http: Http = Http()
+    messages: Messages = Messages()
+    callbacks: Callbacks = Callbacks()
+    smpp: Smpp = Smpp()
+    store: StoreSettings = StoreSettings()
+    log: Log = Log()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: Traces = Traces()
+    node: Node = Node()
+    shutdown: Shutdown = Shutdown()
+
+    @property
+    def kept(self) -> str:
+        """Where the store is, for people."""
+        return "in PostgreSQL" if self.store.url else f"in {self.data}"

@@ -1,0 +1,119 @@
+"""Where settings come from: the file `heliograph.toml`, `HELIOGRAPH_*` variables, which win over it, and options."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from heliograph.config.entry import (
+    LIST,
+    PREFIX,
+    Entry,
+    SettingsError,
+    checked,
+    entries,
+    entry_of,
+    from_text,
+    nearest,
+    no_section,
+    no_setting,
+    sections,
+)
+from heliograph.config.settings import DEFAULT_DATA, Settings
+
+FILE_NAME = "heliograph.toml"
+
+OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL")
+"""Variables that are no settings: where the settings are, and what the `send` command signs in with."""
+
+_SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
+"""What Kubernetes puts into every container beside a service that is called "heliograph"."""
+
+
+def load(
+    data: Path | None = None,
+    config: Path | None = None,
+    environ: Mapping[str, str] = MappingProxyType(os.environ),
+) -> Settings:
+    """The settings in force. What is given here wins over the variables, and those over the file.
+
+    The file is `config`, which must then be there, or else `heliograph.toml` in the data directory, if there
+    is one. Raises SettingsError.
+    """
+    data = data or Path(environ.get(f"{PREFIX}DATA") or DEFAULT_DATA)
+    if config is None and environ.get(f"{PREFIX}CONFIG"):
+        config = Path(environ[f"{PREFIX}CONFIG"])
+    path = config or data / FILE_NAME
+    settings = Settings(data=data)
+    document = _read(path, must_exist=config is not None)
+    if document is not None:
+        settings = _apply_file(replace(settings, file=path), document, str(path))
+    return _apply_variables(settings, environ)
+
+
+def changed(settings: Settings, key: str, value: object, where: str) -> Settings:
+    """A copy in which `section.name` has another value, checked as one of the file is.
+
+    `where` says in an error message where the value came from. Raises SettingsError.
+    """
+    found = entry_of(key)
+    if found is None:
+        raise no_setting(key, where)
+    return _with(settings, found, checked(found, value, where))
+
+
+def _read(path: Path, *, must_exist: bool) -> dict[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        if must_exist:
+            raise SettingsError(f"there is no settings file {path}") from None
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
+    import tomllib  # for those who have a file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"the settings file {path} is not well-formed TOML: {error}") from error
+
+
+def _apply_file(settings: Settings, document: dict[str, Any], where: str) -> Settings:
+    for section, values in document.items():
+        if section not in sections():
+            raise no_section(section, where) if isinstance(values, dict) else no_setting(section, where)
+        if not isinstance(values, dict):
+            raise SettingsError(f"{section} in {where} must be a section: a line [{section}], its settings below it")
+        for name, value in values.items():
+            entry = entry_of(f"{section}.{name}")
+            if entry is None:
+                raise no_setting(f"{section}.{name}", where)
+            settings = _with(settings, entry, checked(entry, value, where))
+    return settings
+
+
+def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    by_variable = {entry.variable: entry for entry in entries()}
+    for variable in sorted(environ):
+        if not variable.startswith(PREFIX) or variable.removeprefix(PREFIX) in OTHER_VARIABLES:
+            continue
+        text = environ[variable]
+        if _SERVICE_LINK(variable) or (variable == f"{PREFIX}PORT" and "://" in text):
+            continue
+        entry = by_variable.get(variable)
+        if entry is None:
+            near = nearest(variable, by_variable)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingsError(f"the variable {variable} is no setting{hint} {LIST}")
+        where = f"the variable {variable}"
+        settings = _with(settings, entry, checked(entry, from_text(entry, text, where), where))
+    return settings
+
+
+def _with(settings: Settings, entry: Entry, value: Any) -> Settings:
+    section = replace(getattr(settings, entry.section), **{entry.name: value})
+    return replace(settings, **{entry.section: section})
