@@ -7,14 +7,14 @@ A check that succeeded is remembered for some minutes under a keyed hash of the 
 import binascii
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 
+from heliograph.app.checks import Checks, Verify, network
 from heliograph.app.directory import AccountView, Directory
 from heliograph.app.ports import Secrets
-from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
 from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_WINDOW_S
 
 REMEMBERED_S = 300.0
@@ -28,12 +28,6 @@ FAILURES_REFUSED = 100
 
 WATCHED = 20_000
 """Pairs of user and address whose failures are counted at once; of more, the oldest is dropped."""
-
-CHECKS_WAITING = 64
-"""Passwords that may wait to be checked at once, since each check is slow on purpose."""
-
-Verify = Callable[[str, str], Awaitable[bool]]
-"""`Secrets.verify_password`, run where it holds up nobody: (hash, password)."""
 
 
 @dataclass(slots=True)
@@ -52,12 +46,11 @@ class Gate:
 
     def __init__(self, directory: Directory, secrets: Secrets, verify: Verify) -> None:
         self._directory = directory
-        self._verify = verify
+        self._checks = Checks(verify)
         self._hash_key = secrets.octets(32)
         self._dummy_hash = secrets.hash_password(secrets.token(32))
         self._known: dict[bytes, _Known] = {}
         self._failures: dict[bytes, list[float]] = {}
-        self._checking = 0
 
     def remembered(self, version: int, header: bytes | None, now: float) -> AccountView | None:
         """The account of credentials that proved right lately, and None where more must be asked: see `check`."""
@@ -80,12 +73,16 @@ class Gate:
             if view is not None and known.proof in _proofs(version, view):
                 known.view, known.generation = view, generation
                 return view
-        if len(failures := self._recent_failures(name, address, now)) >= FAILURES_REFUSED:
+        pair = self._pair(name, address)
+        if len(failures := self._recent_failures(pair, now)) >= FAILURES_REFUSED:
             raise _slow_down(failures, now)
         generation = self._directory.generation
-        view, proof = await self._prove(version, name, secret)
+        if version == 1:
+            view, proof = await self._prove_key(name, secret)
+        else:
+            view, proof = await self._prove_password(name, secret, digest, pair, address)
         if view is None:
-            failures = self._recent_failures(name, address, now)  # others may have failed meanwhile
+            failures = self._recent_failures(pair, now)  # others may have failed meanwhile
             failures.append(now)
             if len(failures) >= LOGIN_FAILURES:
                 raise _slow_down(failures, now)
@@ -96,34 +93,36 @@ class Gate:
             del self._known[next(iter(self._known))]
         return view
 
-    async def _prove(self, version: int, name: str, secret: str) -> tuple[AccountView | None, bytes]:
-        # The account is read anew, so that a key made a moment ago works at once, and so that the time taken does
-        # not tell whether there is such an account.
+    # The account is read anew, so that a key made a moment ago works at once, and so that the time taken does not tell
+    # whether there is such an account.
+
+    async def _prove_key(self, name: str, secret: str) -> tuple[AccountView | None, bytes]:
         view = await self._directory.fresh_account(name)
-        if version == 1:
-            digest = hashlib.sha256(secret.encode()).digest()
-            keys = view.keys if view is not None else (bytes(32),)
-            right = False
-            for key in keys:
-                right |= hmac.compare_digest(key, digest)
-            return (view, digest) if right and view is not None else (None, b"")
-        if self._checking >= CHECKS_WAITING:
-            raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")
+        digest = hashlib.sha256(secret.encode()).digest()
+        keys = view.keys if view is not None else (bytes(32),)
+        right = False
+        for key in keys:
+            right |= hmac.compare_digest(key, digest)
+        return (view, digest) if right and view is not None else (None, b"")
+
+    async def _prove_password(
+        self, name: str, secret: str, asked: bytes, pair: bytes, address: str
+    ) -> tuple[AccountView | None, bytes]:
+        view = await self._directory.fresh_account(name)
         hashed = view.account.password_hash if view is not None else self._dummy_hash
-        self._checking += 1
-        try:
-            right = await self._verify(hashed, secret)
-        finally:
-            self._checking -= 1
+        right = await self._checks.right(hashed, secret, asked, pair, address)
         return (view, hashed.encode()) if right and view is not None else (None, b"")
 
     def _digest(self, version: int, header: bytes) -> bytes:
         person = b"v1" if version == 1 else b"v2"
         return hashlib.blake2b(header, key=self._hash_key, person=person, digest_size=16).digest()
 
-    def _recent_failures(self, name: str, address: str, now: float) -> list[float]:
+    def _pair(self, name: str, address: str) -> bytes:
+        """Stands for a user at an address."""
+        return hashlib.blake2b(f"{network(address)}\n{name}".encode(), key=self._hash_key, digest_size=16).digest()
+
+    def _recent_failures(self, pair: bytes, now: float) -> list[float]:
         """The failures of the last minute, to be added to; counted from now on if there were none."""
-        pair = hashlib.blake2b(f"{address}\n{name}".encode(), key=self._hash_key, digest_size=16).digest()
         failures = self._failures.pop(pair, [])
         since = now - LOGIN_WINDOW_S
         failures = [at for at in failures if at > since]

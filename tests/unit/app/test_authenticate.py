@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from heliograph.app import authenticate
+from heliograph.app import authenticate, checks
 from heliograph.app.accounts import Account, ApiKey
 from heliograph.app.authenticate import Gate
 from heliograph.app.directory import Directory
@@ -23,7 +23,7 @@ async def open_gate(names: str = "a") -> tuple[Gate, PlainSecrets, asyncio.Event
     await directory.refresh()
     go.set()
 
-    async def verify(hashed: str, password: str) -> bool:
+    async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
         await go.wait()
         return secrets.verify_password(hashed, password)
 
@@ -58,7 +58,7 @@ async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authenticate, "CHECKS_WAITING", 2)
+    monkeypatch.setattr(checks, "A_LINE", 2)
     gate, secrets, go = await open_gate()
     go.clear()
     waiting = [asyncio.create_task(gate.check(2, basic("a", f"wrong {n}"), "x", 0.0)) for n in range(3)]

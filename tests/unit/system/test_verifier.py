@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from heliograph.adapters.system.verifier import Verifier
+from tests.support.patience import PATIENCE_S
 
 
 class SlowSecrets:
@@ -49,6 +50,31 @@ async def test_the_same_password_is_checked_once_for_all_who_ask_meanwhile() -> 
     assert await verifier("hash of a", "a")
     assert secrets.checks == ["a", "b", "a"]
     verifier.close()
+
+
+async def test_lines_take_turns_and_those_that_are_first_go_before_them() -> None:
+    secrets = SlowSecrets()
+    verifier = Verifier(secrets)
+    asked = [asyncio.ensure_future(verifier("hash", f"flood {n}", b"one")) for n in range(4)]
+    asked += [asyncio.ensure_future(verifier("hash", f"guest {n}", b"two")) for n in range(2)]
+    asked += [asyncio.ensure_future(verifier("hash", "friend", b"three", first=True))]
+    await asyncio.sleep(0)
+    secrets.go.set()
+    await asyncio.gather(*asked)
+    assert secrets.checks == ["flood 0", "friend", "flood 1", "guest 0", "flood 2", "guest 1", "flood 3"]
+    verifier.close()
+
+
+async def test_who_waits_at_its_end_is_told() -> None:
+    secrets = SlowSecrets()
+    verifier = Verifier(secrets)
+    asked = [asyncio.ensure_future(verifier("hash", str(n))) for n in range(3)]
+    await asyncio.sleep(0)
+    verifier.close()
+    secrets.go.set()
+    async with asyncio.timeout(PATIENCE_S):
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 3
 
 
 async def test_one_who_gives_up_takes_the_answer_from_nobody_else() -> None:

@@ -1,13 +1,20 @@
 """Checking and hashing passwords without stopping the event loop."""
 
 import asyncio
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 from heliograph.app.ports import Secrets
 
+Asked = tuple[str, str]
+"""Hash and password."""
+
+Lines = dict[bytes, deque[Asked]]
+"""What waits, by line; the line whose turn is next comes first."""
+
 
 class Verifier:
-    """One at a time: each takes 19 MiB for a while, and a thread keeps what it once had.
+    """Implements `app.checks.Verify`. One at a time: each takes 19 MiB for a while, which a thread keeps.
 
     A client that opens many connections at once sends the same password on each: it is checked once.
     """
@@ -15,22 +22,56 @@ class Verifier:
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
         self._thread = ThreadPoolExecutor(1, "verify-password")
-        self._under_way: dict[tuple[str, str], asyncio.Future[bool]] = {}
+        self._asked: dict[Asked, asyncio.Future[bool]] = {}
+        self._first: Lines = {}
+        self._others: Lines = {}
+        self._checking = False
 
-    async def __call__(self, hashed: str, password: str) -> bool:
+    async def __call__(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
         """`Secrets.verify_password` in a thread."""
         asked = (hashed, password)
-        check = self._under_way.get(asked)
-        if check is None:
-            loop = asyncio.get_running_loop()
-            check = loop.run_in_executor(self._thread, self._secrets.verify_password, hashed, password)
-            self._under_way[asked] = check
-            check.add_done_callback(lambda _: self._under_way.pop(asked))
-        return await asyncio.shield(check)
+        answer = self._asked.get(asked)
+        if answer is None:
+            answer = self._asked[asked] = asyncio.get_running_loop().create_future()
+            (self._first if first else self._others).setdefault(line, deque()).append(asked)
+            self._go_on()
+        return await asyncio.shield(answer)
 
     async def hash(self, password: str) -> str:
         """`Secrets.hash_password` in the same thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._secrets.hash_password, password)
 
+    def _go_on(self) -> None:
+        lines = self._first or self._others
+        if self._checking or not lines:
+            return
+        name = next(iter(lines))
+        line = lines.pop(name)
+        asked = line.popleft()
+        if line:
+            lines[name] = line
+        self._checking = True
+        loop = asyncio.get_running_loop()
+        check = loop.run_in_executor(self._thread, self._secrets.verify_password, *asked)
+        check.add_done_callback(lambda done: self._settle(asked, done))
+
+    def _settle(self, asked: Asked, check: asyncio.Future[bool]) -> None:
+        self._checking = False
+        answer = self._asked.pop(asked, None)
+        if answer is None:
+            return  # closed meanwhile
+        error = check.exception()
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(check.result())
+        self._go_on()
+
     def close(self) -> None:
+        """Whoever waits is cancelled."""
+        self._first.clear()
+        self._others.clear()
+        for answer in self._asked.values():
+            answer.cancel()
+        self._asked.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)

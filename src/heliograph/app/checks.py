@@ -1,0 +1,94 @@
+"""Passwords that wait to be checked: so many at once, and one who asks for many takes nobody else's place.
+
+Each check is slow on purpose. Those of one address stand in one line, of which the next one comes in its turn with
+those of other addresses. Who has signed in from an address before has a line of their own, that goes before all others:
+thousands of wrong names from anywhere do not keep them waiting.
+"""
+
+import hashlib
+from collections.abc import Awaitable
+from ipaddress import IPv6Address, ip_address
+from typing import Protocol
+
+from heliograph.domain.error import UNAVAILABLE, Fault
+
+A_LINE = 32
+"""Different passwords that may wait in one line."""
+
+ALL_LINES = 1_000
+"""And in all lines of addresses together."""
+
+PROVEN = 20_000
+"""Pairs of user and address that have a line of their own; of more, the one longest unused is dropped."""
+
+
+class Verify(Protocol):
+    """`Secrets.verify_password`, run where it holds up nobody. The lines take turns; those that are `first` go before
+    the others."""
+
+    def __call__(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> Awaitable[bool]: ...
+
+
+class Checks:
+    """A `pair` stands for a user and an address, an `asked` for all that a request is checked by."""
+
+    def __init__(self, verify: Verify) -> None:
+        self._verify = verify
+        self._lines: dict[bytes, dict[bytes, int]] = {}
+        """By line and what is asked: how many requests wait for the answer."""
+        self._strangers = 0
+        """What is asked in the lines of addresses."""
+        self._proven: dict[bytes, None] = {}
+
+    async def right(self, hashed: str, password: str, asked: bytes, pair: bytes, address: str) -> bool:
+        """Whether it is the password. Raises Fault (503) where too many wait."""
+        first = pair in self._proven
+        name = pair if first else hashlib.blake2b(network(address).encode(), digest_size=16).digest()
+        line = self._lines.get(name, {})
+        if asked not in line and (len(line) >= A_LINE or (not first and self._strangers >= ALL_LINES)):
+            raise Fault(UNAVAILABLE, "Too many passwords are being checked at this moment; try again in a second.")
+        self._enter(name, asked, first=first)
+        try:
+            right = await self._verify(hashed, password, name, first=first)
+        finally:
+            self._leave(name, asked, first=first)
+        if right:
+            self._remember(pair)
+        return right
+
+    def _enter(self, name: bytes, asked: bytes, *, first: bool) -> None:
+        line = self._lines.setdefault(name, {})
+        waiting = line.get(asked, 0)
+        line[asked] = waiting + 1
+        if not waiting and not first:
+            self._strangers += 1
+
+    def _leave(self, name: bytes, asked: bytes, *, first: bool) -> None:
+        line = self._lines[name]
+        line[asked] -= 1
+        if line[asked]:
+            return
+        del line[asked]
+        if not first:
+            self._strangers -= 1
+        if not line:
+            del self._lines[name]
+
+    def _remember(self, pair: bytes) -> None:
+        self._proven.pop(pair, None)
+        self._proven[pair] = None
+        if len(self._proven) > PROVEN:
+            del self._proven[next(iter(self._proven))]
+
+
+def network(address: str) -> str:
+    """Whose addresses are one and the same: of IPv6 the 64 bits that a subscriber is given, at least."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return f"{IPv6Address(int(found) >> 64 << 64)}/64"

@@ -1,0 +1,110 @@
+"""Who waits for a password to be checked, and who has to come again."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import count
+
+import pytest
+
+from heliograph.app import checks
+from heliograph.app.checks import Checks, network
+from heliograph.domain.error import Fault
+
+
+class Rig:
+    """Checks wait for `go`, and find the password `right` right."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.lines: list[tuple[bytes, bool]] = []
+        self.checks = Checks(self._verify)
+        self._numbers = count()
+
+    async def _verify(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
+        self.lines.append((line, first))
+        await self.go.wait()
+        return password == "right"
+
+    def ask(self, address: str, user: str, password: str = "wrong", asked: bytes = b"") -> "asyncio.Task[bool]":
+        pair = f"{address} {user}".encode()
+        asked = asked or f"{next(self._numbers)}".encode()
+        return asyncio.create_task(self.checks.right("hash", password, asked, pair, address))
+
+    async def knows(self, address: str, user: str) -> None:
+        """The user has signed in from there."""
+        self.go.set()
+        assert await self.ask(address, user, "right")
+        self.go.clear()
+
+    async def refused(self, tasks: Iterable["asyncio.Task[bool]"]) -> int:
+        """How many have to come again; the others have their answers."""
+        await asyncio.sleep(0)  # all of them ask
+        self.go.set()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        return sum(isinstance(answer, Fault) and answer.entry.code == "13" for answer in answers)
+
+
+async def test_one_address_takes_no_place_of_another() -> None:
+    rig = Rig()
+    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(checks.A_LINE + 50)]
+    guest = rig.ask("192.0.2.2", "acme", "right")
+    assert await rig.refused(flood) == 50
+    assert await guest
+    assert len({line for line, _ in rig.lines}) == 2
+
+
+async def test_who_has_signed_in_from_there_before_goes_first_and_has_a_place() -> None:
+    rig = Rig()
+    await rig.knows("192.0.2.1", "acme")
+    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(checks.A_LINE + 1)]
+    customer = rig.ask("192.0.2.1", "acme", "right")
+    assert await rig.refused(flood) == 1
+    assert await customer
+    assert [first for _, first in rig.lines] == [False] + [False] * checks.A_LINE + [True]
+
+
+async def test_so_many_may_wait_in_all_lines_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "ALL_LINES", 10)
+    rig = Rig()
+    await rig.knows("192.0.2.9", "acme")
+    flood = [rig.ask(f"198.51.100.{n}", "nobody") for n in range(12)]
+    customer = rig.ask("192.0.2.9", "acme", "right")
+    assert await rig.refused(flood) == 2
+    assert await customer
+    assert await rig.refused([rig.ask(f"198.51.100.{n}", "nobody") for n in range(10)]) == 0
+
+
+async def test_a_customer_with_many_connections_has_one_place() -> None:
+    rig = Rig()
+    many = [rig.ask("192.0.2.1", "acme", "right", b"the same header") for _ in range(500)]
+    assert await rig.refused(many) == 0
+    assert all(task.result() for task in many)
+
+
+async def test_so_many_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "PROVEN", 2)
+    rig = Rig()
+    for user in ("a", "b", "c"):
+        await rig.knows("192.0.2.1", user)
+    rig.lines.clear()
+    for user in ("a", "b", "c"):
+        await rig.knows("192.0.2.1", user)
+    assert [first for _, first in rig.lines] == [False, False, False]
+    rig.lines.clear()
+    await rig.knows("192.0.2.1", "c")
+    assert rig.lines[0][1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("", "x", False),
+    ],
+)
+def test_addresses_of_one_subscriber(one: str, other: str, same: bool) -> None:
+    assert (network(one) == network(other)) is same
