@@ -46,7 +46,7 @@ async def main() -> None:
         await store.record(Facts(accepts=[given.accept(message)], marks={attempted(1): message.key}))
         print("accepted", message.key, message.tail, flush=True)
         if message.key % 3 == 0:
-            await store.record(Facts(submissions=[Submission(message.key, 0, 1, "id", 0, given.now)]))
+            await store.record(Facts(submissions=[Submission(1, message.key, 0, 1, "id", 0, given.now)]))
             print("submitted", message.key, message.tail, flush=True)
 
 asyncio.run(main())
