@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.app.accounts import Account
-from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
+from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
 from heliograph.app.ports import Store
 from heliograph.domain.operator_id import MAX_CHARS
 from heliograph.domain.receipt import Delivery
@@ -202,6 +202,45 @@ async def test_progress_is_history_and_no_end(store: Store, given: Given, accoun
     events = await store.history(account.id, message.key, message.tail)
     assert events is not None
     assert [(event.at, event.segment) for event in events if state.name in event.detail] == [(START + 1, 1)]
+
+
+async def test_progress_that_is_told_again_and_again_is_kept_once(store: Store, given: Given, account: Account) -> None:
+    message = await awaited(given, account, "a", "b")
+
+    def told(at: int, state: Delivery, err: str, segment: int = 0) -> PartReceipt:
+        return PartReceipt(message.account, message.key, segment, state, err, START + at)
+
+    for at in range(1, 50):
+        state = Delivery.ENROUTE if at % 2 else Delivery.ACCEPTD
+        await store.record(
+            Facts(progress=[told(at, state, "000"), told(at, state, "000", 1), told(at + 1, state, "000")])
+        )
+    assert await receipts_of(store, message) == [
+        ("ENROUTE 000", START + 1, 1),
+        ("ENROUTE 000", START + 1, 2),
+        ("ACCEPTD 000", START + 2, 1),
+        ("ACCEPTD 000", START + 2, 2),
+    ]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100])
+async def test_so_much_progress_of_a_part_is_kept(store: Store, given: Given, account: Account, at_once: int) -> None:
+    message = await awaited(given, account, "a")
+    told = [
+        PartReceipt(message.account, message.key, 0, Delivery.ENROUTE, f"{number:03}", START + number)
+        for number in range(100)
+    ]
+    for start in range(0, 100, at_once):
+        await store.record(Facts(progress=told[start : start + at_once]))
+    kept = await receipts_of(store, message)
+    assert kept == [(f"ENROUTE {number:03}", START + number, 1) for number in range(MOST_PROGRESS)]
+
+
+async def receipts_of(store: Store, message: Message) -> list[tuple[str, int, int | None]]:
+    """What its history has of receipts."""
+    events = await store.history(message.account, message.key, message.tail)
+    assert events is not None
+    return [(event.detail, event.at, event.segment) for event in events if event.event == "Receipt"]
 
 
 async def test_what_is_awaited_survives_a_restart(opener: Opener) -> None:

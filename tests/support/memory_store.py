@@ -9,6 +9,7 @@ from heliograph.app.accounts import (
     Missing,
 )
 from heliograph.app.facts import (
+    MOST_PROGRESS,
     NO_ANSWER,
     Accept,
     CallbackDone,
@@ -20,6 +21,7 @@ from heliograph.app.facts import (
     Message,
     Outstanding,
     Owed,
+    PartReceipt,
     Queued,
     Recovery,
     Verdict,
@@ -78,7 +80,8 @@ class MemoryStore(MemoryOperators):
         self._dispatch_facts(rows, facts)
         for part in facts.parts:
             rows.parts.setdefault((part.key, part.segment), part)
-        rows.progress += [each for each in facts.progress if each not in rows.progress]
+        for part in facts.progress:
+            self._progress(rows, part)
         for final in facts.finals:
             self._end(rows, final)
         rows.early += facts.early
@@ -90,6 +93,13 @@ class MemoryStore(MemoryOperators):
         for retry in facts.callback_retries:
             self._retry(rows, retry)
         rows.marks.update(facts.marks)
+
+    def _progress(self, rows: Rows, part: PartReceipt) -> None:
+        known = [
+            (each.state, each.err) for each in rows.progress if (each.key, each.segment) == (part.key, part.segment)
+        ]
+        if (part.state, part.err) not in known and len(known) < MOST_PROGRESS:
+            rows.progress.append(part)
 
     def _accept(self, rows: Rows, accept: Accept) -> None:
         account = rows.accounts.get(accept.account)

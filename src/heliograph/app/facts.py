@@ -138,9 +138,14 @@ class Queueing:
     held: bool
 
 
+MOST_PROGRESS = 20
+"""Receipts of one part that are no end and are kept, the first ones; each state and code once. Some operators tell
+that a message is on its way again and again, for hours."""
+
+
 @dataclass(slots=True)
 class PartReceipt:
-    """One part of a message of several parts has reached its final state."""
+    """One part of a message of several parts has reached its final state. As progress: one of any message, another."""
 
     account: int
     key: int

@@ -12,6 +12,7 @@ from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.adapters.store.sqlite.worker import Session
 from heliograph.app.facts import (
+    MOST_PROGRESS,
     Accept,
     CallbackDone,
     CallbackEnd,
@@ -48,7 +49,12 @@ _MOVE_QUEUE = Insert(
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
-_INSERT_PROGRESS = Insert("INSERT INTO progress (key, segment, state, err, at)", 5, _ONCE)
+_INSERT_PROGRESS = """
+INSERT INTO progress (key, segment, state, err, at) SELECT ?1, ?2, ?3, ?4, ?5
+WHERE (SELECT count(*) FROM progress WHERE key = ?1 AND segment = ?2) < ?6
+AND NOT EXISTS (SELECT 1 FROM progress WHERE key = ?1 AND segment = ?2 AND state = ?3 AND err = ?4)
+ON CONFLICT DO NOTHING
+"""
 _INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
 _INSERT_EARLY = Insert("INSERT INTO early (connector, operator_id, destination, state, err, at)", 6)
 _INSERT_AWAITING = Insert("INSERT INTO awaiting (connector, operator_id, key, segment)", 4, _ONCE)
@@ -237,7 +243,8 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     if facts.dequeued:
         db.execute(_DEQUEUE, (many(key for _, key in facts.dequeued),))
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
-    _INSERT_PROGRESS(db, list(map(_part_row, facts.progress)))
+    if facts.progress:
+        db.executemany(_INSERT_PROGRESS, [(*_part_row(each), MOST_PROGRESS) for each in facts.progress])
 
 
 def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> None:
