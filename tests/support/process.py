@@ -166,13 +166,14 @@ class GatewayProcess(Process):
         data: Path,
         *,
         dev: bool = False,
+        host: str = "127.0.0.1",
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         name: str = "gateway",
     ) -> None:
         self.data = data
-        command = [str(PROGRAM), "serve", "--data", str(data), "--listen", f"127.0.0.1:{port}", "--json"]
-        loopback = {"HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8"}
+        command = [str(PROGRAM), "serve", "--data", str(data), "--listen", f"{host}:{port}", "--json"]
+        loopback = {"HELIOGRAPH_CALLBACKS_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
         super().__init__(data.parent, name, [*command, "--dev"] if dev else command, loopback | dict(settings or {}))
         try:
             self.url: str = json.loads(self.first_line())["url"]
@@ -204,15 +205,23 @@ class SimulatorProcess(Process):
     sees."""
 
     def __init__(
-        self, folder: Path, *, port: int = 0, name: str = "simulator", logged: bool = True, **knobs: object
+        self,
+        folder: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        name: str = "simulator",
+        logged: bool = True,
+        **knobs: object,
     ) -> None:
         self.seen_path = folder / f"{name}.jsonl"
         options = [part for knob, value in knobs.items() for part in _option(knob.replace("_", "-"), value)]
         if logged:
             options += ["--log", str(self.seen_path)]
-        super().__init__(folder, name, [str(PROGRAM), "simulator", "--listen", f"127.0.0.1:{port}", *options])
+        super().__init__(folder, name, [str(PROGRAM), "simulator", "--listen", f"{host}:{port}", *options])
         try:
-            self.port = int(self.first_line().rpartition(":")[2])
+            self.where = self.first_line().rpartition(" ")[2]
+            self.port = int(self.where.rpartition(":")[2])
         except BaseException:
             self.__exit__(None, None, None)
             raise

@@ -214,8 +214,9 @@ def _senders(text: str) -> tuple[str, ...]:
 
 
 def _host(text: str) -> str:
+    """A name or an address; an IPv6 one may stand in brackets, as before a port."""
     try:
-        return str(ipaddress.ip_address(text))
+        return str(ipaddress.ip_address(text[1:-1] if text.startswith("[") and text.endswith("]") else text))
     except ValueError:
         if len(text) > 253 or _HOST(text) is None:
             raise ValueError(f"{text!r} is neither a host name nor an address") from None

@@ -32,7 +32,7 @@ async def _serve(host: str, port: int, behaviour: Behaviour, log: BinaryIO | Non
         loop.add_signal_handler(number, stopped.set)
     simulator = Simulator(behaviour, log)
     port = await simulator.start(host, port)
-    title = f"simulated operator on {host}:{port}"
+    title = f"simulated operator on [{host}]:{port}" if ":" in host else f"simulated operator on {host}:{port}"
     drawing = None
     if live:
         from heliograph.simulator.live import show

@@ -232,10 +232,20 @@ async def test_a_connector_is_added_changed_and_removed(admin: Administration) -
 
 
 @pytest.mark.parametrize(
+    ("text", "host"),
+    [("[2001:db8::1]", "2001:db8::1"), ("2001:DB8::0:1", "2001:db8::1"), ("192.0.2.1", "192.0.2.1"), ("a.b", "a.b")],
+)
+async def test_a_host_is_a_name_or_an_address(admin: Administration, text: str, host: str) -> None:
+    added = await admin.add_connector("op1", {**BIND, "host": text})
+    assert added.connector.host == host
+
+
+@pytest.mark.parametrize(
     ("field", "text"),
     [
-        ("host", ""), ("host", "a b"), ("host", "-x"), ("host", "a..b"), ("host", "x" * 254), ("port", "0"),
-        ("port", "65536"), ("port", "2775.0"), ("port", "smpp"), ("system_id", "x" * 16), ("system_id", "ä"),
+        ("host", ""), ("host", "a b"), ("host", "-x"), ("host", "a..b"), ("host", "x" * 254), ("host", "[a.b]"),
+        ("host", "[]"), ("port", "0"), ("port", "65536"), ("port", "2775.0"), ("port", "smpp"),
+        ("system_id", "x" * 16), ("system_id", "ä"),
         ("password", "a\0b"), ("bind", "receiver"), ("binds", "0"), ("window", "0"), ("window", "1001"),
         ("rate", "-1"), ("tls", "maybe"), ("colour", "red"),
     ],
