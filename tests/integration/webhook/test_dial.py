@@ -81,7 +81,7 @@ async def test_a_receiver_that_does_not_speak_tls() -> None:
         sender = LocalSender(TRUSTING, loopback)
         results = Results(sender)
         sender.post([make_job(1, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")])
-        assert await results.problem(1) == "TLS failed"
+        assert await results.problem(1) == "TLS failed (wrong version number)"
         await sender.close()
 
 
@@ -91,7 +91,7 @@ async def test_a_receiver_that_never_answers_the_handshake() -> None:
         sender = LocalSender(Settings(TRUSTING.allowed, AUTHORITY, limits), loopback)
         results = Results(sender)
         sender.post([make_job(1, mute.url().replace("http:", "https:"))])
-        assert await results.problem(1) == "no connection in time"
+        assert await results.problem(1) == "it took the connection and did not answer the TLS handshake in time"
         await mute.wait_until(lambda: mute.open == 0)
         await sender.close()
 

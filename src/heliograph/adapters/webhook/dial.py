@@ -30,6 +30,10 @@ class NameUnknown(Exception):
     """The name could not be turned into an address."""
 
 
+class NoHandshake(TimeoutError):
+    """The connection was there in time, TLS on it was not."""
+
+
 class Dialer:
     """Opens connections that are safe to use."""
 
@@ -43,17 +47,23 @@ class Dialer:
     async def dial(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
         """Connects, `factory` making the protocol; TLS is verified before the protocol hears of it.
 
-        Raises Refused, NameUnknown, TimeoutError or OSError (ssl.SSLError is one).
+        Raises Refused, NameUnknown, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError is one).
         """
-        async with asyncio.timeout(self._seconds):
-            context = await self._context() if address.secure else None
-            targets = await self._targets(address.host)
-            for left in range(len(targets), 1, -1):
-                # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
-                with contextlib.suppress(OSError):
-                    async with asyncio.timeout(self._seconds / left / 2):
-                        return await self._connect(targets[-left], address, context, factory)
-            return await self._connect(targets[-1], address, context, factory)
+        reached: list[IPAddress] = []
+        try:
+            async with asyncio.timeout(self._seconds):
+                context = await self._context() if address.secure else None
+                targets = await self._targets(address.host)
+                for left in range(len(targets), 1, -1):
+                    # Each but the last address gets its part of the time; the next is tried whatever is wrong with it.
+                    with contextlib.suppress(OSError):
+                        async with asyncio.timeout(self._seconds / left / 2):
+                            return await self._connect(targets[-left], address, context, factory, reached)
+                return await self._connect(targets[-1], address, context, factory, reached)
+        except TimeoutError:
+            if address.secure and reached:
+                raise NoHandshake from None
+            raise
 
     async def _targets(self, host: str) -> list[IPAddress]:
         try:
@@ -73,7 +83,9 @@ class Dialer:
         address: Address,
         context: ssl.SSLContext | None,
         factory: Callable[[], asyncio.Protocol],
+        reached: list[IPAddress],
     ) -> None:
+        """`reached` gets the address once there is a connection, without TLS as yet."""
         loop = asyncio.get_running_loop()
         family = socket.AF_INET if target.version == 4 else socket.AF_INET6
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -82,6 +94,7 @@ class Dialer:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(sock, (str(target), address.port))
             self.confirm(sock.getpeername())
+            reached.append(target)
             name = address.host if context is not None else None
             await loop.create_connection(factory, sock=sock, ssl=context, server_hostname=name)
         except BaseException:
@@ -125,7 +138,10 @@ def explain(error: BaseException) -> str:
         case ssl.SSLCertVerificationError():
             return f"its certificate is not trusted: {error.verify_message}"
         case ssl.SSLError():
-            return "TLS failed"
+            # such as wrong_version_number, where it speaks no TLS, or tlsv1_alert_protocol_version
+            return f"TLS failed ({error.reason.replace('_', ' ').lower()})" if error.reason else "TLS failed"
+        case NoHandshake():
+            return "it took the connection and did not answer the TLS handshake in time"
         case TimeoutError():
             return "no connection in time"
         case ConnectionRefusedError():
