@@ -22,6 +22,8 @@ _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
 # Files beside the zones that are none: the machine's own, and the trees that count leap seconds otherwise.
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
+_QUARTER_S = 900  # offsets from UTC are whole quarters of an hour nowadays
+_SIXTY = [f"{number:02}" for number in range(60)]
 
 
 class TimeProblem(ValueError):
@@ -81,13 +83,33 @@ def check_future(ms: int, now: int, horizon_days: int) -> None:
 
 def format_local(ms: int, zone: ZoneInfo) -> str:
     """`YYYY-MM-DD HH:MM:SS` in the zone; the fraction of the second is cut off."""
-    return _format_second(ms // 1000, zone)
+    seconds = ms // 1000
+    quarter, second = divmod(seconds, _QUARTER_S)
+    known = _quarter(quarter, zone)
+    if known is None:
+        return _spelled(seconds, zone)
+    hour, minute = known
+    return f"{hour}{_SIXTY[minute + second // 60]}:{_SIXTY[second % 60]}"
 
 
 @lru_cache(maxsize=4096)
-def _format_second(seconds: int, zone: ZoneInfo) -> str:
-    # Receipts of a busy account fall into few seconds, so that most are formatted already.
-    return datetime.fromtimestamp(seconds, zone).isoformat(" ")[:19]
+def _quarter(number: int, zone: ZoneInfo) -> tuple[str, int] | None:
+    """`YYYY-MM-DD HH:` and the minute with which this quarter of an hour, counted from the epoch, begins in the zone.
+
+    None if the clock changes within it, or if it is none there: offsets were not always whole quarters of an hour.
+    """
+    # The receipts of a busy account fall into one or two of them, and a list or a month of messages into few.
+    first = number * _QUARTER_S
+    last = first + _QUARTER_S - 1
+    begins, ends = datetime.fromtimestamp(first, zone), datetime.fromtimestamp(last, zone)
+    # what lies between two times of one zone is counted by what its clock shows
+    if begins.minute % 15 or begins.second or ends - begins != timedelta(seconds=last - first):
+        return None
+    return _spelled(first, zone)[: len("YYYY-MM-DD HH:")], begins.minute
+
+
+def _spelled(seconds: int, zone: ZoneInfo) -> str:
+    return datetime.fromtimestamp(seconds, zone).isoformat(" ")[: len("YYYY-MM-DD HH:MM:SS")]
 
 
 def _from_number(value: int | Decimal) -> int:

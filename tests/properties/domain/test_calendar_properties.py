@@ -77,6 +77,21 @@ def test_a_local_time_is_the_first_moment_that_shows_it_or_skipped(local: dateti
         assert parse_time(text, where) == min(matches)
 
 
+@given(
+    st.one_of(
+        st.integers(-2_500_000_000, 4_102_444_799),
+        # St. John's changed its clocks a minute after midnight, Monrovia was 44 minutes and 30 seconds behind
+        st.integers(954_646_200 - 1_000, 954_646_200 + 1_000),
+        st.integers(63_593_070 - 1_000, 63_593_070 + 1_000),
+    ),
+    st.one_of(ZONES, st.sampled_from(["Africa/Monrovia", "Europe/Amsterdam", "Asia/Kolkata"]).map(zone)),
+)
+def test_a_second_is_shown_as_the_zone_has_it(seconds: int, where: ZoneInfo) -> None:
+    """Whatever the quarter of an hour around it has in common, also where a clock changes within it."""
+    there = datetime.fromtimestamp(seconds, where)
+    assert format_local(seconds * 1000 + 999, where) == f"{there:%Y-%m-%d %H:%M:%S}"
+
+
 @given(MOMENTS, st.integers(-23 * 60, 23 * 60), ZONES)
 def test_an_offset_wins_over_the_zone(ms: int, minutes: int, where: ZoneInfo) -> None:
     local = EPOCH + timedelta(milliseconds=ms, minutes=minutes)

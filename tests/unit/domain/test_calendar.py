@@ -12,6 +12,8 @@ LORD_HOWE = zone("Australia/Lord_Howe")  # half an hour of summer time
 APIA = zone("Pacific/Apia")  # skipped 30 December 2011
 DUBLIN = zone("Europe/Dublin")  # winter time is the exception
 KATHMANDU = zone("Asia/Kathmandu")  # +05:45
+ST_JOHNS = zone("America/St_Johns")  # changed its clocks at 00:01 once
+MONROVIA = zone("Africa/Monrovia")  # 44 minutes and 30 seconds behind, until 1972
 
 
 # The milliseconds are those of `date -u -d ... +%s`.
@@ -186,6 +188,11 @@ def test_what_is_no_zone(name: str) -> None:
         (1735689599_999, BERLIN, "2025-01-01 00:59:59"),
         (1735689600_000, KATHMANDU, "2025-01-01 05:45:00"),
         (-1, UTC, "1969-12-31 23:59:59"),
+        # Clocks that changed within a quarter of an hour.
+        (954646259_000, ST_JOHNS, "2000-04-02 00:00:59"),
+        (954646260_000, ST_JOHNS, "2000-04-02 01:01:00"),
+        (63593069_000, MONROVIA, "1972-01-06 23:59:59"),
+        (63593070_000, MONROVIA, "1972-01-07 00:44:30"),
     ],
 )
 def test_times_are_written_in_the_zone_and_cut(ms: int, where: ZoneInfo, text: str) -> None:
