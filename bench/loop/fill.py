@@ -16,6 +16,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.ids import IdSequence, first_key_at, to_hex
 from heliograph.domain.message import Kind, State
 from heliograph.domain.receipt import Delivery
+from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 TRANSACTION = 10_000
 """Messages."""
@@ -40,7 +41,8 @@ def known_path(now: int) -> str:
 
 
 def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
-    """`size` messages that have their receipts and callbacks: nothing is to be done about them."""
+    """`size` messages that have their receipts and callbacks, and are indexed by number: nothing is to be done about
+    them."""
 
     async def fill(store: Store) -> None:
         owner, connector = await _names(store, account)
@@ -54,6 +56,8 @@ def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
             facts.callbacks = [CallbackDone(owner.id, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
             facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
             await _record(store, facts)
+        while await store.index_numbers(now, NUMBERS_BLOCK):
+            pass
 
     _fill(gateway, fill)
 

@@ -273,7 +273,9 @@ class Stand:
         for _ in range(self._options.runs):
             for size, (gateway, now) in stands.items():
                 for case, measure in cases.items():
+                    gateway.read_through()
                     rates.setdefault((case, size), []).append(measure(gateway))
+                gateway.read_through()
                 for case, rate in self._reading(gateway, size, now).items():
                     rates.setdefault((case, size), []).append(rate)
         for gateway, _ in stands.values():  # once: it reads all rows

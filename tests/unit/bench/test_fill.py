@@ -10,6 +10,7 @@ from bench.loop.fill import add_history, add_queue
 from bench.loop.gateways import Heliograph
 
 from heliograph.bootstrap import STORE_FILE
+from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 SIZE = 50
 
@@ -29,8 +30,10 @@ def count(gateway: Heliograph, table: str) -> int:
 
 @pytest.mark.slow
 def test_a_history_is_a_sound_one(gateway: Heliograph) -> None:
-    add_history(gateway, "bench", SIZE, int(time.time() * 1000))
-    assert [count(gateway, table) for table in ("message", "final", "callback")] == [SIZE] * 3
+    size = NUMBERS_BLOCK + SIZE
+    add_history(gateway, "bench", size, int(time.time() * 1000))
+    assert [count(gateway, table) for table in ("message", "final", "callback")] == [size] * 3
+    assert count(gateway, "number_block") == 1, "a gateway on it would index numbers while it is measured"
     assert gateway.audit() == []
 
 
