@@ -6,9 +6,10 @@ from pathlib import Path
 
 from heliograph.app.ports import Unavailable
 
-WRITER_CACHE_KIB = 8 * 1024
+WRITER_CACHE_KIB = 2 * 1024
 READER_CACHE_KIB = 4 * 1024
-"""Pages kept in memory, a connection: a commit of another one voids them, and the system has them all. There is no
+"""Pages kept in memory, a connection: a commit of another one voids them, and the system has them all. What a commit
+needs beyond goes to the log early. More of them are dearer to look through than a page is to read again. There is no
 memory map: a disk's fault would then be a signal, not an error."""
 
 WAL_LIMIT = 64 * 1024 * 1024
