@@ -107,6 +107,9 @@ class Directory:
         found = await self._store.account(name)
         if found is None:
             return None
+        plan = found[0].plan
+        if plan != DEFAULT_PLAN and plan not in self._plans:
+            await self.refresh()  # a plan made with the account a moment ago: nobody else's prices are charged for it
         view = self._view(*found)
         if generation == self.generation:  # else it may be older than the refresh that came meanwhile
             self._accounts.pop(name, None)

@@ -84,6 +84,22 @@ async def test_an_account_comes_from_memory_until_something_changes() -> None:
     assert await directory.account("nobody") is None
 
 
+async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
+    store = MemoryStore()
+    await store.set_price(Price("default", "", 5))
+    directory = Directory(store)
+    await directory.refresh()
+    await store.create_account(
+        Account(0, "acme", "hash", bytes(32), plan="own"), ApiKey("k", 0, b"digest", 0), 0, [Price("own", "", 7)]
+    )
+    view = await directory.account("acme")
+    assert view is not None
+    assert view.price("447700900123") == 7
+    generation = directory.generation
+    assert await directory.account("acme") == view
+    assert directory.generation == generation
+
+
 async def test_an_account_read_before_a_refresh_is_not_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     account = await add_account(store, "acme")
