@@ -366,7 +366,7 @@ class Api:
         except Fault as fault:
             if fields.reference is None:
                 raise
-            return answer.of_accept(await self._submit.replay(call.view, fields, fault))
+            return answer.of_accept(await self._submit.replay(call.view, fields, version, fault))
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
         if not self._intake.accept(accept, partial(_settle, stored)):
             raise answer.busy()

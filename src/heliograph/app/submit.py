@@ -140,13 +140,13 @@ class Submit:
             accept.fingerprint = _fingerprint(destinations, sender, content, kind, wants, fields, text)
         return accept
 
-    async def replay(self, view: AccountView, fields: Fields, fault: Fault) -> Accept:
+    async def replay(self, view: AccountView, fields: Fields, version: int, fault: Fault) -> Accept:
         """The first result, when the request was accepted before under its reference; else raises the fault.
 
         For a request that is refused now: what was accepted once is valid but for what has changed since (its time
         is past, its route is gone, the account is over its rate).
         """
-        fingerprint = self.fingerprint(view, fields)
+        fingerprint = self.fingerprint(view, fields, version)
         if fingerprint is None:
             raise fault
         found = await self._store.replayed(view.account.id, cast("str", _reference(fields)))
@@ -154,8 +154,11 @@ class Submit:
             raise fault
         return found[1]
 
-    def fingerprint(self, view: AccountView, fields: Fields) -> bytes | None:
-        """What tells one request from another, where it has a reference and its fields can be read; else None."""
+    def fingerprint(self, view: AccountView, fields: Fields, version: int) -> bytes | None:
+        """What tells one request from another, where it has a reference and its fields can be read; else None.
+
+        None too for one that its version of the API takes at no time, though another may have taken it before.
+        """
         if fields.reference is None:
             return None
         try:
@@ -169,6 +172,10 @@ class Submit:
             if wants is None:
                 wants = bool(fields.dlr_url)
             text = time_text(fields.time, fields.form)
+            if version != 1 and (text is not None or (wants and not fields.dlr_url)):
+                return None
+            if version != 1 and phone.sender_problem(fields.sender, msisdn_allowed=False) is not None:
+                return None
             return _fingerprint(destinations, fields.sender, _content(view, fields), kind, wants, fields, text)
         except Fault:
             return None

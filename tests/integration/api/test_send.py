@@ -430,6 +430,23 @@ async def test_the_answer_to_a_repeated_request_says_that_it_is_one(gateway: Gat
     assert "idempotency-replayed" not in (await gateway.send(but(reference="r-2"))).headers
 
 
+@pytest.mark.parametrize(
+    ("fields", "status", "field"),
+    [
+        (but(time=START // 1000 + 60), "03", "time"),
+        (but(from_="447700900999"), "03", "from"),
+        (but(dlr="yes"), "02", "dlr-url"),
+    ],
+)
+async def test_v2_refuses_what_it_never_takes_though_v1_took_it_under_its_reference(
+    gateway: Gateway, fields: dict[str, Any], status: str, field: str
+) -> None:
+    named = fields | {"reference": "r-1"}
+    assert (await gateway.send(named)).status == 200
+    assert (await gateway.send(named, V2)).fault == (400, status, field)
+    assert (await gateway.send(named)).headers["idempotency-replayed"] == "true"
+
+
 # --- quotes
 
 

@@ -164,7 +164,7 @@ def test_two_requests_have_one_fingerprint_only_if_they_are_one(
     submit: Submit = running.gateway.submit
     view = running.run(running.gateway.directory.account("acme"))
     prints = [
-        submit.fingerprint(view, Fields(to="447700900123", sender=a, content=b, reference="r", form=True))
+        submit.fingerprint(view, Fields(to="447700900123", sender=a, content=b, reference="r", form=True), 1)
         for a, b in (first, second)
     ]
     if "\x00" not in first[1] + second[1]:

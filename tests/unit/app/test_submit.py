@@ -55,10 +55,11 @@ async def test_a_fingerprint_is_known_of_a_request_that_is_refused() -> None:
     accept = submit.compose(view, request, 1, START)
     with pytest.raises(Fault):
         submit.compose(view, request, 1, START + 9000)
-    assert submit.fingerprint(view, request) == accept.fingerprint
-    assert submit.fingerprint(view, fields()) is None
-    assert submit.fingerprint(view, fields(reference="\t")) is None
-    assert submit.fingerprint(view, fields(reference="r", kind="voice")) is None
+    assert submit.fingerprint(view, request, 1) == accept.fingerprint
+    assert submit.fingerprint(view, fields(), 1) is None
+    assert submit.fingerprint(view, fields(reference="\t"), 1) is None
+    assert submit.fingerprint(view, fields(reference="r", kind="voice"), 1) is None
+    assert submit.fingerprint(view, request, 2) is None
 
 
 @pytest.mark.parametrize("time", [Number("1800000060.0"), Number("1.80000006E9"), 1_800_000_060, "1800000060"])
