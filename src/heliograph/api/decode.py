@@ -18,15 +18,21 @@ MEDIA_TYPES_KEPT = 256
 """Values of Content-Type whose reading is remembered."""
 
 WHOLE_DIGITS = 18
-"""Digits up to which a number with nothing after its point is read as an integer."""
+"""Digits up to which a number with a point or an exponent is read as the integer that it is."""
+
+_PERHAPS_WHOLE = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]\+?([0-9]{1,2}))?").fullmatch
 
 
 def _number(text: str) -> int | Number:
-    """JSON has one kind of number: 7.0 is 7, and is what some clients write for it."""
-    whole, point, fraction = text.partition(".")
-    if point and not fraction.strip("0") and len(whole) <= WHOLE_DIGITS:
-        return int(whole)
-    return Number(text)
+    """JSON has one kind of number: 7.0 and 7e0 are 7, and are what some clients write for it."""
+    parts = _PERHAPS_WHOLE(text)
+    if parts is None:
+        return Number(text)
+    whole, fraction, exponent = parts[1], (parts[2] or "").rstrip("0"), int(parts[3] or 0)
+    zeros = exponent - len(fraction)
+    if zeros < 0 or len(whole) + exponent > WHOLE_DIGITS:
+        return Number(text)
+    return int(whole + fraction + "0" * zeros)
 
 
 _decode_json = msgspec.json.Decoder(float_hook=_number).decode

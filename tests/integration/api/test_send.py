@@ -189,14 +189,27 @@ async def test_a_bad_request(gateway: Gateway, fields: dict[str, Any], status: s
 
 
 @pytest.mark.parametrize(
-    ("number", "shown"), [("17", "17"), ("17.0", "17"), ("-0.0", "0"), ("1.50", "1.50"), ("1e3", "1e3")]
-)
+    ("number", "shown"),
+    [
+        ("17", "17"), ("17.0", "17"), ("1.7e1", "17"), ("1E+3", "1000"), ("-0.0", "0"), ("1.50", "1.50"),
+        ("1.50e1", "15"), ("1.55e1", "1.55e1"), ("1e-3", "1e-3"), ("1e17", "1" + 17 * "0"), ("1e18", "1e18"),
+    ],
+)  # fmt: skip
 async def test_a_reference_may_be_any_number(gateway: Gateway, number: str, shown: str) -> None:
     body = json.dumps(GOOD)[:-1] + f',"reference":{number}}}'
     replies = [await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON) for _ in range(2)]
     assert [(reply.status, reply.json["Reference"]) for reply in replies] == [(200, shown)] * 2
     assert replies[0].body == replies[1].body
     assert await gateway.balance() == "999"
+
+
+@pytest.mark.parametrize("to", ["4.477009e11", "447700900000.0", "4477009000.00E+2", "[4.477009e11, 447700900000]"])
+async def test_a_destination_may_be_written_as_any_number_that_is_whole(gateway: Gateway, to: str) -> None:
+    body = json.dumps(but(to=...))[:-1] + f',"to":{to},"dlr":1e0}}'
+    reply = await gateway.call("POST", "/api/v1/messages", body.encode(), headers=JSON)
+    assert reply.status == 200, reply.body
+    (message,) = gateway.intake.accepted[0].messages
+    assert (message.destination, message.wants_receipt) == ("447700900000", True)
 
 
 @pytest.mark.parametrize("number", ["1e99999999999999999999", "-1e99999999999999999999", "1e-99999999999999999999"])
