@@ -153,7 +153,8 @@ class Gatherer:
         self._open = False
 
     def refuse_waiting(self) -> None:
-        """When `run` has ended: tells the requests that no commit has taken up that they are not accepted."""
+        """Where nothing is committed any more: tells the requests that no commit has taken up that they are not
+        accepted."""
         accepts, self._facts.accepts = self._facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
@@ -167,9 +168,17 @@ class Gatherer:
             await self._idle.wait()
 
     async def run(self) -> None:
-        """Commits until cancelled, or until another node has taken this one's place (raises Fenced)."""
-        hooks = self._hooks
-        assert hooks is not None
+        """Commits until cancelled, or until another node has taken this one's place (raises Fenced). Then nobody waits
+        for an answer that nobody will give."""
+        assert self._hooks is not None
+        try:
+            await self._commit_all(self._hooks)
+        except Fenced:
+            self.shut()
+            self.refuse_waiting()
+            raise
+
+    async def _commit_all(self, hooks: Hooks) -> None:
         pause = RETRY_S[0]
         while True:
             self._idle.set()

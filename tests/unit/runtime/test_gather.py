@@ -216,14 +216,18 @@ def test_while_the_store_fails_it_is_tried_ever_more_seldom() -> None:
 def test_a_node_whose_place_is_taken_commits_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(rig: Rig) -> None:
         async def taken(facts: Facts) -> None:
+            await asyncio.sleep(COMMIT_S)
             raise Fenced("another node has the place")
 
         monkeypatch.setattr(rig.store, "record", taken)
-        refused = rig.send()
+        refused = [rig.send()]
+        await asyncio.sleep(COMMIT_S / 2)
+        refused.append(rig.send())
         await asyncio.wait([rig.task])
         assert isinstance(rig.task.exception(), Fenced)
-        assert refused.verdict is Verdict.UNAVAILABLE
-        assert rig.log == ["prepare", "refused", "UNAVAILABLE"]
+        assert [each.verdict for each in refused] == [Verdict.UNAVAILABLE] * 2
+        assert rig.log == ["prepare", "refused", "UNAVAILABLE", "UNAVAILABLE"]
+        assert not rig.gatherer.accept(accept_of(rig.message()), lambda _: None)
 
     scenario(story)
 
