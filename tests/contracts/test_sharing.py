@@ -2,13 +2,13 @@
 
 from heliograph.app.ports import Leases
 from heliograph.domain.ids import WORKERS
-from tests.support.store import NODE, SECOND, START
+from tests.support.store import HOUR, NODE
 
 
 async def test_a_node_by_itself_has_all_that_it_asks_for(store: Leases) -> None:
-    assert await store.heartbeat(NODE, START + SECOND)
-    assert await store.heartbeat(NODE, START + 2 * SECOND)
-    assert await store.release_dead(START + SECOND) == []
+    assert await store.heartbeat(NODE, HOUR)
+    assert await store.heartbeat(NODE, 2 * HOUR)
+    assert await store.release_dead() == []
     worker = await store.lease_worker(NODE)
     assert worker is not None
     assert 0 <= worker < WORKERS

@@ -13,7 +13,7 @@ LEASE_S = 6.0
 """Seconds from a renewal to when others may give up the node."""
 
 MARGIN_S = 1.0
-"""Seconds before that at which the node itself stops: what the clocks of two nodes may differ by."""
+"""Seconds before that at which the node itself stops, as a second of its clock may not be one of the store's."""
 
 RENEW_S = 1.5
 """Seconds between two renewals, and what one may take."""
@@ -76,7 +76,7 @@ class Lease:
         """Gives up the leases of nodes that are gone, as far as this one can tell; returns the nodes."""
         if not self.settled:
             return []
-        dead = await self._leases.release_dead(self._clock.now())
+        dead = await self._leases.release_dead()
         for node in dead:
             self._journal.say("warning", "node.released", node=node)
         return dead
@@ -85,16 +85,14 @@ class Lease:
         """At a planned end: what the node still owes is others' at once."""
         if self._timer is not None:
             self._timer.cancel()
-        long_ago = self._clock.now() - LONG_AGO_MS
         with suppress(Unavailable):
-            if await self._leases.heartbeat(self._node, long_ago):
-                await self._leases.release_dead(long_ago)
+            if await self._leases.heartbeat(self._node, -LONG_AGO_MS):
+                await self._leases.release_dead(LONG_AGO_MS)
 
     async def _renew(self) -> None:
         start = self._clock.monotonic()
-        until = self._clock.now() + int(LEASE_S * 1000)
         async with asyncio.timeout(RENEW_S):
-            renewed = await self._leases.heartbeat(self._node, until)
+            renewed = await self._leases.heartbeat(self._node, int(LEASE_S * 1000))
         if not renewed:
             raise Fenced("the work of this node was given to others")
         if start >= self._until:

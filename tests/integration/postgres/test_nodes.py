@@ -30,7 +30,12 @@ from tests.support.postgres import AMPLE, server
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given
 
 ONE, OTHER = 1001, 1002
-LEASE = 10 * SECOND
+LEASE = 10 * HOUR
+
+
+def within(span: int) -> int:
+    """For `release_dead`: those whose leases end within that time are dead, as if it were over."""
+    return -span
 
 
 @pytest.fixture
@@ -49,7 +54,7 @@ def giving(store: PostgresStore, worker: int) -> Given:
 
 async def joined(store: PostgresStore, node: int) -> Given:
     """A node with a lease and a worker number, recovered."""
-    assert await store.heartbeat(node, START + LEASE)
+    assert await store.heartbeat(node, LEASE)
     worker = await store.lease_worker(node)
     assert worker is not None
     await store.recover(worker, node)
@@ -61,24 +66,24 @@ async def joined(store: PostgresStore, node: int) -> Given:
 
 async def test_worker_numbers_are_each_nodes_own(store: Leases, other: Leases) -> None:
     for node in range(1, 34):
-        assert await store.heartbeat(node, START + LEASE)
+        assert await store.heartbeat(node, LEASE)
     shares = await asyncio.gather(*((store, other)[node % 2].lease_worker(node) for node in range(1, 33)))
     assert sorted(number for number in shares if number is not None) == list(range(32))
     assert await store.lease_worker(33) is None
-    await store.heartbeat(5, START + 2 * LEASE)
-    assert sorted(await store.release_dead(START + LEASE)) == [n for n in range(1, 34) if n != 5]
-    assert await store.heartbeat(40, START + 3 * LEASE)
+    await store.heartbeat(5, 2 * LEASE)
+    assert sorted(await store.release_dead(within(LEASE))) == [n for n in range(1, 34) if n != 5]
+    assert await store.heartbeat(40, 3 * LEASE)
     assert await store.lease_worker(40) == min(set(range(32)) - {shares[4]})
 
 
 async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: PostgresStore) -> None:
-    assert await store.heartbeat(ONE, START + LEASE)
-    assert await store.release_dead(START + LEASE - 1) == []
-    assert await store.heartbeat(ONE, START + 2 * LEASE)
-    assert await store.release_dead(START + LEASE) == []
-    assert await store.release_dead(START + 2 * LEASE) == [ONE]
-    assert await store.release_dead(START + 9 * LEASE) == []
-    assert not await store.heartbeat(ONE, START + 9 * LEASE)
+    assert await store.heartbeat(ONE, LEASE)
+    assert await store.release_dead() == []
+    assert await store.heartbeat(ONE, 2 * LEASE)
+    assert await store.release_dead(within(LEASE)) == []
+    assert await store.release_dead(within(2 * LEASE)) == [ONE]
+    assert await store.release_dead(within(9 * LEASE)) == []
+    assert not await store.heartbeat(ONE, 9 * LEASE)
     for call in (
         store.lease_worker(ONE),
         store.lease_binds(1, ONE, 4, 1),
@@ -93,7 +98,7 @@ async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: PostgresSto
 async def test_bind_slots_never_exceed_the_operators_limit(store: Leases, other: Leases) -> None:
     nodes = list(range(1, 9))
     for node in nodes:
-        await store.heartbeat(node, START + LEASE)
+        await store.heartbeat(node, LEASE)
     shares = await asyncio.gather(*((store, other)[node % 2].lease_binds(7, node, 5, 2) for node in nodes))
     held = [slot for share in shares for slot in share]
     assert sorted(held) == [0, 1, 2, 3, 4]
@@ -103,15 +108,15 @@ async def test_bind_slots_never_exceed_the_operators_limit(store: Leases, other:
 
 async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: PostgresStore) -> None:
     for node in (ONE, OTHER):
-        await store.heartbeat(node, START + LEASE)
+        await store.heartbeat(node, LEASE)
     assert await store.lease_binds(7, ONE, 4, 4) == [0, 1, 2, 3]
     assert await store.lease_binds(7, OTHER, 4, 2) == []
     assert await store.lease_binds(7, ONE, 4, 2) == [0, 1]
     assert await store.lease_binds(7, OTHER, 4, 2) == [2, 3]
     # the operator allows fewer
     assert await store.lease_binds(7, OTHER, 3, 2) == [2]
-    await store.heartbeat(OTHER, START + 3 * LEASE)
-    assert await store.release_dead(START + LEASE) == [ONE]
+    await store.heartbeat(OTHER, 3 * LEASE)
+    assert await store.release_dead(within(LEASE)) == [ONE]
     assert await store.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
     assert await store.lease_binds(7, OTHER, 4, 0) == []
 
@@ -134,9 +139,9 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
     assert len(await store.claim_callbacks(9, START, ONE)) == 1
     await store.save_link_states([LinkState(1, ONE, "{}", START)])
-    await other.heartbeat(OTHER, START + 9 * LEASE)
+    await other.heartbeat(OTHER, 9 * LEASE)
     assert await other.claim_queued(1, 9, START + HOUR, OTHER) == []
-    assert await other.release_dead(START + LEASE) == [ONE]
+    assert await other.release_dead(within(LEASE)) == [ONE]
     (claimed,) = await other.claim_queued(1, 9, START + HOUR, OTHER)
     assert claimed.message.key == message.key
     assert len(await other.claim_callbacks(9, START, OTHER)) == 1
@@ -165,9 +170,9 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
             marks={attempted(1): tried.key},
         )
     )
-    await other.heartbeat(OTHER, START + 9 * LEASE)
+    await other.heartbeat(OTHER, 9 * LEASE)
     assert await other.claim_queued(1, 9, START, OTHER) == []
-    assert await other.release_dead(START + LEASE) == [ONE]
+    assert await other.release_dead(within(LEASE)) == [ONE]
 
     claimed = await other.claim_queued(1, 9, START, OTHER)
     assert [(each.message.key, each.attempted, each.answered) for each in claimed] == [
@@ -198,8 +203,8 @@ async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: Postgre
     await joined(other, OTHER)
     account = await given.account()
     message = await given.sent(account.id)
-    await other.heartbeat(OTHER, START + 9 * LEASE)
-    assert await other.release_dead(START + LEASE) == [ONE]
+    await other.heartbeat(OTHER, 9 * LEASE)
+    assert await other.release_dead(within(LEASE)) == [ONE]
     accept = given.accept(given.message(account.id))
     answer = Submission(message.account, message.key, 0, 1, "late", 0, START)
     for _ in range(2):

@@ -16,27 +16,32 @@ from tests.support.virtual_time import VirtualClock, run
 class Register:
     """`app.ports.Leases`, for one node that is looked at and others that only have slots."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: VirtualClock | None = None) -> None:
+        self._clock = clock or VirtualClock()
         self.until: list[int] = []
         self.away = False
         self.hangs = False
         self.gone = False
         self.released: list[int] = []
+        self.lasts: list[int] = []
+        self.ago: list[int] = []
         self.worker: int | None = 3
         self.others = 0
         self.slots: dict[int, list[int]] = {}
         self.asked: list[tuple[int, int]] = []
 
-    async def heartbeat(self, node: int, until: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> bool:
         if self.hangs:
             await asyncio.sleep(1_000)
         if self.away:
             raise Unavailable("away")
-        self.until.append(until)
+        self.lasts.append(lasts)
+        self.until.append(self._clock.now() + lasts)
         return not self.gone
 
-    async def release_dead(self, now: int) -> list[int]:
-        self.released.append(now)
+    async def release_dead(self, ago: int = 0) -> list[int]:
+        self.ago.append(ago)
+        self.released.append(self._clock.now() - ago)
         return [7]
 
     async def lease_worker(self, node: int) -> int | None:
@@ -60,7 +65,8 @@ class Quiet:
 
 def scenario(story: Callable[[Register, Lease, VirtualClock, list[float]], Awaitable[None]]) -> None:
     async def play() -> None:
-        register, clock = Register(), VirtualClock()
+        clock = VirtualClock()
+        register = Register(clock)
         lapses: list[float] = []
         outage = Outage(clock, Quiet())
         lease = Lease(register, 1, clock, Quiet(), outage, lambda: lapses.append(clock.monotonic()))
@@ -108,6 +114,25 @@ def test_one_that_is_not_renewed_ends_before_others_may_take_over_and_can_come_b
         assert await lease.release_dead() == []
         await asyncio.sleep(LEASE_S)
         assert await lease.release_dead() == [7]
+        keeping.cancel()
+
+    scenario(story)
+
+
+def test_what_the_time_is_matters_to_nobody() -> None:
+    """A node whose clock is ten minutes ahead must not take all others for dead, nor one behind be taken for it."""
+
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        del lapses
+        keeping = asyncio.create_task(lease.keep())
+        await asyncio.sleep(2 * LEASE_S)
+        for ahead in (600_000, -600_000):
+            clock.ahead = ahead
+            await asyncio.sleep(2 * LEASE_S)
+            assert lease.holds
+        await lease.release_dead()
+        assert set(register.lasts) == {LEASE_S * 1000}
+        assert register.ago == [0]
         keeping.cancel()
 
     scenario(story)

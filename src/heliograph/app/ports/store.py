@@ -68,16 +68,18 @@ class Leases(Protocol):
     """What many nodes on one store share out. A node is one run of one process, and its number is never used again.
 
     All that a node has hangs on its one lease: its claims, its worker numbers, its bind slots. The lease is renewed by
-    `heartbeat`; the node itself must do nothing in the world outside once its own clock is past `until`. When another
-    one finds the lease ended (`release_dead`), the node is *fenced*: whatever it still asks of the store that would
-    write or claim for it raises Fenced. On an embedded store there is one node, and nothing ends.
+    `heartbeat`; the node itself must do nothing in the world outside once that time is over, counted from before the
+    call. When another one finds the lease ended (`release_dead`), by the store's one clock, as those of nodes may be
+    wrong, the node is *fenced*: whatever it still asks of the store that would write or claim for it raises Fenced. On
+    an embedded store there is one node, and nothing ends.
     """
 
-    async def heartbeat(self, node: int, until: int) -> bool:
-        """The node has its lease until then; the first call begins it. False if it was given up: it is too late."""
+    async def heartbeat(self, node: int, lasts: int) -> bool:
+        """The node has its lease for so many milliseconds more; the first call begins it. False if it was given up: it
+        is too late. Fewer than none: it ended so long ago."""
 
-    async def release_dead(self, now: int) -> list[int]:
-        """Gives up the leases that ended by `now` and returns their nodes.
+    async def release_dead(self, ago: int = 0) -> list[int]:
+        """Gives up the leases that ended so many milliseconds ago, or longer, and returns their nodes.
 
         Their claims and bind slots are free again. What their fast lanes still owed is put into the queue and the
         other slow tables, due at once, so that any node finds it there; their worker numbers may be given anew.

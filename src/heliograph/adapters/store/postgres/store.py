@@ -143,9 +143,9 @@ class PostgresStore:
 
     # --- leases
 
-    async def heartbeat(self, node: int, until: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> bool:
         try:
-            renewed = await self._pool.write(lambda db: nodes.heartbeat(db, node, until))
+            renewed = await self._pool.write(lambda db: nodes.heartbeat(db, node, lasts))
         except asyncio.CancelledError:
             # The answer was waited for long enough. A machine that is gone says nothing, and neither does the way to
             # it: so other connections are tried next, and in the end nothing is waited for any longer.
@@ -163,8 +163,8 @@ class PostgresStore:
         self._pool.cut(below)
         self._recorder.cut(below)
 
-    async def release_dead(self, now: int) -> list[int]:
-        return await self._pool.write(lambda db: nodes.release_dead(db, now))
+    async def release_dead(self, ago: int = 0) -> list[int]:
+        return await self._pool.write(lambda db: nodes.release_dead(db, ago))
 
     async def lease_worker(self, node: int) -> int | None:
         return await self._pool.write(lambda db: nodes.lease_worker(db, node))

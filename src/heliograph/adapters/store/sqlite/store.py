@@ -353,10 +353,10 @@ class SqliteStore:
 
     # --- leases: one node, one engine
 
-    async def heartbeat(self, node: int, until: int) -> bool:  # noqa: ARG002 - as in `Leases`
+    async def heartbeat(self, node: int, lasts: int) -> bool:  # noqa: ARG002 - as in `Leases`
         return True
 
-    async def release_dead(self, now: int) -> list[int]:  # noqa: ARG002 - as in `Leases`
+    async def release_dead(self, ago: int = 0) -> list[int]:  # noqa: ARG002 - as in `Leases`
         return []
 
     async def lease_worker(self, node: int) -> int | None:  # noqa: ARG002 - as in `Leases`
