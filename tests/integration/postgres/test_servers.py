@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,11 +10,14 @@ import pytest
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres.servers import Servers, each_host
 from heliograph.adapters.store.postgres.store import SILENT
+from heliograph.app.facts import Facts
+from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
 from tests.support.cable import Cable
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, Server, urls
 from tests.support.process import free_port
-from tests.support.store import CREDIT, Given
+from tests.support.store import CREDIT, START, Given
 
 PATIENT = replace(LIMITS, statement=120.0)
 """Who waits for an answer waits for minutes, if nobody tells it that there will be none."""
@@ -72,6 +75,39 @@ async def test_the_one_that_takes_writes_is_used(pair: tuple[Server, Server]) ->
             await port_of(servers)
     # one that has seen nothing of it cannot know
     assert await port_of(Servers(urls(standby.port, primary.port), LIMITS)) == primary.port
+
+
+@pytest.mark.slow
+async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connections_stay(
+    pair: tuple[Server, Server],
+) -> None:
+    """As somebody does who plans to go over to the standby."""
+    primary, standby = pair
+    store = await PostgresStore.open(urls(primary.port, standby.port), limits=LIMITS)
+    given = Given(store)
+    account = await given.account()
+    await asyncio.gather(given.sent(account.id), store.balance(account.id))
+    await primary.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    await primary.fetch("SELECT pg_reload_conf()")
+    await until_refused(store.probe)
+    await until_refused(lambda: store.record(Facts(marks={attempted(1): 1})))
+    await asyncio.to_thread(standby.promote)
+    await given.sent(account.id)
+    assert await store.add_credit(account.id, 1, "", START) == 98 * CREDIT + 1
+    await store.probe()
+    assert await store.audit() == []
+    await store.close()
+
+
+async def until_refused(call: Callable[[], Awaitable[None]]) -> None:
+    """Each connection learns of it by itself."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await call()
+            except Unavailable as problem:
+                assert "read-only" in str(problem) or "takes writes" in str(problem)  # noqa: PT017
+                return
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ _OUTAGES = frozenset({"08", "53", "57", "58", "F0"})
 
 _OUTAGE_CODES = frozenset(
     {
-        "25006",  # read-only: a standby
+        "25006",  # read-only
         "28000",  # authorization
         "28P01",  # password
         "3D000",  # no such database
@@ -22,6 +22,8 @@ _OUTAGE_CODES = frozenset(
 
 _AGAIN = frozenset({"40001", "40P01"})
 """Serialization failure, deadlock: another transaction was in the way, and this one was undone."""
+
+_READ_ONLY = "25006"
 
 _REPEAT = "23505"
 """Unique violation."""
@@ -49,6 +51,11 @@ def is_loss(fault: BaseException) -> bool:
         # one of these is also a value that no column takes
         return not isinstance(fault, ValueError)
     return isinstance(fault, OSError | TimeoutError | asyncpg.InternalClientError)
+
+
+def is_elsewhere(fault: BaseException) -> bool:
+    """Whether the server takes no writes any more: another one may, to which only a new connection leads."""
+    return code_of(fault) == _READ_ONLY
 
 
 def is_outage(fault: BaseException) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.faults import is_loss, is_passing, translated
+from heliograph.adapters.store.postgres.faults import is_elsewhere, is_loss, is_passing, translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.ports import Fenced, Unavailable
 
@@ -243,7 +243,7 @@ class Pool:
                 await link.replan()
                 yield link
             except BaseException as fault:
-                if is_loss(fault) or not isinstance(fault, Exception):
+                if is_loss(fault) or is_elsewhere(fault) or not isinstance(fault, Exception):
                     link.db.terminate()
                 raise
             finally:

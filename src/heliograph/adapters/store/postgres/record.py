@@ -4,7 +4,15 @@ import asyncio
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from heliograph.adapters.store.postgres.faults import describe, is_loss, is_passing, is_repeat, is_unfit, translated
+from heliograph.adapters.store.postgres.faults import (
+    describe,
+    is_elsewhere,
+    is_loss,
+    is_passing,
+    is_repeat,
+    is_unfit,
+    translated,
+)
 from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.statement import (
@@ -148,7 +156,9 @@ class Recorder:
         try:
             row = await link.db.fetchrow(call.text(), *call.values)
         except BaseException as fault:
-            if is_loss(fault) or not isinstance(fault, Exception):
+            if is_elsewhere(fault):
+                link.db.terminate()
+            elif is_loss(fault) or not isinstance(fault, Exception):
                 link.db.terminate()
                 self._link = None
                 if isinstance(fault, Exception):
