@@ -145,7 +145,7 @@ class Bind:
             _, link = await dial(make, host, port, tls=setup.connector.tls, dialect=setup.dialect, timeout_s=limit)
         except (OSError, ValueError) as error:  # ValueError: a name that no address can have
             self.link = None
-            self._fail(why_not_connected(error, self.where, limit))
+            self._fail(why_not_connected(error, self.where, limit, tls=setup.connector.tls))
             return None
         if self._state == "connecting":
             self._enter("binding")

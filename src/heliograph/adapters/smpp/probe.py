@@ -116,7 +116,7 @@ async def _try(
                 detail = await _STEPS[name](talk, connector, dialect, role)
             report.steps.append((name, True, detail))
     except (OSError, ValueError, SmppError, _Failed) as error:
-        report.steps.append((name, False, _why(name, error, where, timeout_s)))
+        report.steps.append((name, False, _why(name, error, where, timeout_s, tls=name == "tls")))
         return False
     finally:
         if writer is not None:
@@ -182,7 +182,7 @@ async def _unbind(talk: _Talk, _connector: Connector, _dialect: Dialect, _role: 
 _STEPS: Final = {"bind": _bind, "enquire_link": _enquire_link, "unbind": _unbind}
 
 
-def _why(step: str, error: BaseException, where: str, timeout_s: float) -> str:
+def _why(step: str, error: BaseException, where: str, timeout_s: float, *, tls: bool) -> str:
     if isinstance(error, _Failed | SmppError):
         return str(error)
     if isinstance(error, TimeoutError) and step in _STEPS:
@@ -190,4 +190,4 @@ def _why(step: str, error: BaseException, where: str, timeout_s: float) -> str:
         return f"no answer to {step} within {timeout_s:g} s{hint}"
     if isinstance(error, ConnectionError) and step in _STEPS:
         return f"the operator closed the connection during {step}"
-    return why_not_connected(error, where, timeout_s)
+    return why_not_connected(error, where, timeout_s, tls=tls)

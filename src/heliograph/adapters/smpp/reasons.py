@@ -13,17 +13,24 @@ NOT_READ: Final = (
 )
 
 
-def why_not_connected(error: BaseException, where: str, seconds: float) -> str:
-    """Why a connection to `where` did not come about within `seconds`."""
+_EXPIRED: Final = 10
+"""X509_V_ERR_CERT_HAS_EXPIRED, by which OpenSSL says so."""
+
+
+def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: bool) -> str:
+    """Why a connection to `where`, with TLS or without, did not come about within `seconds`."""
     match error:
         case FileNotFoundError() | PermissionError():
             return f"a certificate file cannot be read ({error.strerror}); check ca_file, cert_file and key_file"
         case TimeoutError():
-            return f"{where} did not answer within {seconds:g} s; check the host, the port and firewalls on the way"
+            advice = "check the host, the port and firewalls on the way" + ", and whether it speaks TLS there" * tls
+            return f"{where} did not answer within {seconds:g} s; {advice}"
         case socket.gaierror():
             return f"the name of {where} cannot be resolved; check the host"
         case ConnectionRefusedError():
             return f"{where} refuses connections; check the port, and whether the operator lets this address in"
+        case ssl.SSLCertVerificationError(verify_code=code) if code == _EXPIRED:
+            return f"the certificate of {where} has expired; tell the operator, unless this machine's clock is wrong"
         case ssl.SSLCertVerificationError():
             return (
                 f"the certificate of {where} is not trusted ({error.verify_message}); set ca_file to the operator's "
