@@ -13,7 +13,8 @@ from heliograph.runtime.engine import Engine
 if TYPE_CHECKING:
     from heliograph.adapters.tracing import Traces
     from heliograph.api.answer import Answer
-    from heliograph.api.app import Api, Asgi
+    from heliograph.api.app import Api
+    from heliograph.api.asgi import Asgi
 
 HTTP_RESPONSES = "http_responses"
 """The journal's counter of answers, by status."""

@@ -40,7 +40,7 @@ UPON_REQUEST = {
 
 OF_THE_ENGINE = {
     "argon2", "click", "ctypes", "email", "http", "json", "multiprocessing", "pickle", "random", "sqlite3", "tempfile",
-    "uvicorn", "zoneinfo",
+    "zoneinfo",
 }  # fmt: skip
 """What the process that posts callbacks has no use for."""
 

@@ -12,11 +12,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from heliograph.api import answer, decode, operations
 from heliograph.api.answer import Answer
+from heliograph.api.asgi import Asgi, Headers, Receive, Scope, Send
 from heliograph.api.bodies import Bodies
+from heliograph.api.plain import REQUEST_ID, PlainSend
 from heliograph.api.shapes import Done, Health
 from heliograph.app.authenticate import Gate, admit
 from heliograph.app.browse import Browse
@@ -28,19 +30,12 @@ from heliograph.app.submit import Submit
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
-
 CHOSEN = "heliograph.chosen"
 """In the scope of a request that `Api.choose` was asked about: what it said."""
 
 READY_KEPT_S = 1.0
 """Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
 
-REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 _ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
 
 
@@ -120,6 +115,15 @@ Handlers = dict[str, Handler]
 """By method."""
 
 
+class Asker(Protocol):
+    """Who waits for the answer to a send."""
+
+    def address(self) -> str:
+        """Where it comes from."""
+
+    def answer(self, reply: Answer) -> None: ...
+
+
 class Api:
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -188,7 +192,7 @@ class Api:
             # The connection is gone, or is dropped at the end of a stop: there is nobody to answer.
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
-            reply = self._failed(error, call.scope["method"], call.request_id)
+            reply = self.failed(error, call.scope["method"], call.request_id)
         self.note_response(reply.status)
         if self.overhear is not None and call.request_id is not None:
             self.overhear(call.request_id, reply)
@@ -220,6 +224,20 @@ class Api:
         """Octets of the largest request body."""
         return self._services.max_body
 
+    def failed(self, error: Exception, method: str, request_id: bytes | None) -> Answer:
+        """What an error of ours is answered. The journal has its place, never the values: they may be a text."""
+        self._services.journal.say(
+            "error",
+            "http.request_failed",
+            request_id="" if request_id is None else request_id.decode(),
+            method=method,
+            problem=type(error).__name__,
+            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
+        )
+        return answer.of_fault(
+            Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
+        )
+
     def note_response(self, status: int) -> None:
         """Counts an answer; the journal learns of it with the next `flush_counts`."""
         self._responses[status] = self._responses.get(status, 0) + 1
@@ -230,48 +248,33 @@ class Api:
         for status, number in responses.items():
             self._services.journal.count("http_responses", number, status=str(status))
 
-    def submit_at_once(
-        self,
-        version: int,
-        authorization: bytes | None,
-        content_type: bytes | None,
-        body: bytes,
-        address: Callable[[], str],
-        then: Callable[[Answer], None],
-    ) -> bool:
-        """A send without a task: `then` gets its answer, now or when it is stored. False where it takes waiting for
+    def submit_at_once(self, send: PlainSend, body: bytes, asker: Asker) -> bool:
+        """A send without a task: `asker` gets its answer, now or when it is stored. False where it takes waiting for
         more than the store (see `submit_request`); then nothing has been done.
         """
         try:
-            composed = self.submit_request(version, authorization, content_type, body, address)
+            composed = self.submit_request(send, body, asker)
         except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
             return False
         if composed is None:
             return False
         if isinstance(composed, Answer):
             self.note_response(composed.status)
-            then(composed)
-        elif not self._intake.accept(composed, partial(self._stored, then)):
+            asker.answer(composed)
+        elif not self._intake.accept(composed, partial(self._stored, asker)):
             self.note_response(503)
-            then(answer.of_fault(answer.busy()))
+            asker.answer(answer.of_fault(answer.busy()))
         return True
 
-    def _stored(self, then: Callable[[Answer], None], accept: Accept) -> None:
+    def _stored(self, asker: Asker, accept: Accept) -> None:
         try:
             reply = answer.of_accept(accept)
         except Exception as error:  # noqa: BLE001 - it is stored and paid; whoever sent it must not wait for ever
-            reply = self._failed(error, "POST", None)
+            reply = self.failed(error, "POST", None)
         self.note_response(reply.status)
-        then(reply)
+        asker.answer(reply)
 
-    def submit_request(
-        self,
-        version: int,
-        authorization: bytes | None,
-        content_type: bytes | None,
-        body: bytes,
-        address: Callable[[], str],
-    ) -> Accept | Answer | None:
+    def submit_request(self, send: PlainSend, body: bytes, asker: Asker) -> Accept | Answer | None:
         """A send without waiting: what is to be stored, or the answer; None where it cannot be told without waiting
         (credentials to check, or a refusal under a reference, which may have been used before).
 
@@ -279,14 +282,18 @@ class Api:
         """
         reference = None
         try:
-            view = self._gate.remembered(version, authorization, self._clock.monotonic())
-            if view is None:
-                return None
-            admit(view, address() if view.networks else "")
-            fields = decode.send_fields(decode.media_type(content_type, body), body)
+            now = self._clock.monotonic()
+            known = send.known
+            if known is None or not self._gate.holds(known, now):
+                known = send.known = self._gate.known(send.version, send.authorization, now)
+                if known is None:
+                    return None
+            view = known.view
+            admit(view, asker.address() if view.networks else "")
+            fields = decode.send_fields(decode.media_type(send.content_type, body), body)
             reference = fields.reference
-            accept = self._submit.compose(view, fields, version, self._clock.now())
-            self._submit.pace(view, len(accept.messages), self._clock.monotonic())
+            accept = self._submit.compose(view, fields, send.version, self._clock.now())
+            self._submit.pace(view, len(accept.messages), now)
         except Fault as fault:
             return answer.of_fault(fault) if reference is None else None
         return accept
@@ -415,20 +422,6 @@ class Api:
             await self._services.probe()
             self._ready_until = self._clock.monotonic() + READY_KEPT_S
         return answer.of(Health("00", "ready"))
-
-    def _failed(self, error: Exception, method: str, request_id: bytes | None) -> Answer:
-        """Names the place, never the values: they may be a customer's text."""
-        self._services.journal.say(
-            "error",
-            "http.request_failed",
-            request_id="" if request_id is None else request_id.decode(),
-            method=method,
-            problem=type(error).__name__,
-            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
-        )
-        return answer.of_fault(
-            Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
-        )
 
 
 def build_app(services: Services) -> Api:

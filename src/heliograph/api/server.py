@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from email.utils import formatdate
+from functools import partial
+from typing import Any
 
-import uvicorn
-from uvicorn.server import ServerState
-
-from heliograph.api.app import Api, Asgi
-from heliograph.api.connection import Common, Connection
+from heliograph.api.app import Api
+from heliograph.api.asgi import Asgi
 from heliograph.api.hot import HotConnection
+from heliograph.api.http.proxies import Proxies
+from heliograph.api.http.state import State
 from heliograph.runtime.ending import end
 
 MAX_CONNECTIONS = 4_096
@@ -22,17 +22,16 @@ DRAIN_STEP_S = 0.02
 """Seconds between two looks at what is left while the server stops."""
 
 TICK_S = 1.0
-"""Seconds between two looks at the connections; the timeouts are late by up to this."""
+"""Seconds between two looks at the connections; the timeouts are late by up to twice this."""
 
 
 class Server:
     """A server that runs."""
 
-    def __init__(self, listener: asyncio.Server, state: ServerState, app: Api) -> None:
+    def __init__(self, listener: asyncio.Server, state: State) -> None:
         self._listener = listener
-        self._app = app
         self._state = state
-        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+        self._ticking = state.loop.create_task(self._tick())
 
     @property
     def port(self) -> int:
@@ -45,31 +44,31 @@ class Server:
 
     async def stop(self, grace: float) -> None:
         """Accepts nothing more, lets requests end for up to `grace` seconds, then drops what is left."""
-        loop = asyncio.get_running_loop()
+        state = self._state
         self._listener.close()
-        deadline = loop.time() + grace
-        while self._state.connections or self._state.tasks:
-            if loop.time() >= deadline:
+        deadline = state.loop.time() + grace
+        while state.connections or state.tasks:
+            if state.loop.time() >= deadline:
                 break
-            for connection in list(self._state.connections):
+            for connection in list(state.connections):
                 connection.shutdown()
             await asyncio.sleep(DRAIN_STEP_S)
-        for connection in list(self._state.connections):
+        for connection in list(state.connections):
             connection.transport.abort()
         await asyncio.sleep(0)  # the connections learn of it before their requests end
-        for task in list(self._state.tasks):
+        for task in list(state.tasks):
             task.cancel()
         await end(self._ticking)
 
     async def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
+        state = self._state
         while True:
-            self._state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
-            self._app.flush_counts()
-            now = loop.time()
-            for connection in list(self._state.connections):
-                if isinstance(connection, Connection) and connection.overdue(now):
-                    connection.transport.abort() if connection.flow.write_paused else connection.transport.close()
+            now = state.loop.time()
+            state.tick(now + TICK_S)
+            state.api.flush_counts()
+            for connection in list(state.connections):
+                if connection.overdue(now):
+                    connection.cut()
             await asyncio.sleep(TICK_S)
 
 
@@ -88,22 +87,8 @@ async def serve(
     X-Forwarded-For tells. `around` puts something around the application; it does not see
     sends that are answered from the connection (see `Api.choose`).
     """
-    config = uvicorn.Config(
-        app if around is None else around(app),
-        http=HotConnection,
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(trusted_proxies),
-        forwarded_allow_ips=list(trusted_proxies),
-    )
-    config.load()
-    state = ServerState()
-    # Behind a proxy the client's address is known only after uvicorn's own layer for it.
-    connection = Connection if trusted_proxies else HotConnection
-    common = Common(config, state, app, max_connections)
-    listener = await asyncio.get_running_loop().create_server(lambda: connection(common), host, port, backlog=BACKLOG)
-    return Server(listener, state, app)
+    proxies = Proxies(trusted_proxies) if trusted_proxies else None
+    state = State(app, app if around is None else around(app), max_connections, proxies)
+    connect: Any = partial(HotConnection, state)  # a protocol, though it is derived from none
+    listener = await state.loop.create_server(connect, host, port, backlog=BACKLOG)
+    return Server(listener, state)

@@ -31,8 +31,9 @@ WATCHED = 20_000
 
 
 @dataclass(slots=True)
-class _Known:
-    """A remembered success. `proof` is the digest of the key, or the hash of the password, that it was made with."""
+class Known:
+    """A success that is remembered, while `Gate.holds` says so. `proof` is the digest of the key, or the hash of the
+    password, that it was made with."""
 
     name: str
     proof: bytes
@@ -49,17 +50,24 @@ class Gate:
         self._checks = Checks(verify)
         self._hash_key = secrets.octets(32)
         self._dummy_hash = secrets.hash_password(secrets.token(32))
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, Known] = {}
         self._failures: dict[bytes, list[float]] = {}
 
     def remembered(self, version: int, header: bytes | None, now: float) -> AccountView | None:
         """The account of credentials that proved right lately, and None where more must be asked: see `check`."""
+        known = self.known(version, header, now)
+        return None if known is None else known.view
+
+    def known(self, version: int, header: bytes | None, now: float) -> Known | None:
+        """As `remembered`, for who may ask again soon: then `holds` tells without looking at the header."""
         if header is None:
             return None
         known = self._known.get(self._digest(version, header))
-        if known is None or known.generation != self._directory.generation or known.until < now:
-            return None
-        return known.view
+        return known if known is not None and self.holds(known, now) else None
+
+    def holds(self, known: Known, now: float) -> bool:
+        """Whether what was known is still so: its time has not passed, and nobody's account may have changed."""
+        return known.generation == self._directory.generation and known.until >= now
 
     async def check(self, version: int, header: bytes | None, address: str, now: float) -> AccountView:
         """The account of the credentials; raises Fault (401, or 429 from the tenth failure in a minute on)."""
@@ -88,7 +96,7 @@ class Gate:
                 raise _slow_down(failures, now)
             raise _wrong(version)
         self._known.pop(digest, None)
-        self._known[digest] = _Known(name, proof, view, generation, now + REMEMBERED_S)
+        self._known[digest] = Known(name, proof, view, generation, now + REMEMBERED_S)
         if len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
         return view

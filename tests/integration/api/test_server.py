@@ -10,17 +10,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from heliograph.api import answer as answer_module
 from heliograph.api import bodies
-from heliograph.api import connection as connection_module
 from heliograph.api import server as server_module
-from heliograph.api.connection import MAX_HEAD_OCTETS, common_attributes
-from heliograph.api.hot import SHORT_BODY
+from heliograph.api.http import limits
+from heliograph.api.http.limits import MAX_HEAD_OCTETS
+from heliograph.api.plain import SHORT_BODY
 from heliograph.api.server import Server, serve
 from heliograph.app.facts import Facts
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
@@ -38,16 +35,6 @@ async def server(gateway: Gateway) -> AsyncIterator[Server]:
     running = await serve(gateway.app, "127.0.0.1", 0)
     yield running
     await running.stop(1.0)
-
-
-async def test_connections_share_nothing_that_uvicorn_makes_for_each(gateway: Gateway) -> None:
-    config = uvicorn.Config(gateway.app, interface="asgi3", log_config=None)
-    state, shared = ServerState(), {"a": "b"}
-    one, another = (HttpToolsProtocol(config, state, shared) for _ in range(2))
-
-    assert common_attributes(one)["loop"] is asyncio.get_running_loop()
-    for name, value in (common_attributes(one) | {"scheme": None}).items():
-        assert value is getattr(another, name), f"uvicorn now makes a new {name} for each connection"
 
 
 class Client:
@@ -184,7 +171,7 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
     other = long.replace(basic("acme", API_KEY), basic("other", API_KEY))
     async with client(server) as first, client(server) as second, client(server) as third:
         await first.write(long)
-        await eventually(lambda: server._app._bodies._octets.get(1, 0) == len(padding))
+        await eventually(lambda: server._state.api._bodies._octets.get(1, 0) == len(padding))
         await second.write(long)
         status, headers, body = await second.read()
         assert (status, headers["retry-after"], json.loads(body)["Status"]) == (429, "1", "12")
@@ -194,7 +181,7 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
         assert (await first.read())[0] == 200
         await second.write(BODY + long + BODY)
         assert (await second.read())[0] == 200
-    assert server._app._bodies._octets == {}
+    assert server._state.api._bodies._octets == {}
 
 
 async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> None:
@@ -249,6 +236,25 @@ async def test_head_has_no_body(server: Server) -> None:
         b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET / HTTP/1.1\r\nX: " + b"a" * MAX_HEAD_OCTETS + b"\r\n", b"GET /" + b"a" * (MAX_HEAD_OCTETS + 1),
         b"GET / HTTP/1.1\r\n" + b"A:\r\n" * (MAX_HEAD_OCTETS // 8),
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1, 1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1 1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: 0x1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 25 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 18 + b"\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1 \r\na\r\n0\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab0\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\na\r\n0\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n", b"GET / HTTP/1.1\r\n A: b\r\n\r\n", b"GET / HTTP/1.1\nA: b\n\n",
+        b"GET / HTTP/1.1\r\nA: b\nC: d\r\n\r\n", b"GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", b"GET / HTTP/1.1\r\nA\r\n\r\n", b"GET / HTTP/1.1\r\n: b\r\n\r\n",
+        b"GET /\0 HTTP/1.1\r\n\r\n", b"GET /x y HTTP/1.1\r\n\r\n", b"GET x HTTP/1.1\r\n\r\n",
+        b"FOO / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )  # fmt: skip
 async def test_what_is_no_http_is_answered_in_json(server: Server, request_head: bytes) -> None:
@@ -263,7 +269,17 @@ async def test_what_is_no_http_is_answered_in_json(server: Server, request_head:
 
 async def test_strange_paths_are_just_unknown(server: Server) -> None:
     async with client(server) as one:
-        for path in (b"/%ff%fe", b"/%00", b"/api/v1/messages/%2e%2e", b"http://x/nowhere", b"/a?%ff=%"):
+        for path in (
+            b"*",
+            b"http://x",
+            b"//x/y",
+            b"/#x",
+            b"/%ff%fe",
+            b"/%00",
+            b"/api/v1/messages/%2e%2e",
+            b"http://x/nowhere",
+            b"/a?%ff=%",
+        ):
             await one.write(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + AUTH + b"\r\n")
             assert (await one.read())[0] == 404
 
@@ -284,7 +300,7 @@ async def test_sends_ahead_of_their_answers_are_answered_in_order(server: Server
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 def test_who_has_said_all_still_gets_its_answers(run: Callable[[Any], None], ahead: int, rest: bytes) -> None:
     """As `nc` does, whose input ends. What is begun and not whole is not done."""
-    usual = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nX-Forwarded-For: 192.0.2.1\r\n")
+    usual = WHOLE.replace(b"Host: x\r\n", b"Host: x\r\nContent-Encoding: identity\r\n")
 
     async def talk(last: bytes) -> None:
         gateway = await open_gateway()
@@ -301,7 +317,7 @@ def test_who_has_said_all_still_gets_its_answers(run: Callable[[Any], None], ahe
             one.say_no_more()
             if not ahead and rest != WHOLE[:-1]:  # else the end is read when the others have their answers
                 (connection,) = await found(running)
-                await eventually(lambda: connection.cycle is not None and not connection.cycle.keep_alive)
+                await eventually(lambda: connection.latest is not None and not connection.latest.keep_alive)
             go.set()
             assert [(await one.read())[0] for _ in range(ahead + 1)] == [200] * (ahead + 1)
             assert await one.closed()
@@ -392,7 +408,7 @@ async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gate
 async def test_a_slow_client_is_hung_up_on(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, limit: str, start: bytes
 ) -> None:
-    monkeypatch.setattr(connection_module, limit, 0.05)
+    monkeypatch.setattr(limits, limit, 0.05)
     monkeypatch.setattr(server_module, "TICK_S", 0.02)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
@@ -411,7 +427,7 @@ async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
 
     async def slow(facts: object) -> None:
         for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
-            monkeypatch.setattr(connection_module, timeout, 0.05)
+            monkeypatch.setattr(limits, timeout, 0.05)
         await asyncio.sleep(0.3)
         await record(facts)  # type: ignore[arg-type]
 
@@ -509,6 +525,10 @@ async def test_the_address_behind_a_trusted_proxy(gateway: Gateway) -> None:
         async with client(running) as one:
             await one.write(forwarded)
             assert (await one.read())[0] == expected
+            await one.write(forwarded + forwarded.replace(b"198.51.100.5", b"203.0.113.5"))
+            assert [(await one.read())[0] for _ in range(2)] == [expected, 403], (
+                "each request has an address of its own"
+            )
         await running.stop(1.0)
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import uvicorn
 from hypothesis import example, given
 from hypothesis import strategies as st
-from uvicorn.server import ServerState
 
-from heliograph.api.connection import MAX_HEAD_OCTETS, SLICE_OCTETS, Common, Connection
 from heliograph.api.hot import HotConnection
+from heliograph.api.http.connection import Connection
+from heliograph.api.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
+from heliograph.api.http.state import State
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
@@ -26,7 +26,7 @@ SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
 IDLE_TURNS = 25
 """Turns of the loop in which nothing is written, after which nothing more is to come."""
 
-Protocol = Callable[[Common], Connection]
+Protocol = Callable[[State], Connection]
 
 
 class Wire(asyncio.Transport):
@@ -64,13 +64,9 @@ class Line:
     """A gateway, and one connection to it."""
 
     def __init__(self, protocol: Protocol, gateway: Gateway) -> None:
-        config = uvicorn.Config(gateway.app, ws="none", lifespan="off", interface="asgi3", log_config=None)
-        config.load()
         self.gateway = gateway
         self.wire = Wire()
-        state = ServerState()
-        state.default_headers = [(b"date", b"today")]
-        self.connection = protocol(Common(config, state, gateway.app, 9))
+        self.connection = protocol(State(gateway.app, gateway.app, 9))
         self.connection.connection_made(self.wire)
         self.most_waiting = 0
 
@@ -80,7 +76,7 @@ class Line:
             await asyncio.sleep(0)
         if not self.wire.closing:
             self.connection.data_received(octets)
-            self.most_waiting = max(self.most_waiting, len(self.connection.pipeline))
+            self.most_waiting = max(self.most_waiting, len(self.connection._waiting))
 
     async def settle(self) -> None:
         idle = 0
@@ -94,14 +90,14 @@ class Line:
         rest, found = bytes(self.wire.written), []
         while rest:
             head, _, rest = rest.partition(b"\r\n\r\n")
-            status, *headers = re.sub(rb"x-request-id: test-[0-9a-f]+", b"x-request-id: ours", head).split(b"\r\n")
+            status, *headers = re.sub(rb"x-request-id: test-[0-9a-f]+|date: [^\r]+", b"ours", head).split(b"\r\n")
             length = next((int(each[16:]) for each in headers if each.startswith(b"content-length: ")), 0)
             found.append((status, sorted(headers), rest[:length]))
             rest = rest[length:]
         return found
 
 
-async def _open(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line:
+async def opened(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line:
     gateway = await open_gateway(credit=credit)
     await gateway.change_account(rate=rate)
     for path in ("/api/v1/account/balance", "/api/v2/account/balance"):
@@ -109,8 +105,8 @@ async def _open(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line:
     return Line(protocol, gateway)
 
 
-async def _outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], rate: float) -> Any:
-    line = await _open(protocol, rate=rate)
+async def outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], rate: float) -> Any:
+    line = await opened(protocol, rate=rate)
     for number, piece in enumerate(pieces):
         await line.hear(piece)
         if patient and patient[number % len(patient)]:
@@ -125,7 +121,7 @@ async def _outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool],
     return answers, closed, stored, await line.gateway.balance()
 
 
-def _cut(octets: bytes, sizes: list[int]) -> list[bytes]:
+def cut(octets: bytes, sizes: list[int]) -> list[bytes]:
     pieces = []
     for size in sizes:
         pieces.append(octets[:size])
@@ -258,18 +254,18 @@ UPGRADE = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
 @example(stream=GOOD + UPGRADE + GOOD, sizes=[], patient=[], rate=0.0)
 def test_the_short_cut_is_the_usual_way(stream: bytes, sizes: list[int], patient: list[bool], rate: float) -> None:
     # bodies are complete: of one that is not, the usual way may refuse the head, for which the short cut does not look
-    pieces = _cut(stream + b"\r\n\r\n", sizes)
+    pieces = cut(stream + b"\r\n\r\n", sizes)
 
     async def both() -> None:
-        short = await _outcome(HotConnection, pieces, patient, rate)
-        assert short == await _outcome(Connection, pieces, patient, rate)
+        short = await outcome(HotConnection, pieces, patient, rate)
+        assert short == await outcome(Connection, pieces, patient, rate)
 
     asyncio.run(both())
 
 
 async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answered() -> None:
     for protocol in (HotConnection, Connection):
-        line = await _open(protocol)
+        line = await opened(protocol)
         await line.hear(SHORTEST * 5_000 + GOOD)
         await line.hear(SHORTEST * 5_000)
         await line.settle()
@@ -281,7 +277,7 @@ async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answe
 
 
 async def test_offers_of_another_protocol_may_be_many() -> None:
-    line = await _open(HotConnection)
+    line = await opened(HotConnection)
     await line.hear(UPGRADE * 1_500 + GOOD)
     await line.settle()
     statuses = [status for status, _, _ in line.answers()]
@@ -298,7 +294,7 @@ async def test_offers_of_another_protocol_may_be_many() -> None:
 )  # fmt: skip
 async def test_what_was_sent_is_answered_before_what_cannot_be_read_is_refused(protocol: Protocol, rest: bytes) -> None:
     """A 400 that comes alone says of the send before it that it was not charged."""
-    line = await _open(protocol)
+    line = await opened(protocol)
     await line.hear(GOOD + rest)
     await line.settle()
     (first, *_), *others = line.answers()
@@ -311,7 +307,7 @@ async def test_what_was_sent_is_answered_before_what_cannot_be_read_is_refused(p
 @pytest.mark.parametrize("protocol", [HotConnection, Connection])
 @pytest.mark.parametrize("after", [BAD, SHORTEST])
 async def test_nothing_is_done_for_who_said_that_nothing_comes(protocol: Protocol, after: bytes) -> None:
-    line = await _open(protocol)
+    line = await opened(protocol)
     await line.hear(BAD.replace(V1, V1 + b"Connection: close\r\n") + after.replace(b"He", b"Helio") + GOOD)
     await line.settle()
     assert [status for status, _, _ in line.answers()] == [b"HTTP/1.1 400 Bad Request"]
@@ -319,7 +315,7 @@ async def test_nothing_is_done_for_who_said_that_nothing_comes(protocol: Protoco
 
 
 async def test_heads_that_come_with_much_else_are_not_too_large() -> None:
-    line = await _open(HotConnection)
+    line = await opened(HotConnection)
     octets = GOOD * (2 * MAX_HEAD_OCTETS // len(GOOD))
     await line.hear(octets + GOOD[:40])
     await line.hear(GOOD[40:])

@@ -48,6 +48,19 @@ async def test_a_success_is_remembered_for_its_version_alone() -> None:
     assert gate.remembered(2, None, 0.0) is None
 
 
+async def test_what_is_known_holds_for_its_time_and_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, _, _ = await open_gate()
+    header = basic("a", "right")
+    assert gate.known(2, header, 0.0) is None
+    await gate.check(2, header, "x", 0.0)
+    known = gate.known(2, header, 0.0)
+    assert known is not None
+    last = authenticate.REMEMBERED_S
+    assert [gate.holds(known, now) for now in (0.0, last, last + 0.1)] == [True, True, False]
+    monkeypatch.setattr(gate._directory, "generation", gate._directory.generation + 1)
+    assert not gate.holds(known, 0.0)
+
+
 async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authenticate, "WATCHED", 3)
     gate, _, _ = await open_gate()

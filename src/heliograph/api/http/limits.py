@@ -1,0 +1,29 @@
+"""What a client may take of a server that faces the internet: octets, and time.
+
+No request costs a timer: a connection notes since when it waits for what, and once a second those that wait too long
+are closed.
+"""
+
+MAX_HEAD_OCTETS = 65_536
+"""Octets of a request line and its headers that may arrive without completing the head."""
+
+MAX_HEADERS = 200
+"""Headers that may arrive without completing the head, about: each takes many times its octets."""
+
+SLICE_OCTETS = 4_096
+"""Octets that are parsed at once: requests in them may wait for one another, what follows waits for all of them."""
+
+BODY_AHEAD_OCTETS = 65_536
+"""Octets of a body that may have come before the application asks for them; then nothing is read until it does."""
+
+IDLE_TIMEOUT_S = 75.0
+"""Seconds that a connection may be open without a request."""
+
+HEAD_TIMEOUT_S = 10.0
+"""Seconds from the first octet of a request to the end of its headers."""
+
+BODY_TIMEOUT_S = 60.0
+"""Seconds from the end of the headers to the end of the body."""
+
+WRITE_TIMEOUT_S = 60.0
+"""Seconds in which a client must begin to take an answer that does not fit the socket."""

@@ -1,0 +1,71 @@
+"""Proxies before the gateway, and what they say of the clients behind them."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
+
+Address = tuple[str, int]
+"""Host and port; the port is 0 where nobody tells it."""
+
+REMEMBERED = 4_096
+"""Hosts of which it is remembered whether they are trusted."""
+
+LONGEST_HOST = 64
+"""Characters of a host, at most, that is looked at: no address is longer."""
+
+
+class Proxies:
+    """Those that are trusted, by address or network. Raises ValueError where one is neither."""
+
+    def __init__(self, trusted: Sequence[str]) -> None:
+        self._networks = tuple(ip_network(each, strict=False) for each in trusted)
+        self._is_within = lru_cache(maxsize=REMEMBERED)(self._look_up)
+
+    def trust(self, host: str) -> bool:
+        return len(host) <= LONGEST_HOST and self._is_within(host)
+
+    def client(self, peer: Address, forwarded: bytes | None) -> Address:
+        """Whose request it is that came from `peer` with this X-Forwarded-For (several, joined by commas).
+
+        Each proxy adds at the end from whom it has the request, so that only what trusted ones have added counts.
+        """
+        if forwarded is None or not self.trust(peer[0]):
+            return peer
+        client = peer
+        for entry in reversed(forwarded.decode("latin-1").split(",")):
+            named = _host_and_port(entry.strip())
+            if not named[0]:
+                break
+            client = named
+            if not self.trust(client[0]):
+                break
+        return client
+
+    def _look_up(self, host: str) -> bool:
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._networks)
+
+
+def _host_and_port(entry: str) -> Address:
+    """`192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`; what is none of these is a host as it stands."""
+    if entry.startswith("["):
+        host, bracket, port = entry[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            return entry, 0
+        port = port[1:]
+    elif entry.count(":") == 1:
+        host, _, port = entry.partition(":")
+        if not _is_port(port):
+            return entry, 0
+    else:
+        return entry, 0
+    return host, int(port) if _is_port(port) else 0
+
+
+def _is_port(text: str) -> bool:
+    return len(text) <= 5 and text.isascii() and text.isdigit()

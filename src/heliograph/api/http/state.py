@@ -1,0 +1,50 @@
+"""What the connections of one server have in common."""
+
+import asyncio
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from heliograph.api.app import Api
+from heliograph.api.asgi import Asgi
+from heliograph.api.http.proxies import Proxies
+
+if TYPE_CHECKING:
+    from heliograph.api.http.connection import Connection
+
+
+class State:
+    """`now` is the loop's time as far as connections note it: that of the next tick, so that nobody who has waited
+    since then is taken to have waited for longer."""
+
+    __slots__ = ("_starts", "api", "application", "connections", "loop", "max_connections", "now", "proxies", "tasks")
+
+    def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
+        """Must be made on the running loop. `application` is what answers, and `api` what knows request ids and
+        faults; nobody's X-Forwarded-For is believed without `proxies`."""
+        self.api = api
+        self.application = application
+        self.max_connections = max_connections
+        self.proxies = proxies
+        self.loop = asyncio.get_running_loop()
+        self.connections: set[Connection] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._starts: dict[int, bytes] = {}
+        self.now = self.loop.time()
+
+    def tick(self, due: float) -> None:
+        """Another second, the next one at `due`: answers have another date."""
+        self.now = due
+        self._starts.clear()
+
+    def start(self, status: int) -> bytes:
+        """The status line, and the date."""
+        found = self._starts.get(status)
+        if found is None:
+            try:
+                phrase = HTTPStatus(status).phrase
+            except ValueError:
+                phrase = ""
+            found = f"HTTP/1.1 {status} {phrase}\r\ndate: {formatdate(usegmt=True)}\r\n".encode()
+            self._starts[status] = found
+        return found
