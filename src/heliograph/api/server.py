@@ -1,6 +1,7 @@
 """The HTTP server: how it is made, and how it stops."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,9 @@ MAX_CONNECTIONS = 4_096
 
 BACKLOG = 2_048
 """Connections that wait to be accepted; the operating system may allow fewer."""
+
+EVERYWHERE = "::"
+"""The host that stands for all addresses of this machine."""
 
 DRAIN_STEP_S = 0.02
 """Seconds between two looks at what is left while the server stops."""
@@ -81,7 +85,8 @@ async def serve(
     trusted_proxies: Sequence[str] = (),
     around: Callable[[Asgi], Asgi] | None = None,
 ) -> Server:
-    """Starts to serve on the running loop; port 0 takes a free one. Raises OSError where it cannot listen there.
+    """Starts to serve on the running loop; port 0 takes a free one, and the host `::` all addresses, those of IPv4 too.
+    Raises OSError where it cannot listen there.
 
     Of requests that come from `trusted_proxies` (addresses or networks) the client's address is the one that
     X-Forwarded-For tells. `around` puts something around the application; it does not see
@@ -90,5 +95,9 @@ async def serve(
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
     state = State(app, app if around is None else around(app), max_connections, proxies)
     connect: Any = partial(HotConnection, state)  # a protocol, though it is derived from none
-    listener = await state.loop.create_server(connect, host, port, backlog=BACKLOG)
+    if host == EVERYWHERE and socket.has_dualstack_ipv6():
+        both = socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+        listener = await state.loop.create_server(connect, sock=both, backlog=BACKLOG)
+    else:
+        listener = await state.loop.create_server(connect, host, port, backlog=BACKLOG)
     return Server(listener, state)

@@ -54,7 +54,8 @@ class Http:
 
     listen: str = _setting(
         "127.0.0.1:8080",
-        "Where the API listens, as HOST:PORT or [IPV6]:PORT. Port 0 takes a free one.",
+        "Where the API listens, as HOST:PORT or [IPV6]:PORT. Port 0 takes a free one, and the host [::] stands for all "
+        "addresses, those of IPv4 too.",
         check=address_problem,
     )
     max_body: int = _setting(

@@ -15,10 +15,10 @@ import uvloop
 from heliograph.api import answer as answer_module
 from heliograph.api import bodies
 from heliograph.api import server as server_module
-from heliograph.api.http import limits
+from heliograph.api.http import connection, limits
 from heliograph.api.http.limits import MAX_HEAD_OCTETS
 from heliograph.api.plain import SHORT_BODY
-from heliograph.api.server import Server, serve
+from heliograph.api.server import DRAIN_STEP_S, Server, serve
 from heliograph.app.facts import Facts
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
@@ -59,6 +59,11 @@ class Client:
         if body:
             json.loads(body)
         return int(start.split(" ")[1]), headers, body
+
+    async def skip(self, octets: bytes) -> None:
+        """What comes next."""
+        async with asyncio.timeout(PATIENCE_S):
+            assert await self._reader.readexactly(len(octets)) == octets
 
     async def closed(self) -> bool:
         """Whether the server hangs up, with nothing more to say."""
@@ -484,6 +489,55 @@ async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway, monk
         await stopping
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 500\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Content-Length: 500\r\nExpect: 100-continue\r\n",
+        b"Content-Length: 500\r\nContent-Encoding: identity\r\n",
+    ],
+    ids=["plain", "chunked", "expected", "unusual"],
+)
+async def test_a_stop_does_not_wait_for_the_rest_of_a_body(gateway: Gateway, head: bytes) -> None:
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    async with client(running) as one:
+        await one.write(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b\r\n1" % (AUTH, head))
+        if b"Expect" in head:
+            await one.skip(b"HTTP/1.1 100 Continue\r\n\r\n")
+        await eventually(lambda: [each.phase for each in running._state.connections] == [connection.BODY])
+        await running.stop(PATIENCE_S)
+        status, headers, body = await one.read()
+        assert (status, headers["connection"], headers["retry-after"]) == (503, "close", "1")
+        assert b"about to stop" in body
+        assert await one.closed()
+
+
+async def test_what_was_whole_before_half_a_body_is_answered_before_a_stop(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, go = asyncio.Event(), asyncio.Event()
+    record = gateway.store.record
+
+    async def held(facts: object) -> None:
+        arrived.set()
+        await go.wait()
+        await record(facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gateway.store, "record", held)
+    running = await serve(gateway.app, "127.0.0.1", 0)
+    async with client(running) as one:
+        await one.write(WHOLE + WHOLE[:-1])
+        await arrived.wait()
+        stopping = asyncio.create_task(running.stop(PATIENCE_S))
+        await asyncio.sleep(2 * DRAIN_STEP_S)
+        assert not stopping.done()
+        go.set()
+        assert [(await one.read())[0] for _ in range(2)] == [200, 503]
+        assert await one.closed()
+        await stopping
+
+
 async def test_a_stop_does_not_wait_for_ever(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -502,6 +556,19 @@ async def test_a_stop_does_not_wait_for_ever(
     for task in gateway.intake.tasks:
         task.cancel()
     assert caplog.records == []
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_all_addresses_are_those_of_both_families(gateway: Gateway, host: str) -> None:
+    running = await serve(gateway.app, "::", 0)
+    reader, writer = await asyncio.open_connection(host, running.port)
+    one = Client(reader, writer)
+    await one.write(WHOLE)
+    assert (await one.read())[0] == 200
+    assert [each.peer()[0] for each in running._state.connections] == [host]
+    one.close()
+    await running.stop(1.0)
 
 
 def test_it_is_the_same_on_the_loop_that_is_used_in_earnest() -> None:

@@ -33,6 +33,7 @@ NOBODY: Final = ("", 0)
 """The address of a client who had gone when it was first asked for."""
 
 _FRAMING = (b"content-length", b"transfer-encoding")
+_MAPPED: Final = "::ffff:"
 _SCHEMES = (b"http", b"https")
 
 
@@ -63,8 +64,8 @@ class Connection:
         self._repeated_head = False
         self._held = b""
         """What was read, and is parsed when the requests that came before it have their turn."""
-        self._refusal = ""
-        """Why nothing more is read: it is told when the requests before it have been answered."""
+        self._refusal: Answer | None = None
+        """To what is not read any more: it is given when the requests before it have been answered."""
         self._peer: Address | None = None
         self._local: Address | None = None
 
@@ -89,7 +90,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         if self._held:
             self._held += data  # it was on its way when reading was paused
-        elif not self._refusal:
+        elif self._refusal is None:
             self._parse(data)
 
     def eof_received(self) -> bool:
@@ -161,9 +162,12 @@ class Connection:
     # --- from the server
 
     def shutdown(self) -> None:
-        """Closes, as soon as what is under way has been answered."""
+        """Closes, as soon as what is under way has been answered. Nobody waits for the rest of a body: whoever has not
+        said all by now has had no promise."""
         latest = self.latest
-        if latest is None or latest.complete:
+        if self.phase == BODY and (self._reading is None or not self._reading.begun):
+            self._give_up(answer.of_fault(Fault(UNAVAILABLE, "The gateway is about to stop; try again.")))
+        elif latest is None or latest.complete:
             self.transport.close()
         else:
             latest.keep_alive = False
@@ -192,7 +196,7 @@ class Connection:
         """Slice by slice; what is left when requests wait for their turn is held."""
         size = limits.SLICE_OCTETS
         for start in range(0, len(data), size):
-            if self.transport.is_closing() or self._refusal:
+            if self.transport.is_closing() or self._refusal is not None:
                 return
             if self._waiting:
                 self._held = data[start:]
@@ -211,14 +215,14 @@ class Connection:
                 rest = rest[upgrade.args[0] :]
                 self._decline_upgrade()
             except httptools.HttpParserError:
-                self._give_up("The HTTP request cannot be read.")
+                self._give_up(_malformed("The HTTP request cannot be read."))
                 return
             else:
                 break
         if self.phase == HEAD:
             self._head_octets += len(octets)
             if self._head_octets > limits.MAX_HEAD_OCTETS or len(self.headers) > limits.MAX_HEADERS:
-                self._give_up("The headers are too large.")
+                self._give_up(_malformed("The headers are too large."))
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -237,8 +241,8 @@ class Connection:
         self._repeated_head = True
         parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
 
-    def _give_up(self, problem: str) -> None:
-        """Refuses what cannot be read, once the whole requests before it have been answered: for all that their
+    def _give_up(self, refusal: Answer) -> None:
+        """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
         client knows, an error in the place of such an answer is that answer."""
         if self.transport.is_closing():
             return
@@ -248,9 +252,9 @@ class Connection:
             self.transport.close()  # an answer that has begun cannot become another one
             return
         elif self.phase == BODY or self.latest is None or self.latest.complete:
-            self._refuse(_malformed(problem))
+            self._refuse(refusal)
             return
-        self._refusal = problem
+        self._refusal = refusal
         self.phase = ANSWER
         self.flow.pause_reading()
 
@@ -262,7 +266,7 @@ class Connection:
 
     def _read_on(self) -> None:
         """Reads on where nothing waits that was read before, and nothing was refused."""
-        if not self._waiting and not self._held and not self._refusal:
+        if not self._waiting and not self._held and self._refusal is None:
             self.flow.resume_reading()
 
     # --- requests and their turns
@@ -324,8 +328,8 @@ class Connection:
         self.since = self.state.now
         if self._waiting:
             self._start(self._waiting.pop(0))
-        elif self._refusal:
-            self._refuse(_malformed(self._refusal))
+        elif self._refusal is not None:
+            self._refuse(self._refusal)
             return
         elif self.phase == ANSWER:
             self.phase = IDLE
@@ -371,8 +375,11 @@ class Connection:
 
 
 def _address(told: object) -> Address:
-    """As a socket tells it: an address of IPv6 has more than host and port."""
-    return (str(told[0]), int(told[1])) if isinstance(told, tuple) else NOBODY
+    """As a socket tells it: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
+    if not isinstance(told, tuple):
+        return NOBODY
+    host = str(told[0])
+    return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
 
 
 def _malformed(problem: str) -> Answer:
