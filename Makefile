@@ -28,7 +28,7 @@ TEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 test: install ## run everything: checks and all tests
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n $(TEST_WORKERS)
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
 	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/unit tests/vectors tests/properties

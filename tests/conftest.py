@@ -23,6 +23,11 @@ _missed: list[str] = []
 """Tests against peers that did not pass, or were left out."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes minutes begins first, or all others would be over and wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+
+
 @pytest.fixture
 def interop(request: pytest.FixtureRequest) -> Interop:
     """`interop("npm `smpp`", "SMSC", "gateway", "UCS-2", ...)`: these features of the peer were just seen to work."""
