@@ -179,7 +179,8 @@ def test_three_nodes_are_killed_by_turns(own_server: Server, tmp_path: Path) -> 
 def test_a_node_that_was_given_up_sends_nothing_and_ends(
     own_server: Server, tmp_path: Path, sink: BackgroundSink
 ) -> None:
-    """It is stopped for longer than its lease lasts, and then goes on."""
+    """It is stopped for longer than its lease lasts, and then goes on. What it is just about to write no look at a
+    lease could hold back: it is stopped while it has nothing to write, as its window is full."""
     url = own_server.url()
     admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
     account = admin.account("acme", str(CREDIT))
@@ -197,7 +198,12 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
                 assert customer.get("/console").status == 404
             load.wait_for(100)
             eventually(lambda: len(simulator.submits()) > 50, "it sends")
+            os.kill(simulator.pid, signal.SIGSTOP)
+            with Customer(one.url, "acme", account["api_key"]) as customer:
+                full = f'heliograph_connector_in_flight{{connector="operator"}} {WINDOW}\n'
+                eventually(lambda: full in customer.get("/metrics").body.decode(), "its window is full")
             os.kill(one.pid, signal.SIGSTOP)
+            os.kill(simulator.pid, signal.SIGCONT)
             took(lambda: "node.released" in api.err, "it is given up")
             submits = len(simulator.submits())
             os.kill(one.pid, signal.SIGCONT)
