@@ -7,7 +7,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import uvloop
@@ -94,6 +94,25 @@ async def eventually(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
+
+
+class Hold(NamedTuple):
+    """What holds up the store's commits: `arrived` is set once there is one, and to set `go` lets them all through."""
+
+    arrived: asyncio.Event
+    go: asyncio.Event
+
+
+def hold_commits(gateway: Gateway) -> Hold:
+    hold, record = Hold(asyncio.Event(), asyncio.Event()), gateway.store.record
+
+    async def held(facts: Facts) -> None:
+        hold.arrived.set()
+        await hold.go.wait()
+        await record(facts)
+
+    gateway.store.record = held  # type: ignore[method-assign]
+    return hold
 
 
 async def test_a_library_keeps_its_connection(server: Server) -> None:
@@ -309,13 +328,7 @@ def test_who_has_said_all_still_gets_its_answers(run: Callable[[Any], None], ahe
 
     async def talk(last: bytes) -> None:
         gateway = await open_gateway()
-        record, go = gateway.store.record, asyncio.Event()
-
-        async def held(facts: Facts) -> None:
-            await go.wait()
-            await record(facts)
-
-        gateway.store.record = held  # type: ignore[method-assign]
+        hold = hold_commits(gateway)
         running = await serve(gateway.app, "127.0.0.1", 0)
         async with client(running) as one:
             await one.write(WHOLE * ahead + last + rest)
@@ -323,7 +336,7 @@ def test_who_has_said_all_still_gets_its_answers(run: Callable[[Any], None], ahe
             if not ahead and rest != WHOLE[:-1]:  # else the end is read when the others have their answers
                 (connection,) = await found(running)
                 await eventually(lambda: connection.latest is not None and not connection.latest.keep_alive)
-            go.set()
+            hold.go.set()
             assert [(await one.read())[0] for _ in range(ahead + 1)] == [200] * (ahead + 1)
             assert await one.closed()
         assert await gateway.balance() == str(1000 - ahead - 1)
@@ -428,18 +441,15 @@ async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "TICK_S", 0.01)
-    record = gateway.store.record
-
-    async def slow(facts: object) -> None:
-        for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
-            monkeypatch.setattr(limits, timeout, 0.05)
-        await asyncio.sleep(0.3)
-        await record(facts)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(gateway.store, "record", slow)
+    hold = hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
         await one.write(WHOLE)
+        await hold.arrived.wait()
+        for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
+            monkeypatch.setattr(limits, timeout, 0.05)
+        await asyncio.sleep(0.3)
+        hold.go.set()
         assert (await one.read())[0] == 200
     await running.stop(1.0)
 
@@ -462,28 +472,20 @@ async def test_there_is_a_limit_to_connections(gateway: Gateway) -> None:
     await running.stop(1.0)
 
 
-async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrived, go = asyncio.Event(), asyncio.Event()
-    record = gateway.store.record
-
-    async def held(facts: object) -> None:
-        arrived.set()
-        await go.wait()
-        await record(facts)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(gateway.store, "record", held)
+async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway) -> None:
+    hold = hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     port = running.port
     async with client(running) as busy, client(running) as idle:
         await idle.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
         await idle.read()
         await busy.write(WHOLE)
-        await arrived.wait()
+        await hold.arrived.wait()
         stopping = asyncio.create_task(running.stop(PATIENCE_S))
         assert await idle.closed()
         with pytest.raises(OSError, match=r".*"):
             await asyncio.open_connection("127.0.0.1", port)
-        go.set()
+        hold.go.set()
         status, headers, _ = await busy.read()
         assert (status, headers["connection"]) == (200, "close")
         await stopping
@@ -513,38 +515,23 @@ async def test_a_stop_does_not_wait_for_the_rest_of_a_body(gateway: Gateway, hea
         assert await one.closed()
 
 
-async def test_what_was_whole_before_half_a_body_is_answered_before_a_stop(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrived, go = asyncio.Event(), asyncio.Event()
-    record = gateway.store.record
-
-    async def held(facts: object) -> None:
-        arrived.set()
-        await go.wait()
-        await record(facts)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(gateway.store, "record", held)
+async def test_what_was_whole_before_half_a_body_is_answered_before_a_stop(gateway: Gateway) -> None:
+    hold = hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
         await one.write(WHOLE + WHOLE[:-1])
-        await arrived.wait()
+        await hold.arrived.wait()
         stopping = asyncio.create_task(running.stop(PATIENCE_S))
         await asyncio.sleep(2 * DRAIN_STEP_S)
         assert not stopping.done()
-        go.set()
+        hold.go.set()
         assert [(await one.read())[0] for _ in range(2)] == [200, 503]
         assert await one.closed()
         await stopping
 
 
-async def test_a_stop_does_not_wait_for_ever(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def stuck(facts: object) -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(gateway.store, "record", stuck)
+async def test_a_stop_does_not_wait_for_ever(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+    hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
         await one.write(WHOLE)

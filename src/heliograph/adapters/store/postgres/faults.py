@@ -4,12 +4,14 @@ import asyncpg
 
 from heliograph.app.ports import Fenced, Unavailable
 
+_READ_ONLY = "25006"
+
 _OUTAGES = frozenset({"08", "53", "57", "58", "F0"})
 """Classes of SQLSTATE: connection, resources, operator intervention, system error, configuration file."""
 
 _OUTAGE_CODES = frozenset(
     {
-        "25006",  # read-only
+        _READ_ONLY,
         "28000",  # authorization
         "28P01",  # password
         "3D000",  # no such database
@@ -22,8 +24,6 @@ _OUTAGE_CODES = frozenset(
 
 _AGAIN = frozenset({"40001", "40P01"})
 """Serialization failure, deadlock: another transaction was in the way, and this one was undone."""
-
-_READ_ONLY = "25006"
 
 _REPEAT = "23505"
 """Unique violation."""
