@@ -6,7 +6,7 @@ removes the operator.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -18,6 +18,7 @@ from heliograph.app.operators import Role
 from heliograph.app.ports import Secrets, Store
 from heliograph.app.staff import Staff
 from heliograph.domain.money import MICRO
+from heliograph.runtime.asgi import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from heliograph.console.visit import Knob, Received
@@ -38,10 +39,6 @@ BOARD_RECEIPTS = 100
 
 BOARD_OCTETS = 65_536
 """Octets of a callback's body that the board reads; a longer one is refused."""
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 async def open_demo_account(administration: Administration) -> None:

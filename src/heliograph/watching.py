@@ -8,13 +8,13 @@ from heliograph.app.narrate import Narrator
 from heliograph.app.ports import Clock, Intake, Sender, Store, Watcher
 from heliograph.app.tally import Tally
 from heliograph.config import Settings
+from heliograph.runtime.asgi import Asgi
 from heliograph.runtime.engine import Engine
 
 if TYPE_CHECKING:
     from heliograph.adapters.tracing import Traces
     from heliograph.api.answer import Answer
     from heliograph.api.app import Api
-    from heliograph.api.asgi import Asgi
 
 HTTP_RESPONSES = "http_responses"
 """The journal's counter of answers, by status."""
@@ -53,7 +53,7 @@ class Watching:
         return intake if self._traces is None else self._traces.intake(intake)
 
     @property
-    def around(self) -> "Callable[[Asgi], Asgi] | None":
+    def around(self) -> Callable[[Asgi], Asgi] | None:
         """What the HTTP server puts around the application."""
         from heliograph.api.app import CHOSEN
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
@@ -20,6 +20,7 @@ from heliograph.app.staff import Staff
 from heliograph.console import PATH
 from heliograph.console.app import Console
 from heliograph.console.visit import SESSION_COOKIE, Knob, Received, Services
+from heliograph.runtime.asgi import Asgi, Event
 from heliograph.runtime.pulse import Pulse
 from tests.support.gateway import START, Gateway, open_gateway
 
@@ -37,15 +38,6 @@ LINK: dict[str, Any] = {
     ],
 }  # fmt: skip
 """What the connector `operator` says of itself."""
-
-Asgi = Callable[
-    [
-        MutableMapping[str, Any],
-        Callable[[], Awaitable[MutableMapping[str, Any]]],
-        Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
 
 
 class CountingSecrets:
@@ -111,13 +103,13 @@ async def call_asgi(
         "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "", "headers": raw,
         "client": (ADDRESS, 50000), "server": ("console.example", 80),
     }  # fmt: skip
-    sent: list[MutableMapping[str, Any]] = []
+    sent: list[Event] = []
     left = [body]
 
-    async def receive() -> MutableMapping[str, Any]:
+    async def receive() -> Event:
         return {"type": "http.request", "body": left.pop()} if left else {"type": "http.disconnect"}
 
-    async def send(message: MutableMapping[str, Any]) -> None:
+    async def send(message: Event) -> None:
         sent.append(message)
 
     await app(scope, receive, send)

@@ -5,7 +5,7 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, urlencode
@@ -24,6 +24,7 @@ from heliograph.app.submit import Submit, SubmitRules
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
+from heliograph.runtime.asgi import Asgi, Event, Scope
 from tests.support.memory_store import MemoryStore
 
 START = 1_800_000_000_000
@@ -209,17 +210,17 @@ class Gateway:
         return str(reply.json["Message"])
 
 
-async def run_asgi(app: Callable[..., Awaitable[None]], scope: MutableMapping[str, Any], pieces: list[bytes]) -> Reply:
+async def run_asgi(app: Asgi, scope: Scope, pieces: list[bytes]) -> Reply:
     """One request, its body in pieces; the answer must be complete, and its length what it says."""
     left = list(pieces)
-    sent: list[MutableMapping[str, Any]] = []
+    sent: list[Event] = []
 
-    async def receive() -> MutableMapping[str, Any]:
+    async def receive() -> Event:
         if not left:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
 
-    async def send(message: MutableMapping[str, Any]) -> None:
+    async def send(message: Event) -> None:
         sent.append(message)
 
     await app(scope, receive, send)

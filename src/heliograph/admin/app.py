@@ -2,8 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -17,6 +16,7 @@ from heliograph.app.fields import Invalid
 from heliograph.app.ports import Unavailable
 from heliograph.domain import error
 from heliograph.domain.error import Fault
+from heliograph.runtime.asgi import Headers, Receive, Scope, Send
 from heliograph.runtime.body import ClientGone, read_body
 
 MAX_BODY_OCTETS = 1 << 20
@@ -24,9 +24,6 @@ MAX_BODY_OCTETS = 1 << 20
 STORE_PAUSE_S = 2
 """What `Retry-After` says while the store cannot be used."""
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Found = tuple[Operation, dict[str, str]]
 
 _encode = msgspec.json.encode
@@ -41,7 +38,7 @@ class AdminApi:
         self._patterns = [(_pattern(operation.path), operation) for operation in OPERATIONS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: list[tuple[bytes, bytes]] = []
+        headers: Headers = []
         try:
             status, body = await self._answer(scope, receive, headers)
         except ClientGone:
@@ -61,7 +58,7 @@ class AdminApi:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
-    async def _answer(self, scope: Scope, receive: Receive, headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
+    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> tuple[int, bytes]:
         path = scope["path"].rstrip("/")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path == f"{PATH}/openapi.json":
@@ -88,7 +85,7 @@ class AdminApi:
             call.body = decode(await read_body(receive, MAX_BODY_OCTETS), operation.reads)
         return operation.status, _encode(await operation.run(call))
 
-    def _find(self, path: str, method: str, headers: list[tuple[bytes, bytes]]) -> Found:
+    def _find(self, path: str, method: str, headers: Headers) -> Found:
         found: dict[str, Found] = {}
         for pattern, operation in self._patterns:
             match = pattern(path)
@@ -127,7 +124,7 @@ def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(ROOT + re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)).fullmatch
 
 
-def _not_allowed(allowed: list[str], headers: list[tuple[bytes, bytes]]) -> Fault:
+def _not_allowed(allowed: list[str], headers: Headers) -> Fault:
     text = ", ".join(allowed)
     headers.append((b"allow", text.encode()))
     return Fault(error.METHOD, f"The method is not allowed here; use {text}.")

@@ -8,15 +8,14 @@ The hot operation, a send, is also there without ASGI: see `Api.submit_request`.
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from heliograph.api import answer, decode, operations
 from heliograph.api.answer import Answer
-from heliograph.api.asgi import Asgi, Headers, Receive, Scope, Send
 from heliograph.api.bodies import Bodies
 from heliograph.api.plain import REQUEST_ID, PlainSend
 from heliograph.api.shapes import Done, Health
@@ -29,6 +28,7 @@ from heliograph.app.ports import Clock, Intake, Journal, Unavailable
 from heliograph.app.submit import Submit
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
+from heliograph.runtime.asgi import Asgi, Event, Headers, Receive, Scope, Send
 
 CHOSEN = "heliograph.chosen"
 """In the scope of a request that `Api.choose` was asked about: what it said."""
@@ -202,7 +202,7 @@ class Api:
     def _with_request_id(self, scope: Scope, send: Send) -> Send:
         """Names the request in an answer that a mounted application did not name it in."""
 
-        async def named(message: MutableMapping[str, Any]) -> None:
+        async def named(message: Event) -> None:
             if message["type"] == "http.response.start":
                 self.note_response(message["status"])
                 headers = list(message.get("headers", ()))

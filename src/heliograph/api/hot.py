@@ -7,11 +7,11 @@ nothing had been tried.
 
 from heliograph.api.answer import Answer
 from heliograph.api.app import CHOSEN
-from heliograph.api.asgi import Headers, Scope
 from heliograph.api.http.connection import ANSWER, BODY, IDLE, Connection
 from heliograph.api.http.exchange import Turn
 from heliograph.api.http.state import State
 from heliograph.api.plain import SHORT_BODY, PlainSend, plain_send
+from heliograph.runtime.asgi import Headers, Scope
 
 
 class HotConnection(Connection):

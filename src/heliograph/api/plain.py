@@ -7,8 +7,8 @@ such a head once, another one of these octets says the same.
 import re
 from typing import Final
 
-from heliograph.api.asgi import Headers
 from heliograph.app.authenticate import Known
+from heliograph.runtime.asgi import Headers
 
 SHORT_BODY = 16_384
 """Octets of a body, at most, with which a send goes by the short cut: it is kept before anybody knows whose it is."""

@@ -2,18 +2,14 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from heliograph.api import answer
 from heliograph.api.fields import Terms
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+from heliograph.runtime.asgi import Receive, Scope, Send
 
 DOCUMENT_PATH = "/openapi.json"
 PAGE_PATH = "/docs"

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from heliograph.api.app import Api
-from heliograph.api.asgi import Asgi
 from heliograph.api.hot import HotConnection
 from heliograph.api.http.proxies import Proxies
 from heliograph.api.http.state import State
+from heliograph.runtime.asgi import Asgi
 from heliograph.runtime.ending import end
 
 MAX_CONNECTIONS = 4_096

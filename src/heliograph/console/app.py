@@ -2,10 +2,9 @@
 
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from heliograph.app.access import Actor, same
@@ -30,6 +29,7 @@ from heliograph.console.visit import (
 )
 from heliograph.domain import error
 from heliograph.domain.error import Fault
+from heliograph.runtime.asgi import Receive, Scope, Send
 from heliograph.runtime.body import ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
@@ -38,10 +38,6 @@ MAX_FORM_OCTETS = 8 << 20
 MAX_SIGN_IN_OCTETS = 4 << 10
 
 SESSION_S = 12 * 3600
-
-AsgiScope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 NUL = "There is a NUL character in it, which nothing here has."
 """No name and no text has one, and PostgreSQL takes none even to look for."""
@@ -127,7 +123,7 @@ class Console:
         """Lists that are being sent end where they are."""
         await self._jobs.stop()
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = _request(scope, receive)
         try:
             reply = await self._reply(request)
@@ -272,7 +268,7 @@ class Console:
         return Reply(status, body)
 
 
-def _request(scope: AsgiScope, receive: Receive) -> Request:
+def _request(scope: Scope, receive: Receive) -> Request:
     headers = dict(scope["headers"])
     client = scope.get("client")
     path = scope["path"].removeprefix(PATH).rstrip("/") or "/"

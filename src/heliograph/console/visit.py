@@ -20,6 +20,7 @@ from heliograph.console import PATH
 from heliograph.console.bulk import Jobs
 from heliograph.console.render import Renderer
 from heliograph.domain.error import Fault
+from heliograph.runtime.asgi import Headers
 from heliograph.runtime.pulse import Pulse
 
 SESSION_COOKIE = "heliograph_session"
@@ -93,7 +94,7 @@ class Services:
 class Reply:
     status: int
     body: bytes = b""
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    headers: Headers = field(default_factory=list)
     kind: str = "text/html; charset=utf-8"
 
     def cookie(self, name: str, value: str, *, secure: bool, seconds: int | None = None, script: bool = False) -> None:

@@ -1,16 +1,14 @@
 """Bodies of requests, as ASGI brings them."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
-
 from heliograph.domain.error import TOO_LARGE, Fault
+from heliograph.runtime.asgi import Receive
 
 
 class ClientGone(Exception):
     """The client hung up before its request was complete."""
 
 
-async def read_body(receive: Callable[[], Awaitable[MutableMapping[str, Any]]], most: int) -> bytes:
+async def read_body(receive: Receive, most: int) -> bytes:
     """The whole body. Raises Fault (413) beyond `most` octets, and ClientGone."""
     body = bytearray()
     while True:

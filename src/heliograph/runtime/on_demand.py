@@ -2,13 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+from heliograph.runtime.asgi import Asgi, Receive, Scope, Send
 
 TURN_S = 0.0002
 """Seconds for which the thread that makes an application keeps the interpreter to itself, while the loop wants it too:

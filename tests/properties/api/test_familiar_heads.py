@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from heliograph.api.hot import HotConnection
 from heliograph.api.http.connection import Connection
 from heliograph.api.plain import LONGEST_HEAD, SHORT_BODY, PlainSend
+from heliograph.runtime.asgi import Headers
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, opened, outcome
 
 V1_LINE = b"POST /api/v1/messages HTTP/1.1\r\n"
@@ -96,7 +97,7 @@ async def test_a_watched_send_is_parsed_again() -> None:
     line = await opened(HotConnection)
     asked: list[bool] = []
 
-    def choose(headers: list[tuple[bytes, bytes]]) -> bool:
+    def choose(headers: Headers) -> bool:
         asked.append((b"content-length", b"%d" % len(BODY)) in headers)
         return False
 

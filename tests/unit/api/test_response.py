@@ -3,6 +3,7 @@
 import pytest
 
 from heliograph.api.http.response import Response
+from heliograph.runtime.asgi import Headers
 
 START = b"HTTP/1.1 200 OK\r\n"
 GET = ("GET", "1.1")
@@ -10,7 +11,7 @@ GET = ("GET", "1.1")
 
 def written(
     pieces: list[bytes],
-    headers: list[tuple[bytes, bytes]],
+    headers: Headers,
     request: tuple[str, str] = GET,
     status: int = 200,
     keep: bool = True,

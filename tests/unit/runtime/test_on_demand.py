@@ -3,16 +3,16 @@
 import asyncio
 import sys
 import threading
-from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 
-from heliograph.runtime.on_demand import Asgi, OnDemand, Receive, Scope, Send
+from heliograph.runtime.asgi import Asgi, Event, Receive, Scope, Send
+from heliograph.runtime.on_demand import OnDemand
 from tests.support.patience import PATIENCE_S
 
 
-async def nothing_comes() -> MutableMapping[str, Any]:
+async def nothing_comes() -> Event:
     raise AssertionError("nobody reads")
 
 
@@ -41,7 +41,7 @@ class Maker:
 async def ask(application: Asgi, path: str = "/") -> dict[str, Any]:
     said: dict[str, Any] = {}
 
-    async def send(message: MutableMapping[str, Any]) -> None:
+    async def send(message: Event) -> None:
         said.update(message)
 
     await application({"path": path}, nothing_comes, send)

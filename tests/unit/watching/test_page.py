@@ -1,14 +1,13 @@
 """Who may read /metrics, and in which format."""
 
 import json
-from collections.abc import MutableMapping
-from typing import Any
 
 import pytest
 
 from heliograph.adapters.metrics import MetricsPage
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.config import MetricsSettings
+from heliograph.runtime.asgi import Event
 
 BY_DEFAULT = MetricsSettings().allowed_networks
 
@@ -22,12 +21,12 @@ async def ask(
     headers: tuple[tuple[bytes, bytes], ...] = (),
 ) -> tuple[int, dict[bytes, bytes], bytes]:
     page = MetricsPage(lambda: [Sample("heliograph_store_up", (), 1)], networks)
-    sent: list[MutableMapping[str, Any]] = []
+    sent: list[Event] = []
 
-    async def send(message: MutableMapping[str, Any]) -> None:
+    async def send(message: Event) -> None:
         sent.append(message)
 
-    async def receive() -> MutableMapping[str, Any]:
+    async def receive() -> Event:
         raise AssertionError("nothing is read of a request for metrics")
 
     scope = {"type": "http", "path": path, "method": method, "headers": list(headers)}

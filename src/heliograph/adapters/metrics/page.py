@@ -2,16 +2,11 @@
 
 import ipaddress
 import json
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+from heliograph.runtime.asgi import Headers, Receive, Scope, Send
 
 PATH = "/metrics"
 

@@ -1,18 +1,14 @@
 """A span for each request of the API; one that brings a W3C traceparent goes on with that trace."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from contextvars import ContextVar
 from random import random
-from typing import Any
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+from heliograph.runtime.asgi import Asgi, Event, Receive, Scope, Send
 
 current: ContextVar[Span | None] = ContextVar("current", default=None)
 """The span of the request that is being answered, if it is sampled."""
@@ -59,7 +55,7 @@ class TracedRequests:
             {"http.request.method": scope["method"], "http.route": route},
         )
 
-        async def noting(message: MutableMapping[str, Any]) -> None:
+        async def noting(message: Event) -> None:
             if message["type"] == "http.response.start":
                 _note(span, message)
             await send(message)
@@ -76,7 +72,7 @@ class TracedRequests:
         return self._choice(scope["headers"]) if said is None else said
 
 
-def _note(span: Span, start: MutableMapping[str, Any]) -> None:
+def _note(span: Span, start: Event) -> None:
     status = start["status"]
     span.set_attribute("http.response.status_code", status)
     for name, value in start["headers"]:

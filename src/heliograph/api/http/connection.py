@@ -15,13 +15,13 @@ import httptools
 
 from heliograph.api import answer
 from heliograph.api.answer import Answer
-from heliograph.api.asgi import Headers, Scope
 from heliograph.api.http import limits
 from heliograph.api.http.exchange import Exchange, Turn
 from heliograph.api.http.flow import Flow
 from heliograph.api.http.proxies import Address
 from heliograph.api.http.state import State
 from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
+from heliograph.runtime.asgi import Headers, Scope
 
 IDLE: Final = 0
 HEAD: Final = 1

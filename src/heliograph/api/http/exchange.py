@@ -1,14 +1,14 @@
 """A request and its answer, between the connection and the ASGI application."""
 
 import asyncio
-from collections.abc import Iterable, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
-from heliograph.api.asgi import Asgi, Scope
 from heliograph.api.http import limits
 from heliograph.api.http.flow import Flow
 from heliograph.api.http.response import Response
 from heliograph.api.http.state import State
+from heliograph.runtime.asgi import Asgi, Event, Scope
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -91,7 +91,7 @@ class Exchange(Turn):
 
     # --- from the application
 
-    async def receive(self) -> MutableMapping[str, Any]:
+    async def receive(self) -> Event:
         if not self.complete and not self._gone:
             if self._waits_to_send:
                 self._waits_to_send = False
@@ -102,7 +102,7 @@ class Exchange(Turn):
         body, self._body = bytes(self._body), bytearray()
         return {"type": "http.request", "body": body, "more_body": self._more}
 
-    async def send(self, message: MutableMapping[str, Any]) -> None:
+    async def send(self, message: Event) -> None:
         flow = self._line.flow
         if flow.writing_paused and not self._gone:
             await flow.drain()

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from heliograph.api.app import Api
-from heliograph.api.asgi import Asgi
 from heliograph.api.http.proxies import Proxies
+from heliograph.runtime.asgi import Asgi
 
 if TYPE_CHECKING:
     from heliograph.api.http.connection import Connection
