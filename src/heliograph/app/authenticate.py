@@ -8,13 +8,13 @@ import binascii
 import hashlib
 import hmac
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
 from math import ceil
 
 from heliograph.app.checks import Checks, Verify, network
 from heliograph.app.directory import AccountView, Directory
 from heliograph.app.ports import Secrets
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, Fault
+from heliograph.domain.host import is_within
 from heliograph.domain.limits import LOGIN_FAILURES, LOGIN_WINDOW_S
 
 REMEMBERED_S = 300.0
@@ -144,18 +144,8 @@ def admit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""
     if view.account.suspended:
         raise Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
-    if view.networks and not _within(view, address):
+    if view.networks and not is_within(address, view.networks):
         raise Fault(FORBIDDEN, "The account may not be used from this address; ask the operator of the gateway.")
-
-
-def _within(view: AccountView, address: str) -> bool:
-    try:
-        client = ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(client, IPv6Address) and client.ipv4_mapped is not None:
-        client = client.ipv4_mapped
-    return any(client in network for network in view.networks)
 
 
 def _proofs(version: int, view: AccountView) -> tuple[bytes, ...]:

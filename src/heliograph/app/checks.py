@@ -7,10 +7,11 @@ thousands of wrong names from anywhere do not keep them waiting.
 
 import hashlib
 from collections.abc import Awaitable
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 from typing import Protocol
 
 from heliograph.domain.error import UNAVAILABLE, Fault
+from heliograph.domain.host import address_of
 
 A_LINE = 32
 """Different passwords that may wait in one line."""
@@ -83,12 +84,7 @@ class Checks:
 
 def network(address: str) -> str:
     """Whose addresses are one and the same: of IPv6 the 64 bits that a subscriber is given, at least."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if not isinstance(found, IPv6Address):
-        return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    found = address_of(address)
+    if isinstance(found, IPv6Address):
+        return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    return address if found is None else str(found)

@@ -5,12 +5,13 @@ revision and reads anew only when that has changed, so that a change takes effec
 """
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.accounts import Account, ApiKey, Connector, Tables
 from heliograph.domain import calendar
+from heliograph.domain.host import Network
 from heliograph.domain.money import MICRO
 from heliograph.domain.pricing import PriceTable
 from heliograph.domain.routing import Route, RouteTable
@@ -42,7 +43,7 @@ class AccountView:
     keys: tuple[bytes, ...]
     """SHA-256 of each API key that is not revoked."""
     zone: ZoneInfo
-    networks: tuple[IPv4Network | IPv6Network, ...]
+    networks: tuple[Network, ...]
     senders: frozenset[str]
     own_prices: PriceTable | None
     """The account's plan, where it is another than `default` and names a price."""

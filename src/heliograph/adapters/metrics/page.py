@@ -1,11 +1,12 @@
 """`/metrics` for a scraper: an ASGI application, open to the networks that the settings name."""
 
-import ipaddress
 import json
 from collections.abc import Callable, Iterable
+from ipaddress import ip_network
 
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
+from heliograph.domain.host import is_within
 from heliograph.runtime.asgi import Headers, Receive, Scope, Send
 
 PATH = "/metrics"
@@ -20,7 +21,7 @@ class MetricsPage:
 
     def __init__(self, collect: Callable[[], Iterable[Sample]], networks: Iterable[str]) -> None:
         self._collect = collect
-        self._networks = [ipaddress.ip_network(network) for network in networks]
+        self._networks = tuple(ip_network(network) for network in networks)
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         problem = self._problem(scope)
@@ -48,13 +49,7 @@ class MetricsPage:
         return None
 
     def _allows(self, client: tuple[str, int] | None) -> bool:
-        try:
-            address = ipaddress.ip_address(client[0] if client else "")
-        except ValueError:
-            return False
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._networks)
+        return client is not None and is_within(client[0], self._networks)
 
 
 def _wants_openmetrics(scope: Scope) -> bool:

@@ -1,8 +1,10 @@
 """Proxies before the gateway, and what they say of the clients behind them."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address, ip_network
+from functools import lru_cache, partial
+from ipaddress import ip_network
+
+from heliograph.domain.host import is_within
 
 Address = tuple[str, int]
 """Host and port; the port is 0 where nobody tells it."""
@@ -18,8 +20,8 @@ class Proxies:
     """Those that are trusted, by address or network. Raises ValueError where one is neither."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
-        self._networks = tuple(ip_network(each, strict=False) for each in trusted)
-        self._is_within = lru_cache(maxsize=REMEMBERED)(self._look_up)
+        networks = tuple(ip_network(each, strict=False) for each in trusted)
+        self._is_within = lru_cache(maxsize=REMEMBERED)(partial(is_within, networks=networks))
 
     def trust(self, host: str) -> bool:
         return len(host) <= LONGEST_HOST and self._is_within(host)
@@ -40,15 +42,6 @@ class Proxies:
             if not self.trust(client[0]):
                 break
         return client
-
-    def _look_up(self, host: str) -> bool:
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._networks)
 
 
 def _host_and_port(entry: str) -> Address:

@@ -1,0 +1,86 @@
+"""Which texts are addresses, and in which networks those are."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from heliograph.domain.host import Address, address_of, is_within
+
+NO_ADDRESSES = [
+    "", " ", "localhost", "192.0.2", "192.0.2.256", "192.0.2.01", "192.0.2.1 ", "192.0.2.1:80", "192.0.2.1/32",
+    "3221225985", "[2001:db8::1]", "2001:db8::1/64", "2001:db8:::1", "::ffff:192.0.2.256", "fe80::1%", "١.٢.٣.٤",
+    "192.0.2.1\0",
+]  # fmt: skip
+
+differences = st.just(0) | st.integers(0, 127).map(lambda bit: 1 << bit) | st.integers(0, (1 << 128) - 1)
+"""Bits in which an address is another one."""
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:DB8:0::1", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::FFFF:c000:201", "192.0.2.1"),
+        ("::ffff:192.0.2.1%eth0", "192.0.2.1"),
+        ("::192.0.2.1", "::c000:201"),
+        ("64:ff9b::192.0.2.1", "64:ff9b::c000:201"),
+    ],
+)
+def test_an_address_of_ipv4_is_one_in_either_form(text: str, address: str) -> None:
+    assert address_of(text) == ip_address(address)
+
+
+@pytest.mark.parametrize("text", NO_ADDRESSES)
+def test_what_is_no_address_is_in_no_network(text: str) -> None:
+    assert address_of(text) is None
+    assert not is_within(text, (ip_network("0.0.0.0/0"), ip_network("::/0")))
+
+
+@pytest.mark.parametrize(
+    ("host", "within"),
+    [
+        ("192.0.2.0", True),
+        ("192.0.2.255", True),
+        ("192.0.3.0", False),
+        ("::ffff:192.0.2.7", True),
+        ("::ffff:192.0.3.7", False),
+        ("2001:db8::7", True),
+        ("2001:db8::7%eth0", True),
+        ("2001:db9::7", False),
+        ("::", False),
+    ],
+)
+def test_a_host_is_within_any_of_the_networks(host: str, within: bool) -> None:
+    assert is_within(host, (ip_network("192.0.2.0/24"), ip_network("2001:db8::/32"))) is within
+    assert not is_within(host, ())
+
+
+def test_mapped_addresses_are_not_in_the_network_of_ipv6_that_has_them() -> None:
+    assert not is_within("::ffff:192.0.2.1", (ip_network("::ffff:0:0/96"), ip_network("::/0")))
+
+
+@given(st.ip_addresses(), st.integers(0, 128), differences)
+@example(IPv6Address("::ffff:192.0.2.1"), 0, 0)
+def test_an_address_is_in_a_network_whose_leading_bits_it_has(base: Address, length: int, difference: int) -> None:
+    width = base.max_prefixlen
+    length, difference = min(length, width), difference & ((1 << width) - 1)
+    networks = (ip_network(f"{base}/{length}", strict=False),)
+    address = type(base)(int(base) ^ difference)
+    mapped = isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+    within = difference >> (width - length) == 0 and not mapped
+    assert is_within(str(address), networks) is within
+    if isinstance(address, IPv4Address):
+        assert is_within(f"::ffff:{address}", networks) is within
+        assert is_within(f"::ffff:{int(address) >> 16:x}:{int(address) & 0xFFFF:x}", networks) is within
+
+
+@given(st.text() | st.text("0123456789abcdef.:%/", max_size=45))
+def test_any_text_is_an_address_or_none(text: str) -> None:
+    address = address_of(text)
+    assert address is None or address == address_of(str(address))
+    assert is_within(text, (ip_network("0.0.0.0/0"), ip_network("::/0"))) is (address is not None)
