@@ -38,7 +38,7 @@ class Plan:
 
     def new_time(self, view: AccountView, time: Any, form: bool, now: int) -> int:
         """The `time` of a request to reschedule, in ms. Raises Fault."""
-        text = time_text(time, form)
+        text = time_text(time, form, version=1)
         if text is None:
             raise missing("time")
         return self._submit.scheduled_time(view, text, now)

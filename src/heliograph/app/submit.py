@@ -103,14 +103,13 @@ class Submit:
         content = _content(view, fields)
         kind = _kind_or_none(fields)
         segments = 0 if kind is None else self._segments(content, kind)
-        at = now if (text := time_text(fields.time, fields.form)) is None else self._time(view, text, version, now)
+        text = time_text(fields.time, fields.form, version)
+        at = now if text is None else self.scheduled_time(view, text, now)
         if kind is None:
             raise invalid("type", f"The type {shown(fields.kind)} is unknown; give one of {', '.join(KIND_WORDS)}.")
-        wants = _wants(fields.dlr)
+        wants = _wants(fields)
         url = self._url(fields)
-        if wants is None:
-            wants = url is not None
-        elif wants and url is None:
+        if wants and url is None:
             if version != 1:
                 raise Fault(
                     MISSING, "The field dlr-url is missing; with dlr it says where the receipt goes.", "dlr-url"
@@ -168,11 +167,9 @@ class Submit:
             destinations = _split_destinations(fields)
             if type(fields.sender) is not str or not isinstance(fields.dlr_url, str | None):
                 return None
-            wants = _wants(fields.dlr)
-            if wants is None:
-                wants = bool(fields.dlr_url)
-            text = time_text(fields.time, fields.form)
-            if version != 1 and (text is not None or (wants and not fields.dlr_url)):
+            wants = _wants(fields)
+            text = time_text(fields.time, fields.form, version)
+            if version != 1 and wants and not fields.dlr_url:
                 return None
             if version != 1 and phone.sender_problem(fields.sender, msisdn_allowed=False) is not None:
                 return None
@@ -211,11 +208,6 @@ class Submit:
         except calendar.TimeProblem as problem:
             raise invalid("time", str(problem)) from None
         return at
-
-    def _time(self, view: AccountView, text: str, version: int, now: int) -> int:
-        if version != 1:
-            raise invalid("time", "The time is not accepted on v2, which does not schedule; send it on v1.")
-        return self.scheduled_time(view, text, now)
 
     def _destinations(self, view: AccountView, fields: Fields) -> tuple[list[str], list[tuple[int, int]]]:
         """The destinations in the order given, without repeats, and the connector and price of each."""
@@ -294,13 +286,14 @@ def shown(value: object) -> str:
     return repr(text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…")
 
 
-def time_text(value: Any, form: bool) -> str | None:
-    """The text of a `time` field, a `Number` as it is; None where it is absent."""
+def time_text(value: Any, form: bool, version: int) -> str | None:
+    """The text of a `time` field, a `Number` as it is; None where it is absent. Raises Fault, on v2 for every time."""
     if value is None or (form and value == ""):
         return None
-    if type(value) is Number:
-        return value
-    return _text(value, "time")
+    text = value if type(value) is Number else _text(value, "time")
+    if version != 1:
+        raise invalid("time", "The time is not accepted on v2, which does not schedule; send it on v1.")
+    return text
 
 
 def _text(value: Any, field: str) -> str:
@@ -393,9 +386,12 @@ DLR_WORDS: dict[str, bool] = {
 """Every accepted text of `dlr`, in any case, and whether it asks for a receipt."""
 
 
-def _wants(value: Any) -> bool | None:
-    """Whether `dlr` asks for a receipt; None where it is absent."""
-    if value is None or isinstance(value, bool):
+def _wants(fields: Fields) -> bool:
+    """Whether a receipt is asked for: by `dlr`, and where that is absent by a `dlr-url`, be it a good one or not."""
+    value = fields.dlr
+    if value is None:
+        return bool(fields.dlr_url)
+    if isinstance(value, bool):
         return value
     wants = DLR_WORDS.get(_text(value, "dlr").lower())
     if wants is None:
