@@ -18,7 +18,7 @@ from heliograph.app.operators import Role
 from heliograph.app.ports import Secrets, Store
 from heliograph.app.staff import Staff
 from heliograph.domain.money import MICRO
-from heliograph.runtime.asgi import Receive, Scope, Send
+from heliograph.runtime.asgi import Receive, Scope, Send, respond
 
 if TYPE_CHECKING:
     from heliograph.console.visit import Knob, Received
@@ -171,8 +171,7 @@ class ReceiptBoard:
         headers_out = [(b"content-type", b"application/json"), (b"content-length", str(len(reply)).encode())]
         if status == 405:
             headers_out.append((b"allow", b"GET, HEAD, POST"))
-        await send({"type": "http.response.start", "status": status, "headers": headers_out})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply})
+        await respond(scope, send, status, headers_out, reply)
 
 
 async def _read(receive: Receive) -> bytes | None:

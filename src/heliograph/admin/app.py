@@ -16,7 +16,7 @@ from heliograph.app.fields import Invalid
 from heliograph.app.ports import Unavailable
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.runtime.asgi import Headers, Receive, Scope, Send
+from heliograph.runtime.asgi import Headers, Receive, Scope, Send, respond
 from heliograph.runtime.body import ClientGone, read_body
 
 MAX_BODY_OCTETS = 1 << 20
@@ -55,8 +55,7 @@ class AdminApi:
             (b"content-length", b"%d" % len(body)),
             (b"cache-control", b"no-store"),
         ]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        await respond(scope, send, status, headers, body)
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> tuple[int, bytes]:
         path = scope["path"].rstrip("/")

@@ -28,7 +28,7 @@ from heliograph.app.ports import Clock, Intake, Journal, Unavailable
 from heliograph.app.submit import Submit
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
-from heliograph.runtime.asgi import Asgi, Event, Headers, Receive, Scope, Send
+from heliograph.runtime.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
 
 CHOSEN = "heliograph.chosen"
 """In the scope of a request that `Api.choose` was asked about: what it said."""
@@ -429,6 +429,7 @@ def build_app(services: Services) -> Api:
 
 
 async def _respond(call: Call, reply: Answer, send: Send) -> None:
+    assert call.request_id is not None, "it is given, or made before anything else"
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(reply.body)),
@@ -439,9 +440,7 @@ async def _respond(call: Call, reply: Answer, send: Send) -> None:
     if call.waits_to_send:
         # It was refused by its headers, so that nobody can tell whether its body still comes (RFC 9110, 10.1.1).
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    body = b"" if call.scope["method"] == "HEAD" else reply.body
-    await send({"type": "http.response.body", "body": body})
+    await respond(call.scope, send, reply.status, headers, reply.body)
 
 
 def _too_large(most: int) -> Fault:

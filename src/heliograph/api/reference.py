@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph.api import answer
 from heliograph.api.fields import Terms
-from heliograph.runtime.asgi import Receive, Scope, Send
+from heliograph.runtime.asgi import Receive, Scope, Send, respond
 
 DOCUMENT_PATH = "/openapi.json"
 PAGE_PATH = "/docs"
@@ -46,20 +46,17 @@ class Reference:
             content = self._contents[path] = await asyncio.to_thread(self._make[path])
         headers = [(b"etag", content.tag), (b"cache-control", b"no-cache"), *content.headers]
         if _has(scope, content.tag):
-            await send({"type": "http.response.start", "status": 304, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
+            await respond(scope, send, 304, headers, b"")
             return
         headers.append((b"content-length", b"%d" % len(content.body)))
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content.body})
+        await respond(scope, send, 200, headers, content.body)
 
 
 async def _answer(scope: Scope, reply: answer.Answer, send: Send) -> None:
     headers = [
         (b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body)), *reply.headers,
     ]  # fmt: skip
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
+    await respond(scope, send, reply.status, headers, reply.body)
 
 
 def _has(scope: Scope, tag: bytes) -> bool:

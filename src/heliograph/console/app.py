@@ -29,7 +29,7 @@ from heliograph.console.visit import (
 )
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.runtime.asgi import Receive, Scope, Send
+from heliograph.runtime.asgi import Receive, Scope, Send, respond
 from heliograph.runtime.body import ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
@@ -139,8 +139,7 @@ class Console:
         ]
         if not any(name == b"cache-control" for name, _ in headers):
             headers.append((b"cache-control", b"no-store"))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
+        await respond(scope, send, reply.status, headers, reply.body)
 
     async def _reply(self, request: Request) -> Reply:
         path = request.path

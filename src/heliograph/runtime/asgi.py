@@ -1,4 +1,4 @@
-"""The types of ASGI, as far as they are used here."""
+"""ASGI, as far as it is used here: its types, and a whole answer."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -11,3 +11,9 @@ Send = Callable[[Event], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case."""
+
+
+async def respond(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """Sends the whole answer: to a HEAD without its body, though `headers` may tell its length."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

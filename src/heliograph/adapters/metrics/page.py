@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
 from heliograph.domain.host import is_within
-from heliograph.runtime.asgi import Headers, Receive, Scope, Send
+from heliograph.runtime.asgi import Headers, Receive, Scope, Send, respond
 
 PATH = "/metrics"
 
@@ -66,5 +66,4 @@ def _problem_headers(problem: Fault) -> Headers:
 
 async def _answer(send: Send, scope: Scope, status: int, headers: Headers, body: bytes) -> None:
     headers = [*headers, (b"content-length", b"%d" % len(body)), (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+    await respond(scope, send, status, headers, body)

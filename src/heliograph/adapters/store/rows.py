@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from sys import intern
 from typing import Any
 
-from heliograph.app.accounts import Account, Connector, Entry
+from heliograph.app.accounts import ACCOUNT_FIELDS, Account, Connector, Entry
 from heliograph.app.facts import Message
 
 MESSAGE_COLUMNS = (
@@ -97,6 +98,16 @@ def account_of(row: Sequence[Any]) -> Account:
         senders=tuple(json.loads(row[14])),
         created=row[15],
     )
+
+
+def changed_account(account: Account, changes: dict[str, Any]) -> tuple[Account, dict[str, Any]]:
+    """The account with these changes out of ACCOUNT_FIELDS, and the columns that they change. Raises ValueError."""
+    for name in changes:
+        if name not in ACCOUNT_FIELDS:
+            raise ValueError(f"{name} of an account cannot be changed")
+    updated = replace(account, **changes)
+    columns = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
+    return updated, {name: columns[name] for name in changes}
 
 
 def connector_row(connector: Connector) -> tuple[Any, ...]:

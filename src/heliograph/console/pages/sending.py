@@ -103,8 +103,6 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
             _quote_each(visit, draft, told)
         else:
             told["first"] = _compose(visit, draft, next(draft.orders())).total
-    except sheet.Unreadable as mistake:
-        told["problem"] = str(mistake)
     except Mistake as mistake:
         told["problem"] = problem_of(mistake).text
     return told
@@ -121,11 +119,14 @@ def _quote_each(visit: Visit, draft: Draft, told: dict[str, Any]) -> None:
 
 
 async def _draft(visit: Visit, values: Mapping[str, str]) -> Draft:
-    """Raises Fault and Unreadable."""
+    """Raises Fault."""
     view = await visit.services.directory.fresh_account(values.get("account", ""))
     if view is None:
         raise invalid("account", "Choose the account that pays.")
-    table = sheet.read(values.get("recipients", ""))
+    try:
+        table = sheet.read(values.get("recipients", ""))
+    except sheet.Unreadable as problem:
+        raise invalid("recipients", str(problem)) from None
     place = values.get("column", "")
     number = int(place) if place.isdigit() and int(place) < len(table.columns) else table.guess()
     template = Fields(
@@ -165,8 +166,6 @@ def _compose(visit: Visit, draft: Draft, order: Order) -> Any:
 async def preview(visit: Visit) -> Reply:
     try:
         draft = await _draft(visit, visit.form)
-    except sheet.Unreadable as mistake:
-        return await form(visit, Problem(str(mistake), "recipients"))
     except Mistake as mistake:
         return await form(visit, problem_of(mistake))
     total, good = 0, 0
@@ -208,8 +207,6 @@ async def preview(visit: Visit) -> Reply:
 async def start(visit: Visit) -> Reply:
     try:
         draft = await _draft(visit, visit.form)
-    except sheet.Unreadable as mistake:
-        return await form(visit, Problem(str(mistake), "recipients"))
     except Mistake as mistake:
         return await form(visit, problem_of(mistake))
     job = Job(

@@ -6,8 +6,8 @@ from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.routing import changed, put_price
-from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, KINDS, TOP_UP, account_of, account_row
-from heliograph.app.accounts import ACCOUNT_FIELDS, Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, KINDS, TOP_UP, account_of, account_row, changed_account
+from heliograph.app.accounts import Account, ApiKey, Exists, LedgerEntry, Missing, Price
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = $1"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = $1"  # noqa: S608 - made of constants
@@ -50,13 +50,9 @@ async def update_account(db: Db, account: int, changes: dict[str, Any]) -> Accou
     found = await account_by_id(db, account)
     if found is None:
         raise Missing("no such account")
-    for name in changes:
-        if name not in ACCOUNT_FIELDS:
-            raise ValueError(f"{name} of an account cannot be changed")
-    updated = replace(found, **changes)
-    values = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
-    for name in changes:
-        await db.execute(f"UPDATE account SET {name} = $1 WHERE id = $2", values[name], account)  # noqa: S608 - known
+    updated, columns = changed_account(found, changes)
+    for name, value in columns.items():
+        await db.execute(f"UPDATE account SET {name} = $1 WHERE id = $2", value, account)  # noqa: S608 - known
     await changed(db)
     return updated
 

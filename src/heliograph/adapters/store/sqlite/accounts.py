@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, account_of, account_row
+from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, account_of, account_row, changed_account
 from heliograph.adapters.store.sqlite.money import KINDS, TOP_UP, Book
 from heliograph.adapters.store.sqlite.routing import changed, put_price
-from heliograph.app.accounts import ACCOUNT_FIELDS, Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.app.accounts import Account, ApiKey, Exists, LedgerEntry, Missing, Price
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = ?"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = ?"  # noqa: S608 - made of constants
@@ -53,13 +53,9 @@ def update_account(db: sqlite3.Connection, account: int, changes: dict[str, Any]
     found = account_by_id(db, account)
     if found is None:
         raise Missing("no such account")
-    for name in changes:
-        if name not in ACCOUNT_FIELDS:
-            raise ValueError(f"{name} of an account cannot be changed")
-    updated = replace(found, **changes)
-    values = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
-    for name in changes:
-        db.execute(f"UPDATE account SET {name} = ? WHERE id = ?", (values[name], account))  # noqa: S608 - a known name
+    updated, columns = changed_account(found, changes)
+    for name, value in columns.items():
+        db.execute(f"UPDATE account SET {name} = ? WHERE id = ?", (value, account))  # noqa: S608 - a known name
     changed(db)
     return updated
 
