@@ -23,6 +23,7 @@ from heliograph.console.visit import SESSION_COOKIE, Knob, Received, Services
 from heliograph.runtime.asgi import Asgi, Event
 from heliograph.runtime.pulse import Pulse
 from tests.support.gateway import START, Gateway, open_gateway
+from tests.support.secrets import CountingSecrets
 
 ADDRESS = "192.0.2.7"
 
@@ -38,26 +39,6 @@ LINK: dict[str, Any] = {
     ],
 }  # fmt: skip
 """What the connector `operator` says of itself."""
-
-
-class CountingSecrets:
-    """Secrets that can be foretold, each another one."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def hash_password(self, password: str) -> str:
-        return f"hash of {password}"
-
-    def verify_password(self, hashed: str, password: str) -> bool:
-        return hashed == f"hash of {password}"
-
-    def token(self, octets: int) -> str:
-        return self.octets(octets).hex()
-
-    def octets(self, count: int) -> bytes:
-        self._count += 1
-        return self._count.to_bytes(2, "big") * (count // 2) + b"\0" * (count % 2)
 
 
 @dataclass(slots=True)

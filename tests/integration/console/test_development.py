@@ -5,7 +5,8 @@ import pytest
 from heliograph import dev
 from heliograph.app.staff import Staff
 from heliograph.simulator.smsc import Simulator
-from tests.support.desk import Browser, CountingSecrets, open_house
+from tests.support.desk import Browser, open_house
+from tests.support.secrets import CountingSecrets
 
 
 async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:

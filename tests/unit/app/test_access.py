@@ -12,26 +12,7 @@ from heliograph.app.staff import Staff
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
-
-
-class CountingSecrets:
-    """Secrets that can be foretold, each another one."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def hash_password(self, password: str) -> str:
-        return f"hash of {password}"
-
-    def verify_password(self, hashed: str, password: str) -> bool:
-        return hashed == f"hash of {password}"
-
-    def token(self, octets: int) -> str:
-        return self.octets(octets).hex()
-
-    def octets(self, count: int) -> bytes:
-        self._count += 1
-        return self._count.to_bytes(2, "big") * (count // 2)
+from tests.support.secrets import CountingSecrets
 
 
 class House:

@@ -11,26 +11,7 @@ from heliograph.app.operators import DeedQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import parse_secret
 from tests.support.memory_store import MemoryStore
-
-
-class CountingSecrets:
-    """Secrets that can be foretold."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def hash_password(self, password: str) -> str:
-        return f"hash of {password}"
-
-    def verify_password(self, hashed: str, password: str) -> bool:
-        return hashed == f"hash of {password}"
-
-    def token(self, octets: int) -> str:
-        return self.octets(octets).hex()
-
-    def octets(self, count: int) -> bytes:
-        self._count += 1
-        return bytes([self._count]) * count
+from tests.support.secrets import CountingSecrets
 
 
 class StillClock:
