@@ -1,17 +1,23 @@
 """A gateway that is told to stop while clients send ahead of their answers: what is answered 200 is kept, and nothing
-that was refused is done."""
+that was refused is done. While an operator goes on with receipts: what is not acknowledged comes again."""
 
 import asyncio
 import base64
 import json
+import time
 from collections import Counter, deque
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from heliograph.smpp import constants as c
+from heliograph.smpp.constants import CommandStatus
+from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.smsc import Smsc, SmscLink, receipt, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -92,4 +98,57 @@ async def test_whoever_sent_ahead_is_answered_truly_or_not_at_all(tmp_path: Path
     assert sent.keys() <= clients.kept.keys() | clients.unanswered
     assert set(sent.values()) == {1}
     assert admin.balance() == str(CREDIT - len(sent))
+    await asyncio.to_thread(admin.assert_books_right)
+
+
+MESSAGES = 200
+RECEIPTS_AHEAD = 50
+"""Receipts that the operator has on their way at once."""
+QUICKLY_S = 5.0
+"""For a stop that has nothing to wait for, on a machine that others use too; less than its limit."""
+
+
+async def pour(link: SmscLink, numbers: dict[str, str]) -> set[str]:
+    """Sends receipts as fast as they are answered until the link is gone: first of messages never sent, then again and
+    again of those in `numbers`, by their ids. Returns the ids whose receipts were acknowledged."""
+    sent = 0
+    while not link.gone:
+        while link.session.may_send(c.DELIVER_SM) and sent - len(link.receipts_answered) < RECEIPTS_AHEAD:
+            known = list(numbers)[(sent // 2) % len(numbers)]
+            if sent % 2:
+                link.deliver(receipt(known, number=numbers[known]), known)
+            else:
+                link.deliver(receipt(f"never{sent}"))
+            sent += 1
+        await asyncio.sleep(0)
+    return {str(token) for token, status in link.receipts_answered if status == CommandStatus.ESME_ROK and token}
+
+
+async def test_an_operator_that_pours_receipts_does_not_hold_up_a_stop(
+    admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = await asyncio.to_thread(admin.account, "acme", str(CREDIT))
+    async with Smsc() as smsc:
+        await asyncio.to_thread(admin.operator, smsc.port)
+        with GatewayProcess(data) as gateway:
+            with Load(gateway.url, "acme", account["api_key"], most=MESSAGES, dlr_url=sink.url()) as load:
+                await wait_until(lambda: len(smsc.submits) == MESSAGES, "for the messages")
+                await asyncio.to_thread(load.join)
+            numbers = {f"id{n}": submit.destination_addr for n, submit in enumerate(smsc.submits, 1)}
+            pouring = asyncio.create_task(pour(smsc.link, numbers))
+            await wait_until(lambda: len(smsc.link.receipts_answered) > 2 * RECEIPTS_AHEAD, "for it to begin")
+            began = time.monotonic()
+            assert await asyncio.to_thread(gateway.stop) == 0
+            took = time.monotonic() - began
+            acknowledged = await pouring
+        assert took < QUICKLY_S
+        assert smsc.link.unbound, "the operator was told"
+        with GatewayProcess(data) as gateway:
+            await wait_until(lambda: smsc.up, "for the bind")
+            for known in numbers.keys() - acknowledged:
+                smsc.link.deliver(receipt(known, number=numbers[known]), known)
+            await asyncio.to_thread(
+                eventually, lambda: set(load.accepted.values()) <= sink.ids(), "every receipt, acknowledged or repeated"
+            )
+            assert await asyncio.to_thread(gateway.stop) == 0
     await asyncio.to_thread(admin.assert_books_right)

@@ -49,6 +49,7 @@ class Reporter:
         self._finish = finish
         self._acknowledge: list[Acknowledge] = []
         self._acknowledge_next: list[Acknowledge] = []
+        self._turns_away = False
 
     # --- what the operator answered
 
@@ -125,6 +126,8 @@ class Reporter:
         if found:
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
+        elif self._turns_away:
+            acknowledge(False)
         else:
             self.missed.append((connector, report, acknowledge))
             self._gathering.seek()
@@ -151,7 +154,8 @@ class Reporter:
         self._acknowledge_next.append(acknowledge)
 
     def turn_away(self) -> None:
-        """Tells the operator of receipts that nobody will look for any more to send them again."""
+        """From now on nobody looks among the rows: receipts that memory does not know are to be sent again."""
+        self._turns_away = True
         missed, self.missed = self.missed, []
         for _, _, acknowledge in missed:
             acknowledge(False)

@@ -162,9 +162,9 @@ class Engine:
         gatherer.shut()
         for name in ("feed", "lookup", "housekeeping"):
             await self._cancel(name)
+        self.reporter.turn_away()
         self.dispatcher.park()
         await self._within(self._carriers.drain(deadline - 1.0), deadline)
-        self.reporter.turn_away()
         await self._within(gatherer.flushed(), deadline)
         self.dispatcher.park()
         await self._within(gatherer.flushed(), deadline)

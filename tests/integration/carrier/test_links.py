@@ -345,6 +345,30 @@ async def test_drain_waits_for_receipts_to_be_kept() -> None:
         assert smsc.link.unbound
 
 
+async def test_receipts_without_end_do_not_hold_up_a_drain() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(1))
+        await wait_until(lambda: smsc.link.open)
+        draining = asyncio.create_task(rig.drain(PATIENCE_S))
+        await wait_until(lambda: rig.carrier.capacity == 0)
+        smsc.link.deliver(receipt("id1"), "before the answer")
+        await wait_until(lambda: rig.events.reports)
+        smsc.link.respond_all()
+        await wait_until(lambda: rig.events.accepted == 1)
+        for _ in range(100):
+            smsc.link.deliver(receipt("id2"), "after it")
+        await wait_until(lambda: len(smsc.link.receipts_answered) == 100)
+        assert set(smsc.link.receipts_answered) == {("after it", Status.ESME_RX_T_APPN)}
+        assert not draining.done(), "what was taken is waited for"
+        rig.events.reports[0][1](True)
+        await draining
+        assert smsc.link.receipts_answered[-1] == ("before the answer", Status.ESME_ROK)
+        assert smsc.link.unbound
+        assert len(rig.events.reports) == 1
+
+
 async def test_drain_ends_at_its_deadline_and_what_has_no_answer_is_unknown() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port, binds=2)) as rig:
         await wait_until(lambda: rig.carrier.capacity == 20)

@@ -524,6 +524,19 @@ async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> No
     assert desk.reporter.awaited.reads == []
 
 
+def test_at_the_end_what_memory_does_not_know_is_turned_away_and_what_it_knows_is_taken(desk: Desk) -> None:
+    message = desk.message()
+    desk.taken(message, "known")
+    desk.reporter.turn_away()
+    desk.report("unknown")
+    assert desk.acks == [("unknown", False)]
+    desk.report("known")
+    desk.commit()
+    assert desk.acks == [("unknown", False), ("known", True)]
+    assert desk.finished == [(message.key, Delivery.DELIVRD)]
+    assert not desk.reporter.missed
+
+
 async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [known(long, "a", "b", states={2: (Delivery.UNDELIV, "034")})]

@@ -72,8 +72,8 @@ class Link(asyncio.Protocol):
 
     __slots__ = (
         "_closing", "_counters", "_flush_due", "_guard", "_intake", "_late", "_loop", "_owner", "_quiet", "_request",
-        "_sampled", "_setup", "_stalled", "_timer", "_timer_at", "_transport", "answer_s", "ended", "reason", "refused",
-        "session", "up", "waiting", "was_bound",
+        "_retiring", "_sampled", "_setup", "_stalled", "_timer", "_timer_at", "_transport", "answer_s", "ended",
+        "reason", "refused", "session", "up", "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +95,7 @@ class Link(asyncio.Protocol):
         self._flush_due = False
         self._closing = False
         self._quiet: asyncio.Future[None] | None = None
+        self._retiring = False
         self._sampled: tuple[Part, float] | None = None
         self._late: dict[int, Part] = {}
         self.session = Session(
@@ -213,12 +214,17 @@ class Link(asyncio.Protocol):
             counters.receipts_unreadable += 1
             setup.say_once("warning", "smpp.receipt_without_id")
             self.session.answer(request)
-        elif self.session.unanswered > MAX_UNACKNOWLEDGED:
+        elif self.session.unanswered > MAX_UNACKNOWLEDGED or (self._retiring and self._only_receipts_come):
             counters.receipts_put_off += 1
             self.session.answer(request, CommandStatus.ESME_RX_T_APPN)
         else:
             counters.receipts += 1
             setup.events.on_report(report, partial(self._acknowledge, request))
+
+    @property
+    def _only_receipts_come(self) -> bool:
+        """Whether nothing is waited for any more but what the operator sends of its own accord, which has no end."""
+        return self.session.in_flight == 0 or self.session.state is State.UNBOUND
 
     def _acknowledge(self, request: p.DeliverSm | p.DataSm, kept: bool) -> None:
         """If the link is gone, nothing: the operator sends the receipt again elsewhere."""
@@ -455,7 +461,11 @@ class Link(asyncio.Protocol):
         self._arm()
 
     async def retire(self, deadline: float) -> None:
-        """Takes nothing new, waits until everything is answered or `deadline` (of the loop's clock), then unbinds."""
+        """Takes nothing new, waits until everything is answered or `deadline` (of the loop's clock), then unbinds.
+
+        Receipts are taken while answers are waited for; what comes later is put off, and the operator sends it again.
+        """
+        self._retiring = True
         self._down()
         if self.session.bound and not self._is_quiet:
             self._quiet = self._loop.create_future()
