@@ -179,6 +179,12 @@ async def test_a_clock_that_went_back_locks_nobody_out(store: Store, account: Ac
     assert await store.admit_list(account.id, START, 10 * SECOND) == 0
 
 
+async def test_a_list_that_was_admitted_and_not_answered_does_not_count(store: Store, account: Account) -> None:
+    assert await store.admit_list(account.id, START, 10 * SECOND, START - SECOND) == 0
+    assert await store.admit_list(account.id, START + 1, 10 * SECOND, START) == 0
+    assert await store.admit_list(account.id, START + 2, 10 * SECOND, START) == 10 * SECOND - 1
+
+
 async def test_each_account_has_its_own_interval(store: Store, given: Given, account: Account) -> None:
     other = await given.account("other")
     await store.admit_list(account.id, START, 10 * SECOND)

@@ -409,10 +409,10 @@ class MemoryStore(MemoryOperators):
         found.sort(key=lambda message: (message.time, message.key), reverse=query.descending)
         return [replace(message) for message in found[query.index : query.index + query.limit]]
 
-    async def admit_list(self, account: int, now: int, interval: int) -> int:
+    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
         rows = self._open()
         last = rows.last_list.get(account)
-        if last is not None and abs(now - last) < interval:
+        if last is not None and last != unanswered and abs(now - last) < interval:
             return last + interval - now
         rows.last_list[account] = now
         return 0

@@ -26,6 +26,8 @@ class Browse:
         """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
         self._store = store
         self._list_interval = list_interval
+        self._unanswered: dict[int, int] = {}
+        """When the last list query of an account was admitted, where its reading failed."""
 
     async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> Message | Page:
         """A message, or a page of the messages of a batch. Raises Fault."""
@@ -44,11 +46,18 @@ class Browse:
         account = view.account
         interval = self._list_interval if account.list_interval is None else account.list_interval
         if interval > 0:
-            wait = await self._store.admit_list(account.id, now, ceil(interval * 1000))
+            unanswered = self._unanswered.get(account.id)
+            wait = await self._store.admit_list(account.id, now, ceil(interval * 1000), unanswered)
             if wait > 0:
                 problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
                 raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
-        return await self._store.messages(account.id, wanted)
+            self._unanswered.pop(account.id, None)
+        try:
+            return await self._store.messages(account.id, wanted)
+        except Exception:
+            # Remembered here, not told to the store: what kept it from reading would keep it from that, too.
+            self._unanswered[account.id] = now
+            raise
 
     async def history(self, view: AccountView, key: int, tail: int) -> Events:
         """What has happened to a message. Raises Fault."""

@@ -1,10 +1,11 @@
 """Get, list, reschedule, cancel, batches, history, balance."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from heliograph.app.facts import Facts, Final, Submission
+from heliograph.app.ports import Unavailable
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, set_price
@@ -152,6 +153,25 @@ async def test_list_queries_keep_their_interval(gateway: Gateway) -> None:
     gateway.clock.forward(0.1)
     assert (await gateway.call("HEAD", LIST)).status == 200
     assert (await gateway.call("GET", LIST)).status == 429
+
+
+async def test_a_list_query_that_was_not_answered_does_not_count(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told 503 comes again as soon as that says."""
+
+    async def unavailable(*_: object) -> NoReturn:
+        raise Unavailable
+
+    with monkeypatch.context() as broken:
+        broken.setattr(gateway.store, "messages", unavailable)
+        assert (await gateway.call("GET", LIST)).fault == (503, "13", None)
+        gateway.clock.forward(1.0)
+        assert (await gateway.call("GET", LIST)).fault == (503, "13", None)
+    gateway.clock.forward(1.0)
+    assert (await gateway.call("GET", LIST)).status == 200
+    gateway.clock.forward(1.0)
+    assert (await gateway.call("GET", LIST)).headers["retry-after"] == "9"
 
 
 async def test_an_account_can_have_its_own_interval(gateway: Gateway) -> None:

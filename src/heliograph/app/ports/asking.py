@@ -55,9 +55,10 @@ class Asking(Protocol):
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         """Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
 
-    async def admit_list(self, account: int, now: int, interval: int) -> int:
+    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
         """0 if `interval` ms have passed since the last admitted list query of the account (and remembers this one);
-        else the ms still to wait. Holds across processes, whose clocks may differ by less than that."""
+        else the ms still to wait. Holds across processes, whose clocks may differ by less than that. If that query was
+        the one admitted at `unanswered`, it does not count."""
 
     async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
         """The message's history, put together from its rows, in the order of time; None if there is no such message."""

@@ -24,7 +24,7 @@ _DELIVERY = "SELECT state, err, at FROM final WHERE key = $1 AND state IS NOT NU
 # the future (the clock went back) does not.
 _LISTED = """
 INSERT INTO listing (account, at) VALUES ($1, $2)
-ON CONFLICT (account) DO UPDATE SET at = $2 WHERE abs(listing.at - $2) >= $3
+ON CONFLICT (account) DO UPDATE SET at = $2 WHERE abs(listing.at - $2) >= $3 OR listing.at = $4
 RETURNING 1
 """
 _LAST_LIST = "SELECT at FROM listing WHERE account = $1"
@@ -99,8 +99,8 @@ async def delivery(db: Db, key: int) -> tuple[Delivery, str, int] | None:
     return (Delivery(row[0]), row[1], row[2]) if row else None
 
 
-async def admit_list(db: Db, account: int, now: int, interval: int) -> int:
-    if await db.fetchval(_LISTED, account, now, interval) is not None:
+async def admit_list(db: Db, account: int, now: int, interval: int, unanswered: int | None) -> int:
+    if await db.fetchval(_LISTED, account, now, interval, unanswered) is not None:
         return 0
     last: int = await db.fetchval(_LAST_LIST, account)
     return last + interval - now

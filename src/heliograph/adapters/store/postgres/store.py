@@ -220,8 +220,8 @@ class PostgresStore:
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         return await self._pool.look(lambda db: browse.messages(db, account, query))
 
-    async def admit_list(self, account: int, now: int, interval: int) -> int:
-        return await self._pool.write(lambda db: browse.admit_list(db, account, now, interval))
+    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
+        return await self._pool.write(lambda db: browse.admit_list(db, account, now, interval, unanswered))
 
     async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
         return await self._pool.look(lambda db: browse.history(db, account, key, tail))

@@ -72,12 +72,12 @@ def delivery(db: sqlite3.Connection, key: int) -> tuple[Delivery, str, int] | No
     return (Delivery(row[0]), row[1], row[2]) if row else None
 
 
-def admit_list(db: sqlite3.Connection, account: int, now: int, interval: int) -> int:
+def admit_list(db: sqlite3.Connection, account: int, now: int, interval: int, unanswered: int | None) -> int:
     """A later question may be asked earlier: a last query soon after this one counts. One far in the future (the clock
     went back) does not."""
     row = db.execute(_LAST_LIST, (account,)).fetchone()
     last = row[0] if row else None
-    if last is not None and abs(now - last) < interval:
+    if last is not None and last != unanswered and abs(now - last) < interval:
         return int(last + interval - now)
     db.execute(_LISTED, (now, account))
     return 0

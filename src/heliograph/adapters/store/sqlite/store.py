@@ -186,8 +186,8 @@ class SqliteStore:
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
         return await self._reader.transact(browse.messages, account, query)
 
-    async def admit_list(self, account: int, now: int, interval: int) -> int:
-        return await self._writer.transact(browse.admit_list, account, now, interval)
+    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
+        return await self._writer.transact(browse.admit_list, account, now, interval, unanswered)
 
     async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
         return await self._reader.transact(history, account, key, tail)
