@@ -6,6 +6,7 @@ import pytest
 
 from heliograph.app.accounts import Account
 from heliograph.app.facts import (
+    MOST_MOVES,
     Attempt,
     CallbackDone,
     CallbackEnd,
@@ -277,6 +278,46 @@ async def test_the_history_of_a_cancelled_message(store: Store, given: Given, ac
         ("Refunded", 9),
     ]
     assert events[4].detail == "1"
+
+
+async def test_the_history_of_a_message_that_was_rescheduled(store: Store, given: Given, account: Account) -> None:
+    """START is 2023-11-14T22:13:20Z."""
+    message = await given.scheduled(account.id, HOUR)
+    for at, hours in ((9, 3), (20, 5), (20, 2)):
+        await store.reschedule(
+            account.id, message.key, message.tail, START + hours * HOUR, START + 9 * HOUR, START + at
+        )
+    events = await store.history(account.id, message.key, message.tail)
+    assert events is not None
+    assert [(event.event, event.at - START, event.detail) for event in events[2:]] == [
+        ("Scheduled", 0, "for 2023-11-14T23:13:20Z"),
+        ("Rescheduled", 9, "for 2023-11-15T01:13:20Z"),
+        ("Rescheduled", 20, "for 2023-11-15T00:13:20Z"),
+    ]
+
+
+async def test_a_history_tells_of_each_message_of_a_batch_that_was_rescheduled(
+    store: Store, given: Given, account: Account
+) -> None:
+    accept = given.batch(account.id, 2, state=State.SCHEDULED, time=START + HOUR)
+    await given.recorded(accept)
+    first, second = accept.messages
+    await store.reschedule(account.id, first.key, first.tail, START + 2 * HOUR, START + 9 * HOUR, START + 1)
+    await store.reschedule(account.id, accept.key, accept.tail, START + 3 * HOUR, START + 9 * HOUR, START + 2)
+    for message, moves in ((first, [1, 2]), (second, [2])):
+        events = await store.history(account.id, message.key, message.tail)
+        assert events is not None
+        assert [event.at - START for event in events if event.event == "Rescheduled"] == moves
+
+
+async def test_who_reschedules_for_ever_fills_no_disk(store: Store, given: Given, account: Account) -> None:
+    message = await given.scheduled(account.id)
+    for number in range(MOST_MOVES + 2):
+        await store.reschedule(account.id, message.key, message.tail, START + HOUR, START + 9 * HOUR, START + number)
+    events = await store.history(account.id, message.key, message.tail)
+    assert events is not None
+    moves = [event.at - START for event in events if event.event == "Rescheduled"]
+    assert moves == list(range(MOST_MOVES))
 
 
 async def test_the_history_of_a_refused_message(store: Store, given: Given, account: Account) -> None:

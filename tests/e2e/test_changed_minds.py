@@ -171,7 +171,7 @@ def faults(requests: list[Request], told: dict[str, Told], sent: Counter[str]) -
             elif one.status == "Sent":
                 right = sent[to] > 0 and "Submitted" in one.events and "Refunded" not in one.events
             else:
-                right = one.status == "Scheduled" and not sent[to] and one.events[-1] == "Scheduled"
+                right = one.status == "Scheduled" and not sent[to] and one.events[-1] in ("Scheduled", "Rescheduled")
             if not right or not one.ordered or one.events.count("Charged") != 1:
                 found.append(was)
             if any(target == message for _, target, _ in cancelled) and one.status != "Cancelled":

@@ -22,8 +22,11 @@ def history(rows: Rows, message: Message) -> list[Event]:
     events = [Event(at, "Accepted", None, f"{message.segments} segments")]
     if message.price:
         events.append(Event(at, "Charged", None, format_credits(message.price)))
-    if message.time > time_of(key):
-        events.append(Event(at, "Scheduled", None, f"for {datetime.fromtimestamp(message.time / 1000, UTC)}"))
+    moves = [each for each in rows.moved if each.key == key]
+    first = moves[0].was if moves else message.time
+    if first > time_of(key):
+        events.append(Event(at, "Scheduled", None, f"for {_utc(first)}"))
+    events += [Event(each.at, "Rescheduled", None, f"for {_utc(each.time)}") for each in moves]
     events += [
         Event(each.at, "NoAnswer" if each.status < 0 else "Deferred", each.segment + 1, "")
         for each in rows.attempts
@@ -53,6 +56,10 @@ def history(rows: Rows, message: Message) -> list[Event]:
     if done is not None:
         events.append(Event(done.at, "Callback", None, f"{done.end.name} after {done.attempts}: {done.code}"))
     return sorted(events, key=lambda event: event.at)
+
+
+def _utc(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def audit(rows: Rows) -> list[str]:

@@ -71,6 +71,14 @@ class End:
 
 
 @dataclass(slots=True)
+class Moved:
+    key: int
+    at: int
+    was: int
+    time: int
+
+
+@dataclass(slots=True)
 class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
@@ -85,6 +93,7 @@ class Rows:
     batches: dict[int, Batch] = field(default_factory=dict)
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)
     queue: dict[int, QueueRow] = field(default_factory=dict)
+    moved: list[Moved] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     sent: dict[tuple[int, int], Submission] = field(default_factory=dict)
     parts: dict[tuple[int, int], PartReceipt] = field(default_factory=dict)
@@ -106,7 +115,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
     rows = replace(shards[0], marks={})
     for name in ("messages", "batches", "references", "queue", "sent", "parts", "finals", "callbacks", "retries"):
         setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
-    for name in ("ledger", "attempts", "progress", "early"):
+    for name in ("ledger", "moved", "attempts", "progress", "early"):
         setattr(rows, name, [row for shard in shards for row in getattr(shard, name)])
     rows.awaiting = {row for shard in shards for row in shard.awaiting}
     rows.balances = {account: sum(shard.balances[account] for shard in shards) for account in rows.balances}

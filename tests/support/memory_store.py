@@ -9,6 +9,7 @@ from heliograph.app.accounts import (
     Missing,
 )
 from heliograph.app.facts import (
+    MOST_MOVES,
     MOST_PROGRESS,
     NO_ANSWER,
     Accept,
@@ -33,7 +34,7 @@ from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_audit import audit, history
 from tests.support.memory_operators import MemoryOperators
-from tests.support.memory_rows import Batch, End, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_rows import Batch, End, Moved, QueueRow, Reference, RetryRow, Rows
 
 
 def _check(value: object, *, is_content: bool = False) -> None:
@@ -439,9 +440,19 @@ class MemoryStore(MemoryOperators):
         rows = self._open()
         messages = self._still_scheduled(rows, account, key, tail, now)
         for message in messages:
+            self._note_move(rows, message, time, now)
             message.time, message.expires = time, expires
             rows.queue[message.key].due, rows.queue[message.key].expires = time, expires
         return [replace(message) for message in messages]
+
+    def _note_move(self, rows: Rows, message: Message, time: int, now: int) -> None:
+        known = [each for each in rows.moved if each.key == message.key]
+        if len(known) >= MOST_MOVES:
+            return
+        if known and known[-1].at == now:
+            known[-1].time = time
+        else:
+            rows.moved.append(Moved(message.key, now, message.time, time))
 
     def _still_scheduled(self, rows: Rows, account: int, key: int, tail: int, now: int) -> list[Message]:
         one, batch = rows.messages.get(key), rows.batches.get(key)

@@ -142,6 +142,9 @@ MOST_PROGRESS = 20
 """Receipts of one part that are no end and are kept, the first ones; each state and code once. Some operators tell
 that a message is on its way again and again, for hours."""
 
+MOST_MOVES = 20
+"""Times that a message was rescheduled and that its history tells, the first ones. A customer may do so for ever."""
+
 
 @dataclass(slots=True)
 class PartReceipt:

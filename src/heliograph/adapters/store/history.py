@@ -21,6 +21,8 @@ class Rowset:
 
     charge: int | None
     """When it (or its batch) was charged."""
+    moves: Sequence[Sequence[int]]
+    """(at, which time it had, which it was given)"""
     attempts: Rows
     """(segment, status, at, connector, its name or None)"""
     sent: Rows
@@ -46,18 +48,20 @@ _CALLBACK_ENDS = {
 
 def compose(message: Message, rows: Rowset) -> list[Event]:
     """`Store.history`."""
-    events = _acceptance(message, rows.charge) + _submission(rows) + _end(rows) + _callback(rows)
+    events = _acceptance(message, rows.charge, rows.moves) + _submission(rows) + _end(rows) + _callback(rows)
     return sorted(events, key=lambda event: event.at)
 
 
-def _acceptance(message: Message, charge: int | None) -> list[Event]:
+def _acceptance(message: Message, charge: int | None, moves: Sequence[Sequence[int]]) -> list[Event]:
     at = min(message.time, time_of(message.key)) if charge is None else charge
     parts = "1 segment" if message.segments == 1 else f"{message.segments} segments"
     events = [Event(at, "Accepted", None, parts)]
     if message.price:
         events.append(Event(at, "Charged", None, format_credits(message.price)))
-    if message.time > time_of(message.key):
-        events.append(Event(at, "Scheduled", None, f"for {_utc(message.time)}"))
+    first = moves[0][1] if moves else message.time
+    if first > time_of(message.key):
+        events.append(Event(at, "Scheduled", None, f"for {_utc(first)}"))
+    events += [Event(moved, "Rescheduled", None, f"for {_utc(time)}") for moved, _, time in moves]
     return events
 
 

@@ -30,6 +30,7 @@ RETURNING 1
 _LAST_LIST = "SELECT at FROM listing WHERE account = $1"
 
 _CHARGE = "SELECT at FROM ledger WHERE account = $1 AND key = $2 AND kind = 0"
+_MOVES = "SELECT at, was, time FROM moved WHERE key = $1 ORDER BY at"
 _ATTEMPTS = """
 SELECT a.segment, a.status, a.at, a.connector, c.name FROM attempt AS a
 LEFT JOIN connector AS c ON c.id = a.connector WHERE a.key = $1 ORDER BY a.at, a.segment
@@ -112,6 +113,7 @@ async def history(db: Db, account: int, key: int, tail: int) -> list[Event] | No
         return None
     rows = Rowset(
         charge=await db.fetchval(_CHARGE, account, found.batch or key),
+        moves=await db.fetch(_MOVES, key),
         attempts=await db.fetch(_ATTEMPTS, key),
         sent=await db.fetch(_SENT, key),
         receipts=await db.fetch(_RECEIPTS, key),

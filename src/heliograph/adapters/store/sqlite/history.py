@@ -7,6 +7,7 @@ from heliograph.adapters.store.sqlite.browse import message
 from heliograph.app.ports import Event
 
 _CHARGE = "SELECT at FROM ledger WHERE account = ? AND key = ? AND kind = 0"
+_MOVES = "SELECT at, was, time FROM moved WHERE key = ? ORDER BY at"
 _ATTEMPTS = """
 SELECT a.segment, a.status, a.at, a.connector, c.name FROM attempt AS a
 LEFT JOIN connector AS c ON c.id = a.connector WHERE a.key = ? ORDER BY a.at, a.segment
@@ -33,6 +34,7 @@ def history(db: sqlite3.Connection, account: int, key: int, tail: int) -> list[E
     charge = db.execute(_CHARGE, (account, found.batch or key)).fetchone()
     rows = Rowset(
         charge=None if charge is None else charge[0],
+        moves=db.execute(_MOVES, (key,)).fetchall(),
         attempts=db.execute(_ATTEMPTS, (key,)),
         sent=db.execute(_SENT, (key,)),
         receipts=db.execute(_RECEIPTS, (key,)),

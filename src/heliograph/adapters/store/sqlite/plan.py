@@ -6,7 +6,7 @@ from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.rows import messages_of
 from heliograph.adapters.store.sqlite.statements import many
 from heliograph.app.accounts import Missing
-from heliograph.app.facts import Message
+from heliograph.app.facts import MOST_MOVES, Message
 from heliograph.app.ports import NotScheduled
 
 _ONE = "SELECT key, state, time FROM message WHERE key = ? AND account = ? AND tail = ?"
@@ -17,6 +17,11 @@ _END = """
 INSERT INTO final (key, state, err, at, owed) SELECT value, NULL, '', ?, 0 FROM json_each(?)
 """
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
+_NOTE = """
+INSERT INTO moved (key, at, was, time) SELECT key, ?1, time, ?2 FROM message
+WHERE key IN (SELECT value FROM json_each(?3)) AND (SELECT count(*) FROM moved AS o WHERE o.key = message.key) < ?4
+ON CONFLICT (key, at) DO UPDATE SET time = excluded.time
+"""
 _MOVE = "UPDATE message SET time = ?, expires = ? WHERE key IN (SELECT value FROM json_each(?))"
 _REQUEUE = "UPDATE queue SET due = ?, expires = ? WHERE key IN (SELECT value FROM json_each(?))"
 
@@ -37,6 +42,7 @@ def reschedule(
     db: sqlite3.Connection, account: int, key: int, tail: int, time: int, expires: int, now: int
 ) -> list[Message]:
     keys = _still_scheduled(db, account, key, tail, now)
+    db.execute(_NOTE, (now, time, many(keys), MOST_MOVES))
     db.execute(_MOVE, (time, expires, many(keys)))
     db.execute(_REQUEUE, (time, expires, many(keys)))
     return messages_of(db, keys)
