@@ -302,7 +302,7 @@ class Session:
             self._init_deadline = None
 
     def _settle(self) -> None:
-        # An owner that answers twice must not make up for one that is still due.
+        # An owner that answers twice must not make up for one that is yet to come.
         if self.unanswered:
             self.unanswered -= 1
 

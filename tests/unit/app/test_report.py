@@ -241,10 +241,10 @@ def test_a_message_ends_with_its_last_part_in_the_worst_state(desk: Desk) -> Non
 
 def test_a_refused_part_and_one_never_answered_count(desk: Desk) -> None:
     long = desk.message(LONG)
-    desk.reporter.part_over(long, 0, Delivery.REJECTD, "011")
-    desk.taken(long, "b", first=1)
+    desk.taken(long, "a")
+    desk.report("a")
+    desk.reporter.part_over(long, 1, Delivery.REJECTD, "011")
     desk.reporter.part_over(long, 2, Delivery.UNKNOWN, "001")
-    desk.report("b")
     (final,) = desk.commit().finals
     assert (final.state, final.err) == (Delivery.REJECTD, "011")
 

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from heliograph.domain.pace import CUT, FREE_FACTOR, GUESS, QUIET_S, Pace
+from heliograph.domain.pace import AGAIN_S, CUT, DEAF_S, FREE_FACTOR, GUESS, QUIET_S, VAIN_CUTS, Pace
 from heliograph.domain.throttle import TokenBucket
 
 STEP_S = 0.005
@@ -119,6 +119,17 @@ def test_silence_never_raises_above_the_limit() -> None:
     assert pace.rate == 30
 
 
+def test_however_long_the_silence_a_raise_is_a_doubling_at_most() -> None:
+    pace = Pace(1_000_000)
+    pace.throttled(1.0)
+    now = 1.0
+    while pace.rate < 1_000_000:
+        now += QUIET_S
+        before = pace.rate
+        pace.take(now, 1)
+        assert before < pace.rate <= 2 * before
+
+
 def test_answers_to_what_was_sent_before_the_cut_cut_once() -> None:
     pace = Pace(100)
     pace.taken(0.0, 100)
@@ -144,6 +155,23 @@ def test_an_operator_that_puts_off_some_whatever_the_pace_is_not_starved(every: 
     operator = Operator(10_000, refuses_every=every)
     operator.run(Pace(), 120, offered=100)
     assert operator.settled(30, 120)[0] >= 90
+
+
+def test_an_operator_that_put_off_some_whatever_the_pace_and_then_most_is_heard_again() -> None:
+    pace = Pace(100)
+    minded = []
+    for second in range(VAIN_CUTS + 1):
+        pace.taken(second, 100)
+        minded.append(pace.throttled(second))
+    assert minded == [True] * VAIN_CUTS + [False], "these few are not about the pace"
+
+    at = VAIN_CUTS + 1.0
+    assert [pace.throttled(at) for _ in range(100)][-1], "so many are"
+
+    at += AGAIN_S
+    assert at < DEAF_S
+    pace.taken(at, 100)
+    assert pace.throttled(at), "and from then on few may be again"
 
 
 def test_an_operator_that_takes_nothing_for_a_while_is_not_stormed() -> None:

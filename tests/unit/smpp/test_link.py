@@ -51,3 +51,11 @@ def test_wrong_credentials_do_not_hammer(status: int) -> None:
 @pytest.mark.parametrize("status", [CommandStatus.ESME_RBINDFAIL, CommandStatus.ESME_RSYSERR, 0x0431])
 def test_a_passing_refusal_is_tried_again_soon(status: int) -> None:
     assert Backoff().pause_after_refusal(status, 0.999) <= 1
+
+
+def test_wrong_credentials_are_a_failure_like_any_other_to_the_pauses_after_them() -> None:
+    backoff = Backoff()
+
+    backoff.pause_after_refusal(CommandStatus.ESME_RINVPASWD, 0.5)
+
+    assert backoff.pause(0.5) == pytest.approx(2 * Backoff().pause(0.5))

@@ -266,6 +266,16 @@ class TestDeliveries:
         assert sent(session) == [p.DeliverSmResp(9)]
         assert session.unanswered == 0
 
+    def test_an_answer_given_twice_does_not_make_up_for_a_receipt_that_is_yet_to_come(self) -> None:
+        session = esme()
+        session.receive(codec.encode(RECEIPT), 1.0)
+        session.answer(RECEIPT)
+        session.answer(RECEIPT)
+
+        session.receive(codec.encode(RECEIPT), 2.0)
+
+        assert session.unanswered == 1
+
     def test_a_receipt_may_be_refused_for_now(self) -> None:
         session = esme()
         session.receive(codec.encode(RECEIPT), 1.0)
