@@ -90,7 +90,7 @@ class Invocation:
         from heliograph.app.administer import AlreadyThere, NoSuch
         from heliograph.app.fields import Invalid
         from heliograph.app.ports import Unavailable
-        from heliograph.domain.error import Fault
+        from heliograph.domain.error import NOT_FOUND, Fault
 
         settings = self.settings()
         unnamed = self.data is None and "HELIOGRAPH_DATA" not in os.environ and not settings.store.url
@@ -109,6 +109,9 @@ class Invocation:
         except Invalid as error:
             raise Failure(str(error), "Nothing was changed.", self._help()) from error
         except Fault as error:
+            if error.entry is NOT_FOUND:
+                found_by = "account list" if error.field == "account" else "message find"
+                raise Failure(error.message, command=self.typed(found_by)) from error
             raise Failure(error.message, "Nothing was changed.") from error
         except (NoSuch, AlreadyThere) as error:
             raise Failure(str(error), command=_listing(error.kind, self)) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -138,13 +139,11 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(connector.host, connector.port)
     except (OSError, TimeoutError) as error:
-        reason = _reason(error)
-        return Finding(
-            check,
-            "fail",
-            f"{where} cannot be reached: {reason}",
-            "Check host, port and firewall; the operator may list allowed addresses",
-        )
+        if isinstance(error, socket.gaierror):
+            advice = "Check the host; if it is right, look at this machine's DNS"
+        else:
+            advice = "Check host, port and firewall; the operator may list allowed addresses"
+        return Finding(check, "fail", f"{where} cannot be reached: {_reason(error)}", advice)
     writer.close()
     if not binds:
         return Finding(check, "ok", f"{where} takes connections (not bound)")
@@ -202,7 +201,6 @@ def _reason(error: OSError) -> str:
 
 def _listener(settings: "Settings") -> Finding:
     import http.client
-    import socket
 
     from heliograph.config import parse_address
 

@@ -92,7 +92,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
 @click.pass_obj
 def show(invocation: Invocation, message_id: str) -> None:
     """One message: its history, and where its number would go now."""
-    key, tail = _parse(message_id)
+    key, tail = _parse(invocation, message_id)
 
     async def work(oversight: "Oversight", _: "Actor") -> "Sight":
         return await oversight.look(key, tail)
@@ -120,7 +120,7 @@ def show(invocation: Invocation, message_id: str) -> None:
 @click.pass_obj
 def cancel(invocation: Invocation, message_id: str) -> None:
     """Cancels a scheduled message and refunds it."""
-    key, tail = _parse(message_id)
+    key, tail = _parse(invocation, message_id)
     invocation.oversee(lambda oversight, actor: oversight.cancel(actor, key, tail))
     invocation.show({"id": message_id, "cancelled": True}, lambda: click.echo("It is cancelled and refunded."))
 
@@ -136,17 +136,18 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     """Moves a scheduled message to another TIME.
 
     TIME is in its account's time zone."""
-    key, tail = _parse(message_id)
+    key, tail = _parse(invocation, message_id)
     at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
     from heliograph.admin.views import moment
 
     invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))
 
 
-def _parse(text: str) -> tuple[int, int]:
+def _parse(invocation: Invocation, text: str) -> tuple[int, int]:
     from heliograph.domain import ids
 
     found = ids.parse(text)
     if found is None:
-        raise Failure(f"{text!r} is no id of a message; it has 32 hexadecimal characters.")
+        problem = f"{text!r} is no id of a message; it has 32 hexadecimal characters."
+        raise Failure(problem, command=invocation.typed("message find"))
     return found

@@ -1,4 +1,4 @@
-"""What is wrong with the value of a setting, in words that follow "must be ...: "; None where nothing is."""
+"""What is wrong with the value of a setting, in words that follow "is wrong: "; None where nothing is."""
 
 import ipaddress
 import re

@@ -149,5 +149,7 @@ def no_section(name: str, where: str) -> SettingsError:
 
 
 def _wrong(entry: Entry, value: object, where: str, problem: str | None = None) -> SettingsError:
-    shown = problem or ("it is not" if entry.secret else f"it is {value!r}")
+    if problem is not None:
+        return SettingsError(f"{entry.key} in {where} is wrong: {problem}")
+    shown = "it is not" if entry.secret else f"it is {value!r}"
     return SettingsError(f"{entry.key} in {where} must be {entry.expected}: {shown}")

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,11 +189,21 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
         (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),
         (["price", "remove", "--prefix", "4"], "there is no price for the prefix 4", "heliograph price list"),
+        (["message", "show", "x"], "'x' is no id of a message", "heliograph message find"),
+        (
+            ["message", "show", "0198c5f2a1b37c4d8e9f001122334455"],
+            "There is no such message.",
+            "heliograph message find",
+        ),
         (["callbacks", "replay"], "Say what to replay", ""),
         (["callbacks", "replay", "--message", "1"], "is no id of a message", ""),
-        (["serve", "--listen", "here"], "http.listen in --listen must be text: 'here' is not HOST:PORT", "serve"),
+        (["serve", "--listen", "here"], "http.listen in --listen is wrong: 'here' is not HOST:PORT", "serve"),
         (["serve", "--dev", "--listen", "0.0.0.0:0"], "beyond loopback", "--dev-anywhere"),
-        (["serve", "--roles", "api,cook"], "'cook' is none of api, dispatch, notify, upkeep", "serve --roles"),
+        (
+            ["serve", "--roles", "api,cook"],
+            "node.roles in --roles is wrong: 'cook' is none of api, dispatch",
+            "serve --roles",
+        ),
         (["serve", "--roles", ","], "none is named", "serve --roles"),
         (["serve", "--roles", "api"], "one node does everything", "--database-url"),
         (["simulator", "--listen", "here"], "--listen: 'here' is not HOST:PORT", "heliograph simulator"),
@@ -284,12 +295,37 @@ def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 1
     checks = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
     assert checks["data directory"]["advice"].startswith("chmod 700")
-    assert checks["connector op1"]["result"] in ("note", "fail")
+    assert (checks["connector op1"]["result"], checks["connector op1"]["detail"]) == (
+        "fail", "127.0.0.1:1 cannot be reached: Connection refused",
+    )  # fmt: skip
+    assert "firewall" in checks["connector op1"]["advice"]
     assert checks["callbacks of acme"]["result"] == "fail"
     assert "allowed_networks" in checks["callbacks of acme"]["advice"]
     unwell = run("doctor", "--config", "missing.toml", "--json")
     assert unwell.exit_code == 1
     assert json.loads(unwell.stdout)["checks"][0]["result"] == "fail"
+
+
+def test_the_doctor_does_not_send_anybody_to_the_firewall_for_a_name_that_is_none(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
+    resolve = socket.getaddrinfo
+
+    def without_operator(host: Any, *rest: Any, **options: Any) -> Any:
+        if host == "smsc.example.net":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return resolve(host, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", without_operator)
+    run(
+        "connector", "add", "op1", "--host", "smsc.example.net", "--port", "2775", "--system-id", "a", "--password", "b"
+    )
+    checks = json.loads(run("doctor", "--json").stdout)["checks"]
+    (found,) = [each for each in checks if each["check"] == "connector op1" and each["result"] == "fail"]
+    assert "Name or service not known" in found["detail"]
+    assert "DNS" in found["advice"]
+    assert "firewall" not in found["advice"]
 
 
 def test_a_store_that_nobody_named_is_not_made_in_silence(
