@@ -58,10 +58,6 @@ def encode(text: str) -> bytes | None:
         return None
 
 
-def is_gsm(text: str) -> bool:
-    return encode(text) is not None
-
-
 def is_plain(text: str) -> bool:
     """True when every character is one septet, its ASCII code: a quick test, and the common case."""
     return _SAME_AS_ASCII(text) is not None

@@ -51,8 +51,5 @@ LOGIN_FAILURES = 10
 LOGIN_WINDOW_S = 60
 """Seconds in which failures to log in are counted together."""
 
-ADMIN_DELAY_S = 5
-"""Seconds in which a change by the operator takes effect on every node."""
-
 DRAIN_S = 30
 """Seconds that a graceful stop may take."""

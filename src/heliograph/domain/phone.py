@@ -14,7 +14,6 @@ MAX_SENDER_CHARS = 11
 """An alphanumeric address holds 11 septet characters (3GPP TS 23.040, 9.1.2.5)."""
 
 _DESTINATION = re.compile(rf"[1-9][0-9]{{{MIN_DIGITS - 1},{MAX_DIGITS - 1}}}").fullmatch
-_PREFIX = re.compile(rf"(?:[1-9][0-9]{{0,{MAX_DIGITS - 1}}})?").fullmatch
 _DIGITS = re.compile(r"[0-9]+").fullmatch
 _PUNCTUATED = re.compile(r"[0-9\s().,/+-]+").fullmatch
 _SENDER = re.compile(rf"[A-Za-z0-9]{{{MIN_SENDER_CHARS},{MAX_SENDER_CHARS}}}").fullmatch
@@ -64,16 +63,6 @@ def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
         return f"The sender has a character that is neither a letter A-Z, a-z nor a digit; {rule}."
     size = "short" if len(text) < MIN_SENDER_CHARS else "long"
     return f"The sender is too {size}: it has {len(text)} characters; {rule}."
-
-
-def prefix_problem(text: str) -> str | None:
-    """What is wrong with a prefix of destinations and what to do about it; None when it is good.
-
-    The empty prefix is good: every destination begins with it.
-    """
-    if _PREFIX(text) is not None:
-        return None
-    return f"A prefix is the first digits of a destination, without + or leading 0, at most {MAX_DIGITS}."
 
 
 def mask(number: str) -> str:

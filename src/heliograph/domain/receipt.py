@@ -42,11 +42,6 @@ _STATES: dict[str, Delivery] = {state.name: state for state in Delivery} | {
     "SKIPPED": Delivery.UNDELIV,
 }
 
-_MESSAGE_STATES: dict[int, Delivery] = {state.value: state for state in Delivery} | {
-    0: Delivery.ENROUTE,  # SCHEDULED in SMPP v5.0
-    9: Delivery.UNDELIV,  # SKIPPED in SMPP v5.0
-}
-
 _SEVERITY: dict[Delivery, int] = {
     state: rank
     for rank, state in enumerate(
@@ -69,11 +64,6 @@ _DIGITS = re.compile(r"[0-9]+").fullmatch
 def parse_state(text: str) -> Delivery:
     """The state of a receipt's `stat`, in any case; UNKNOWN for one that nobody has heard of."""
     return _STATES.get(text) or _STATES.get(text.strip().upper(), Delivery.UNKNOWN)
-
-
-def from_message_state(value: int) -> Delivery:
-    """The state of the TLV message_state (SMPP v3.4, 5.3.2.35), with the two values that v5.0 added."""
-    return _MESSAGE_STATES.get(value, Delivery.UNKNOWN)
 
 
 def is_final(state: Delivery) -> bool:

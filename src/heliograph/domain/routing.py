@@ -24,18 +24,11 @@ class RouteTable:
     __slots__ = ("_table",)
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        by_prefix: dict[str, list[int]] = {}
+        preferred: dict[str, int] = {}
         for route in sorted(routes, key=lambda route: (-route.priority, route.connector)):
-            connectors = by_prefix.setdefault(route.prefix, [])
-            if route.connector not in connectors:
-                connectors.append(route.connector)
-        self._table = PrefixTable({prefix: tuple(connectors) for prefix, connectors in by_prefix.items()})
+            preferred.setdefault(route.prefix, route.connector)
+        self._table = PrefixTable(preferred)
 
     def find(self, destination: str) -> int | None:
         """The preferred connector; None when no route covers the destination."""
-        connectors = self._table.find(destination)
-        return connectors[0] if connectors else None
-
-    def candidates(self, destination: str) -> list[int]:
-        """The connectors of the longest prefix, the preferred one first."""
-        return list(self._table.find(destination) or ())
+        return self._table.find(destination)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.domain.phone import destination_problem, is_destination, mask, prefix_problem, sender_problem
+from heliograph.domain.phone import destination_problem, is_destination, mask, sender_problem
 
 NUMBERS = st.from_regex(r"[1-9][0-9]{6,14}", fullmatch=True)
 NEAR = st.text("0123456789+-() aZ²٣\n\0", max_size=20)
@@ -13,11 +13,6 @@ def test_a_destination_is_good_or_has_a_problem(text: str) -> None:
     good = 7 <= len(text) <= 15 and set(text) <= ASCII_DIGITS and text[0] != "0"
     assert is_destination(text) is good
     assert (destination_problem(text) is None) is good
-
-
-@given(NUMBERS, st.integers(0, 15))
-def test_every_beginning_of_a_destination_is_a_prefix(number: str, length: int) -> None:
-    assert prefix_problem(number[:length]) is None
 
 
 @given(st.one_of(st.text(max_size=20), NEAR, NUMBERS), st.booleans())

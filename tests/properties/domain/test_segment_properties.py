@@ -31,7 +31,7 @@ def test_septets_are_read_back(text: str) -> None:
 
 @given(st.text(max_size=50))
 def test_a_text_is_in_the_alphabet_when_all_its_characters_are(text: str) -> None:
-    assert alphabet.is_gsm(text) is all(alphabet.is_gsm(char) for char in text)
+    assert (alphabet.encode(text) is None) is any(alphabet.encode(char) is None for char in text)
     assert not alphabet.is_plain(text) or alphabet.encode(text) == text.encode("ascii")
 
 
@@ -80,7 +80,7 @@ def test_each_part_fits_and_is_as_full_as_can_be(text: str, kind: Kind, header: 
 
 @given(TEXTS)
 def test_gsm_is_used_exactly_where_it_can_be(text: str) -> None:
-    assert (split(text, Kind.TEXT).encoding is Encoding.GSM7) is alphabet.is_gsm(text)
+    assert (split(text, Kind.TEXT).encoding is Encoding.GSM7) is (alphabet.encode(text) is not None)
     assert split(text, Kind.FLASH) == split(text, Kind.TEXT)
     assert split(text, Kind.UNICODE).encoding is Encoding.UCS2
 

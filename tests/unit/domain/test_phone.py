@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.phone import destination_problem, is_destination, mask, prefix_problem, sender_problem
+from heliograph.domain.phone import destination_problem, is_destination, mask, sender_problem
 
 FULLWIDTH = "\N{FULLWIDTH DIGIT FOUR}" * 10
 ARABIC = "٤٤٧٧٠٠٩٠٠١٢٣"
@@ -80,16 +80,6 @@ def test_a_bad_sender_says_why(text: str, reason: str, msisdn_allowed: bool) -> 
     assert problem is not None
     assert reason in problem
     assert ("15 digits" in problem) is msisdn_allowed
-
-
-@pytest.mark.parametrize("text", ["", "4", "447", "123456789012345"])
-def test_good_prefixes(text: str) -> None:
-    assert prefix_problem(text) is None
-
-
-@pytest.mark.parametrize("text", ["0", "+44", "44 ", "4a", "1234567890123456", "44\n", ARABIC, "4" + ARABIC])
-def test_bad_prefixes(text: str) -> None:
-    assert prefix_problem(text) is not None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import pytest
 from heliograph.domain.receipt import (
     Delivery,
     err_of_status,
-    from_message_state,
     is_final,
     normalise_err,
     parse_state,
@@ -31,28 +30,6 @@ def test_spellings_of_states(words: str, state: Delivery) -> None:
 def test_blanks_around_a_state_do_not_matter_and_an_empty_one_is_unknown() -> None:
     assert parse_state(" DELIVRD ") is Delivery.DELIVRD
     assert parse_state("") is Delivery.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("value", "state"),
-    [
-        (0, Delivery.ENROUTE),
-        (1, Delivery.ENROUTE),
-        (2, Delivery.DELIVRD),
-        (3, Delivery.EXPIRED),
-        (4, Delivery.DELETED),
-        (5, Delivery.UNDELIV),
-        (6, Delivery.ACCEPTD),
-        (7, Delivery.UNKNOWN),
-        (8, Delivery.REJECTD),
-        (9, Delivery.UNDELIV),
-        (10, Delivery.UNKNOWN),
-        (255, Delivery.UNKNOWN),
-        (-1, Delivery.UNKNOWN),
-    ],
-)
-def test_message_states(value: int, state: Delivery) -> None:
-    assert from_message_state(value) is state
 
 
 def test_two_states_are_not_final() -> None:
