@@ -62,6 +62,29 @@ async def test_a_fingerprint_is_known_of_a_request_that_is_refused() -> None:
     assert submit.fingerprint(view, request, 2) is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"to": "447700900124"},
+        {"to": "447700900123,447700900124"},
+        {"sender": "Helia"},
+        {"sender": "HelioH", "content": "ello"},
+        {"content": "Hello!"},
+        {"kind": "unicode"},
+        {"dlr": "no"},
+        {"dlr_url": "https://example.com/b"},
+        {"time": str(START // 1000 + 10)},
+        {"time": None},
+    ],
+)
+async def test_a_request_that_differs_in_anything_has_another_fingerprint(change: dict[str, Any]) -> None:
+    submit, view = await opened()
+    first = {"dlr": "yes", "dlr_url": "https://example.com/a", "time": str(START // 1000 + 9), "reference": "r"}
+    one, other = (submit.compose(view, fields(**each), 1, START) for each in (first, first | change))
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint == submit.compose(view, fields(**first), 1, START + 1).fingerprint
+
+
 @pytest.mark.parametrize("time", [Number("1800000060.0"), Number("1.80000006E9"), 1_800_000_060, "1800000060"])
 async def test_a_time_may_be_any_number(time: object) -> None:
     submit, view = await opened()
@@ -99,3 +122,19 @@ async def test_a_rate_that_changes() -> None:
         submit.pace(view, 1, 0.0)
     view.account.rate = 100.0
     submit.pace(view, 1, 1.0)
+
+
+async def test_another_rate_holds_at_once_and_what_has_gone_counts() -> None:
+    gateway = await open_gateway()
+    went = []
+    for rate, at in ((1.0, 0.0), (1.0, 0.02), (100.0, 0.03), (100.0, 0.05), (1.0, 0.06), (1.0, 0.07)):
+        await gateway.change_account(rate=rate)
+        view = await gateway.directory.account("acme")
+        assert view is not None
+        try:
+            gateway.submit.pace(view, 1, at)
+        except Fault:
+            went.append((rate, False))
+        else:
+            went.append((rate, True))
+    assert went == [(1.0, True), (1.0, False), (100.0, False), (100.0, True), (1.0, True), (1.0, False)]
