@@ -140,6 +140,8 @@ class Gateway:
         self._secrets = Argon2Secrets()
         self._verifier = Verifier(self._secrets)
         self._store = store = await open_store(settings)
+        for hazard in await store.hazards():
+            journal.say("error", "store.hazard", problem=hazard)
         await self._see_to_demo_account()
         if self._dev:
             await self._start_simulator()

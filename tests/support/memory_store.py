@@ -478,6 +478,9 @@ class MemoryStore(MemoryOperators):
     async def probe(self) -> None:
         self._open()
 
+    async def hazards(self) -> list[str]:
+        return []
+
     async def backlog(self) -> dict[str, int]:
         rows = self._open()
         scheduled = sum(message.state == State.SCHEDULED for message in rows.messages.values())

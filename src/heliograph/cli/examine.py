@@ -72,6 +72,8 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         async with bootstrap.administration(settings) as admin:
             await admin.store.probe()
             yield Finding("store", "ok", "it can be written, and its schema is current")
+            for hazard in await admin.store.hazards():
+                yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
             async for finding in _books(admin):
                 yield finding
             async for finding in _connectors(admin, binds):

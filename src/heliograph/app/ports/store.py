@@ -52,6 +52,9 @@ class Store(Delivering, Asking, Configuring, Overseeing, Protocol):
     async def probe(self) -> None:
         """Writes something small and durable; raises Unavailable if that cannot be done."""
 
+    async def hazards(self) -> list[str]:
+        """What breaks the promise above and cannot be helped from here, a sentence each; nothing as a rule."""
+
     async def backlog(self) -> dict[str, int]:
         """Counts for people and metrics: scheduled, queued, callbacks, callbacks_failed, orphans, awaiting."""
 

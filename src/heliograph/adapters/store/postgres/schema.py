@@ -9,7 +9,8 @@ import asyncpg
 from heliograph.adapters.store import schema
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
-from heliograph.adapters.store.postgres.servers import SCHEMA, Servers
+from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.postgres.session import SCHEMA
 from heliograph.adapters.store.schema import Migration
 from heliograph.app.ports import Unavailable
 
@@ -52,6 +53,10 @@ async def migrate(servers: Servers, migrations: Sequence[Migration]) -> None:
         version = db.get_server_version()
         if version.major * 10_000 < OLDEST_SERVER:
             raise Unavailable(f"the database is PostgreSQL {version.major}; 15 or newer is needed")
+        encoding = await db.fetchval("SHOW server_encoding")
+        if encoding != "UTF8":
+            # one that lacks a letter refuses messages with it, and SQL_ASCII takes octets for letters
+            raise Unavailable(f"the database cannot hold every letter: its encoding is {encoding}; UTF8 is needed")
         if await _missing(db, migrations):
             await _apply(db, migrations)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:

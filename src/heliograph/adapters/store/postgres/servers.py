@@ -9,25 +9,10 @@ import asyncpg
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import describe, translated
 from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.ports import Unavailable
 
-SCHEMA = "heliograph"
-
 _STATEMENTS = 512
-
-_SETTINGS = {
-    "application_name": "heliograph",
-    "search_path": SCHEMA,
-    "timezone": "UTC",
-    "jit": "off",
-    # a plan made while a table was empty would read all of it ever after
-    "enable_seqscan": "off",
-    "plan_cache_mode": "force_generic_plan",
-    # a client that vanished must not keep its locks: seconds, seconds, milliseconds
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "client_connection_check_interval": "2000",
-}
 
 _HOSTS = re.compile(r"([^:/]+://(?:[^/?]*@)?+)([^/?@]*,[^/?@]*)(.*)", re.DOTALL)
 
@@ -70,20 +55,21 @@ class Servers:
 
     async def _dial(self, url: str, patient: bool, settings: dict[str, str], **options: str) -> Db:
         limits = self.limits
-        bounds = {
-            "statement_timeout": "0" if patient else str(int(limits.statement * 1000)),
-            "lock_timeout": "0" if patient else str(int(limits.lock * 1000)),
-            "idle_in_transaction_session_timeout": "0" if patient else str(int(limits.idle * 1000)),
-        }
         db: Db = await asyncpg.connect(
             url,
             timeout=limits.connect,
             command_timeout=None if patient else limits.silence,
             statement_cache_size=_STATEMENTS,
             max_cached_statement_lifetime=0,
-            server_settings=_SETTINGS | bounds | settings,
+            server_settings={"application_name": "heliograph"},
             **options,
         )
+        try:
+            async with asyncio.timeout(limits.connect):
+                await settle(db, limits, patient=patient, **settings)
+        except BaseException:
+            db.terminate()
+            raise
         return db
 
     async def _find(self, patient: bool, settings: dict[str, str]) -> Db:

@@ -392,6 +392,9 @@ class PostgresStore:
             return 0  # and nothing was written
         return await self._pool.write(lambda db: numbers.index_numbers(db, now, size))
 
+    async def hazards(self) -> list[str]:
+        return await self._pool.read(upkeep.hazards)
+
     async def backlog(self) -> dict[str, int]:
         return await self._pool.look(upkeep.backlog)
 

@@ -35,6 +35,13 @@ CHECKS = [
 ]
 
 
+async def hazards(db: Db) -> list[str]:
+    """What a session cannot set for itself."""
+    if await db.fetchval("SHOW fsync") == "off":
+        return ["the database's server does not sync what it writes (fsync = off): a loss of power may lose it all"]
+    return []
+
+
 async def backlog(db: Db) -> dict[str, int]:
     """`queued` are the rows of the queue that are not scheduled messages."""
     return {name: await db.fetchval(statement) for name, statement in _COUNTS.items()}

@@ -378,6 +378,9 @@ class SqliteStore:
     async def probe(self) -> None:
         await self._writer.transact(upkeep.probe)
 
+    async def hazards(self) -> list[str]:
+        return []  # each connection sets for itself what it relies on
+
     async def backlog(self) -> dict[str, int]:
         return await self._reader.transact(upkeep.backlog)
 
