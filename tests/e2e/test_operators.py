@@ -1,6 +1,7 @@
 """Operators as they are, and the whole gateway between them and a customer: nothing lost, doubled or mixed up."""
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -195,6 +196,35 @@ def test_an_operator_that_hangs_holds_up_nobody_else(
                 customer.send(1, to=number, content="Hi")
             sent = send_all(customer, sink, numbers(50))
             assert set(states(sink, sent).values()) == {"DELIVRD"}
+
+
+def test_an_operator_that_answers_nothing_is_seen_while_its_link_stands(
+    tmp_path: Path, admin: Admin, data: Path
+) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path, half_open_after=1) as hung:
+        admin.operator(hung.port, "hung")
+        admin("connector", "set", "hung", "response_timeout_s=3", "enquire_interval_s=600")
+        with running(data, account) as (gateway, customer):
+            eventually(lambda: gateway.bound("hung"), "the bind")
+            for number in numbers(3):
+                customer.send(1, to=number, content="Hi")
+
+            def state() -> str:
+                word: str = admin("connector", "list")["connectors"][0]["state"]
+                return word
+
+            eventually(lambda: state() == "silent", "the list of connectors says so", COMMAND_S, pause=0.2)
+            (said,) = admin("connector", "show", "hung")["links"]
+            assert said["state"]["bound"] == 1, "which is true, and was all that anybody was told"
+            assert "the operator has answered nothing for" in said["state"]["summary"]
+            assert "the operator has answered nothing for" in admin.run("connector", "show", "hung").stdout
+            metrics = customer.get("/metrics").body.decode()
+            (seconds,) = re.findall(r'heliograph_connector_silent_seconds{connector="hung"} (\S+)', metrics)
+            assert float(seconds) >= 1.0
+            (seen,) = admin("top", "--once", "--interval", "0.2")["connectors"]
+            assert seen["silent_s"] >= 1.0
+            hung.kill()  # so that the stop waits for no answer
 
 
 def test_a_connector_changes_while_messages_flow(

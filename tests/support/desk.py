@@ -28,13 +28,14 @@ from tests.support.secrets import CountingSecrets
 ADDRESS = "192.0.2.7"
 
 LINK: dict[str, Any] = {
-    "connector": "operator", "summary": "It is bound.", "bound": 1, "capacity": 10, "in_flight": 2,
+    "connector": "operator", "summary": "It is bound.", "bound": 1, "silent": 0, "capacity": 10,
+    "in_flight": 2,
     "counters": {"submitted": 9, "accepted": 8, "throttled": 1, "refused": 0, "receipts": 7},
     "binds": [
         {
             "bind": 1, "role": "transceiver", "state": "bound", "host": "127.0.0.1:2775", "since": 1_800_000_000_000,
             "last_error": None, "last_error_at": None, "reconnect_in": None, "in_flight": 2, "window": 10,
-            "answer_ms": 12.5, "counters": {},
+            "silent": False, "answer_ms": 12.5, "counters": {},
         }
     ],
 }  # fmt: skip

@@ -11,7 +11,8 @@ FRESH_MS = 20_000
 
 
 def standing(connector: Connector, states: Iterable[LinkState], now: int) -> str:
-    """Over all nodes that spoke of late: bound, N of M bound, not bound, wrong credentials, disabled, no gateway."""
+    """Over all nodes that spoke of late: bound, N of M bound, silent, bound and N silent, not bound, wrong credentials,
+    disabled, no gateway."""
     said = [read(each) for each in states if each.connector == connector.id and now - each.at < FRESH_MS]
     if not connector.enabled:
         return "disabled"
@@ -20,7 +21,11 @@ def standing(connector: Connector, states: Iterable[LinkState], now: int) -> str
     bound = sum(state.get("bound", 0) for state in said)
     binds = sum(len(state.get("binds", ())) for state in said)
     if bound:
-        return "bound" if bound == binds else f"{bound} of {binds} bound"
+        words = "bound" if bound == binds else f"{bound} of {binds} bound"
+        silent = sum(state.get("silent", 0) for state in said)
+        if silent == binds:
+            return "silent"
+        return f"{words}, {silent} silent" if silent else words
     return "wrong credentials" if any(state.get("credentials_refused") for state in said) else "not bound"
 
 

@@ -225,8 +225,9 @@ class Connector(Struct):
     state: Annotated[
         str,
         Meta(
-            description="`bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`, or `no gateway` where "
-            "none has said anything of late."
+            description="`bound`, `1 of 2 bound`, `silent` where the operator answers no submit_sm on any bind, "
+            "`bound, 1 silent` where it answers on others, `not bound`, `wrong credentials`, `disabled`, or "
+            "`no gateway` where none has said anything of late."
         ),
     ]
     warnings: Annotated[list[str], Meta(description="What may not work, in sentences.")] = []

@@ -152,6 +152,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _gauge("heliograph_connector_binds", "Binds that are configured.", "connector"),
             _gauge("heliograph_connector_binds_up", "Binds that are up.", "connector"),
+            _gauge(
+                "heliograph_connector_silent_seconds",
+                "For how long the operator has answered no submit_sm, on the bind where that is longest; 0 where it "
+                "owes no answer.",
+                "connector",
+            ),
             _gauge("heliograph_connector_window", "Places in the window, over all binds that are up.", "connector"),
             _gauge("heliograph_connector_in_flight", "Places in use.", "connector"),
             _gauge(

@@ -56,7 +56,9 @@ def _bind(bind: dict[str, Any], said: int, now: int) -> Iterator[str]:
         words += f", tries again in {max(0.0, wait - (now - said) / 1000):.0f} s"
     if bind.get("window"):
         words += f", {bind.get('in_flight', 0)} of {bind['window']} in flight"
-    if bind.get("answer_ms") is not None:
+    if bind.get("silent"):
+        words += f", the operator has answered nothing for {duration(int(bind['silent_s'] * 1000) + now - said)}"
+    elif bind.get("answer_ms") is not None:
         words += f", answers after {bind['answer_ms']:g} ms"
     yield f"  bind {bind.get('bind')}    {bind.get('role', '')} at {bind.get('host', '')}: {words}"
     if bind.get("last_error"):

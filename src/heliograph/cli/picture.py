@@ -51,6 +51,7 @@ _GAUGES = {
 _CONNECTOR = {
     "binds_up": "heliograph_connector_binds_up",
     "binds": "heliograph_connector_binds",
+    "silent_s": "heliograph_connector_silent_seconds",
     "in_flight": "heliograph_connector_in_flight",
     "window": "heliograph_connector_window",
     "rate_now": "heliograph_connector_rate",

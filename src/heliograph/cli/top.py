@@ -18,6 +18,9 @@ _PATIENCE_S = 10.0
 
 _MIB = 2**20
 
+_SILENT_S = 10.0
+"""An operator that owes an answer and has given none for so long is told of."""
+
 _LANES = (
     "CONNECTOR", "BINDS", "WINDOW", "PARTS/S", "LIMIT/S", "REFUSED/S", "THROTTLED/S", "QUEUE", "DEFERRED", "PAUSED",
 )  # fmt: skip
@@ -142,6 +145,9 @@ def _advice(found: dict[str, Any]) -> Iterator[str]:
         name = each["name"]
         if each["binds"] and not each["binds_up"]:
             yield f"{name} is not bound, and its messages wait: heliograph connector show {name}"
+        elif (each["silent_s"] or 0.0) >= _SILENT_S:
+            silent = f"{each['silent_s']:.0f} s"
+            yield f"The operator of {name} has answered nothing for {silent}: heliograph connector show {name}"
         elif each["deferred"] and not each["submitted"]:
             yield f"The operator of {name} takes nothing and puts off what it is sent: heliograph connector show {name}"
 

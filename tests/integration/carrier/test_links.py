@@ -312,6 +312,44 @@ async def test_the_same_trouble_is_said_aloud_once() -> None:
             assert "hunter2" not in str(rig.journal.lines) + str(rig.carrier.state())
 
 
+# --- an operator that answers nothing
+
+
+async def test_an_operator_that_answers_no_submit_sm_is_called_silent_until_it_does() -> None:
+    """Though it answers enquire_link, and each part comes to an end; a late answer counts too."""
+    hasty = replace(QUICK, response_timeout_s=0.3, enquire_interval_s=0.1, enquire_timeout_s=PATIENCE_S)
+    async with Smsc() as smsc, Rig(connector(smsc.port), hasty) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        assert (rig.carrier.state()["silent"], rig.carrier.state()["silent_s"]) == (0, 0.0)
+        rig.carrier.submit(singles(1))
+        await wait_until(lambda: rig.events.of(Unknown))
+        rig.carrier.submit(singles(1))
+        await wait_until(lambda: len(rig.events.of(Unknown)) == 2 and smsc.link.enquiries)
+        state = rig.carrier.state()
+        assert (state["bound"], state["silent"]) == (1, 1)
+        assert state["silent_s"] >= 2 * hasty.response_timeout_s
+        assert "the operator has answered nothing for" in state["summary"]
+        assert rig.binds[0]["silent"]
+        smsc.link.respond_all()
+        await wait_until(lambda: rig.carrier.state()["silent"] == 0)
+        assert rig.carrier.state()["summary"] == "It is bound."
+
+
+async def test_one_that_answers_some_is_slow_and_not_silent() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(2))
+        await wait_until(lambda: len(smsc.link.open) == 2)
+        before = time.monotonic()
+        smsc.link.respond(next(iter(smsc.link.open.values())))
+        smsc.link.flush()
+        await wait_until(lambda: rig.events.accepted == 1)
+        assert smsc.link.open
+        assert rig.carrier.state()["silent_s"] <= time.monotonic() - before + 0.05, "but for being rounded"
+
+
 # --- drain
 
 

@@ -231,6 +231,18 @@ async def test_the_overview_says_what_needs_attention(house: House, ada: Browser
     assert "The store does not take what is written" in text_of(await ada.get("/"))
 
 
+async def test_an_operator_that_answers_nothing_needs_attention(
+    house: House, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LINK, "silent", 1)
+    monkeypatch.setitem(LINK, "summary", "It is bound, but the operator has answered nothing for 45 s.")
+    text = text_of(await ada.get("/"))
+    assert "operator: It is bound, but the operator has answered nothing for 45 s." in text
+    assert "operator silent It is bound, but" in text
+    assert "silent" in text_of(await ada.get("/connectors"))
+    assert "silent" in text_of(await ada.get("/connectors/operator"))
+
+
 async def test_messages_are_found(house: House, ada: Browser) -> None:
     message = await sent(house, reference="order-1")
     await sent(house, to="431234567890")

@@ -160,6 +160,7 @@ class Collector:
             label = (connector.name,)
             yield Sample("heliograph_connector_binds", label, len(state.get("binds", ())))
             yield Sample("heliograph_connector_binds_up", label, int(state.get("bound", 0)))
+            yield Sample("heliograph_connector_silent_seconds", label, float(state.get("silent_s", 0.0)))
             yield Sample("heliograph_connector_window", label, lane.capacity)
             yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
             yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))

@@ -194,6 +194,14 @@ class Bind:
         return self.link is not None and self.link.up
 
     @property
+    def silent_s(self) -> float:
+        return self.link.silent_s if self.link is not None else 0.0
+
+    @property
+    def silent(self) -> bool:
+        return self.link is not None and self.link.silent
+
+    @property
     def stopped(self) -> bool:
         return self._state == "stopped"
 
@@ -220,6 +228,8 @@ class Bind:
             "reconnect_in": None if wait is None else round(wait, 1),
             "in_flight": link.session.in_flight + len(link.waiting) if link is not None else 0,
             "window": self._setup.connector.window if self.role != "receiver" else 0,
+            "silent": self.silent,
+            "silent_s": round(self.silent_s, 1),
             "answer_ms": round(link.answer_s * 1000, 1) if link is not None and link.answer_s is not None else None,
             "counters": asdict(self.counters),
         }

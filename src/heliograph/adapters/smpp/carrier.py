@@ -109,6 +109,8 @@ class SmppCarrier:
             "credentials_refused": self._bar.refusals > 0,
             "credentials_retry_in": self._credentials_wait(),
             "bound": sum(bind.bound for bind in self._binds),
+            "silent": sum(bind.silent for bind in self._binds),
+            "silent_s": round(max(bind.silent_s for bind in self._binds), 1),
             "capacity": self._capacity,
             "in_flight": sum(link.session.in_flight + len(link.waiting) for link in self._links),
             "counters": asdict(counters),
@@ -130,8 +132,22 @@ class SmppCarrier:
         troubled = next((bind for bind in self._binds if not bind.bound), None)
         if troubled is None and any(link.stalled for link in self._links):
             return "It is bound, but the operator does not read what it is sent."
+        if troubled is None and (silence := self._silence()):
+            return silence
         if troubled is None:
             return "It is bound." if total == 1 else f"All {total} binds are up."
+        return self._unbound(troubled, bound, total)
+
+    def _silence(self) -> str:
+        """Where all are bound: what the operator owes an answer to, if it has kept quiet for long."""
+        silent, total = sum(bind.silent for bind in self._binds), len(self._binds)
+        if not silent:
+            return ""
+        where = "It is bound, but" if total == 1 else f"All {total} binds are up, but on {silent} of them"
+        longest = max(bind.silent_s for bind in self._binds)
+        return f"{where} the operator has answered nothing for {longest:.0f} s."
+
+    def _unbound(self, troubled: Bind, bound: int, total: int) -> str:
         summary = f"{bound} of {total} binds are up" if bound else "It is not bound"
         if troubled.error:
             summary += f": {troubled.error}"

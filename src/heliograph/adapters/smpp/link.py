@@ -50,6 +50,9 @@ MAX_UNREAD_OCTETS: Final = 1 << 20
 """What may wait to be taken by an operator that does not read; beyond that nothing it sends is read either, as each
 request makes an answer. A window of a thousand ordinary messages, or fifty thousand answers to receipts, fit."""
 
+SILENT_SHARE: Final = 1 / 3
+"""Of `response_timeout_s`: an operator that answers nothing for so long is called silent."""
+
 CLOSE_GRACE_S: Final = 2.0
 """How long the last octets may take to leave before the connection is cut."""
 
@@ -73,7 +76,7 @@ class Link(asyncio.Protocol):
     __slots__ = (
         "_closing", "_counters", "_flush_due", "_guard", "_intake", "_late", "_loop", "_owner", "_quiet", "_request",
         "_retiring", "_sampled", "_setup", "_stalled", "_timer", "_timer_at", "_transport", "answer_s", "ended",
-        "reason", "refused", "session", "up", "waiting", "was_bound",
+        "reason", "refused", "session", "unanswered_since", "up", "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +122,8 @@ class Link(asyncio.Protocol):
         self.reason = ""
         self.answer_s: float | None = None
         """How long a recent submit_sm took to be answered."""
+        self.unanswered_since: float | None = None
+        """Since when no submit_sm has been answered, while one was to be; monotonic."""
 
     @property
     def transmits(self) -> bool:
@@ -134,6 +139,18 @@ class Link(asyncio.Protocol):
     def stalled(self) -> bool:
         """Whether the operator does not read."""
         return self._stalled is not None
+
+    @property
+    def silent_s(self) -> float:
+        """For how long the operator has answered no submit_sm, late ones neither; 0 where it owes no answer."""
+        if self.unanswered_since is None or not self.up:
+            return 0.0
+        return self._setup.clock.monotonic() - self.unanswered_since
+
+    @property
+    def silent(self) -> bool:
+        """Whether that is too long to be the way of a slow operator."""
+        return self.silent_s >= self._setup.timings.response_timeout_s * SILENT_SHARE
 
     # --- parts
 
@@ -154,6 +171,8 @@ class Link(asyncio.Protocol):
         take = waiting.popleft
         if self._sampled is None:
             self._sampled = (waiting[0], now)
+        if self.unanswered_since is None:
+            self.unanswered_since = now
         for _ in range(count):
             part = take()
             try:
@@ -280,9 +299,10 @@ class Link(asyncio.Protocol):
         on_outcome, over = self._setup.events.on_outcome, self._setup.over
         overrides = self._setup.dialect.outcomes
         accepted = 0
-        rare = False
+        answered = rare = False
         for event in self.session.receive(data, now):
             if type(event) is e.Answered:
+                answered = True
                 if len(event.frame) > len(event.message_id) + BARE_OCTETS and event.congestion is not None:
                     self._setup.events.on_congestion(event.congestion)
                 if self._sampled is not None and self._sampled[0] is event.token:
@@ -301,6 +321,8 @@ class Link(asyncio.Protocol):
             else:
                 rare = True
                 self._on_event(event)
+        if answered:
+            self._heard(now)
         if accepted:
             self._counters.accepted += accepted
             self._setup.journal.count("smpp_accepted", accepted, connector=self._setup.connector.name)
@@ -309,6 +331,10 @@ class Link(asyncio.Protocol):
         self._flush()
         if rare:
             self._arm()
+
+    def _heard(self, now: float) -> None:
+        """A submit_sm was answered: the others have waited since then, as far as anybody can tell."""
+        self.unanswered_since = now if self.session.in_flight else None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -357,15 +383,20 @@ class Link(asyncio.Protocol):
                 self._down()
             case e.Unmatched(response):
                 counters.late_answers += 1
-                part = self._late.pop(response.sequence, None) if isinstance(response, p.SubmitSmResp) else None
-                if part is not None and isinstance(response, p.SubmitSmResp):
-                    outcome = outcome_of(response.status, response.message_id, self._setup.dialect.outcomes)
-                    self._setup.events.on_late(part, outcome)
+                if isinstance(response, p.SubmitSmResp):
+                    self._on_late(response)
             case e.ProtocolError(error):
                 counters.protocol_errors += 1
                 self._setup.say_once("warning", "smpp.protocol_error", error=error)
             case _:
                 pass  # alert_notification and outbind ask nothing of us
+
+    def _on_late(self, response: p.SubmitSmResp) -> None:
+        self._heard(self._setup.clock.monotonic())
+        part = self._late.pop(response.sequence, None)
+        if part is not None:
+            outcome = outcome_of(response.status, response.message_id, self._setup.dialect.outcomes)
+            self._setup.events.on_late(part, outcome)
 
     # --- writing, time and the end
 

@@ -28,6 +28,8 @@ class Line:
 
     name: str
     up: bool
+    silent: bool
+    """On some bind the operator answers nothing."""
     enabled: bool
     summary: str
     in_flight: int
@@ -70,7 +72,7 @@ async def _values(visit: Visit) -> dict[str, Any]:
 
 
 async def lines_of(visit: Visit, backlog: Backlog) -> list[Line]:
-    """Every connector, those that are not up first."""
+    """Every connector, those that are not up or silent first."""
     waiting = visit.services.waiting()
     live = {connector.id: (connector, state) for connector, state in visit.services.desk.links()}
     known = {connector.id: connector for connector in await visit.administration.connectors()}
@@ -79,7 +81,7 @@ async def lines_of(visit: Visit, backlog: Backlog) -> list[Line]:
         _line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
         for number, connector in connectors.items()
     ]
-    return sorted(lines, key=lambda line: (line.up or not line.enabled, line.name))
+    return sorted(lines, key=lambda line: ((line.up and not line.silent) or not line.enabled, line.name))
 
 
 def _line(
@@ -93,6 +95,7 @@ def _line(
     return Line(
         connector.name,
         connector.enabled and bool(state.get("bound")),
+        connector.enabled and bool(state.get("silent")),
         connector.enabled,
         summary,
         int(state.get("in_flight", 0)),
@@ -110,7 +113,7 @@ def worries(visit: Visit, backlog: Backlog, lines: list[Line]) -> list[tuple[str
     found += [
         (f"{line.name}: {line.summary}", link(f"/connectors/{line.name}"))
         for line in lines
-        if line.enabled and not line.up
+        if line.enabled and (line.silent or not line.up)
     ]
     found += [
         (
