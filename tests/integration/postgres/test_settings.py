@@ -18,9 +18,9 @@ from tests.support.process import Admin
 from tests.support.store import CREDIT, Given
 
 ADVERSE = {
-    "lock_timeout": "1ms",
-    "statement_timeout": "1ms",
-    "idle_in_transaction_session_timeout": "1ms",
+    "lock_timeout": "100ms",
+    "statement_timeout": "200ms",
+    "idle_in_transaction_session_timeout": "100ms",
     "idle_session_timeout": "20ms",
     "default_transaction_isolation": "serializable",
     "default_transaction_deferrable": "on",
@@ -40,10 +40,10 @@ ADVERSE = {
     "work_mem": "64kB",
 }
 
-TRANSACTION_TIMEOUT = "50ms"
+TRANSACTION_TIMEOUT = "200ms"
 """Known from PostgreSQL 17 on: more than one of ours takes here, less than `HELD_S`."""
 
-HELD_S = 0.1
+HELD_S = 0.5
 """How long a row that is asked for is held by another transaction."""
 
 
