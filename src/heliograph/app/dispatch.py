@@ -175,7 +175,7 @@ class Dispatcher:
             case Deferred(status, pause, throttled):
                 facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, status, now))
                 lane.hold(self._clock.monotonic(), pause, throttled=throttled)
-                if throttled or pause == 0 or item.away > 1 or item.to_send or item.withheld:
+                if throttled or item.away > 1 or item.to_send or item.withheld:
                     lane.take_back(item, part.segment)
                 else:
                     self._put_off(lane, item, part.segment, pause)

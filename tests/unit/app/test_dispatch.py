@@ -4,7 +4,7 @@ from math import inf
 import pytest
 
 from heliograph.app import dispatch, lane
-from heliograph.app.dispatch import FAST_LANE_MS, UNANSWERED_TRIES, Dispatcher
+from heliograph.app.dispatch import FAST_LANE_MS, PUT_OFF_SHARE, UNANSWERED_TRIES, Dispatcher
 from heliograph.app.facts import (
     NO_ANSWER,
     NOT_SENT,
@@ -176,6 +176,16 @@ def test_a_message_one_part_of_which_was_taken_is_not_refunded(desk: Desk, order
     assert facts.finals == []
     assert sorted(submission.status for submission in facts.submissions) == [0, 0x0B, 0x0B]
     assert desk.is_clean()
+
+
+def test_what_is_put_off_for_no_time_is_not_sent_again_and_again(desk: Desk) -> None:
+    """A connector's options may say `defer 0` of a status that an operator has for one number, for good."""
+    (part,) = desk.sent(desk.message())
+    desk.clock.pass_ms(PUT_OFF_SHARE * 10_000)
+    desk.answer(part, Deferred(0x401, 0.0))
+    facts = desk.commit()
+    assert [queueing.due for queueing in facts.queueings] == [desk.clock.now() + 10_000]
+    assert desk.carrier.parts == []
 
 
 def test_only_the_part_that_was_put_off_is_sent_again(desk: Desk) -> None:
