@@ -84,6 +84,15 @@ async def test_how_far_the_rows_reach(store: Store, given: Given, account: Accou
     assert await store.audit() == []
 
 
+async def test_the_rows_reach_to_when_a_message_was_last_rescheduled(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.scheduled(account.id, 9 * HOUR)
+    at = START + HOUR
+    await store.reschedule(account.id, message.key, message.tail, START + 8 * HOUR, START + 9 * HOUR, at)
+    assert (await store.reach()).latest == at
+
+
 # --- the audit finds what is wrong; that it finds nothing otherwise is said by nearly every other test
 
 

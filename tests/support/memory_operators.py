@@ -300,6 +300,7 @@ class MemoryOperators(MemoryAdministration):
         times = [
             *map(time_of, rows.messages),
             *(entry.at for entry in rows.ledger),
+            *(move.at for move in rows.moved),
             *(end.at for end in rows.finals.values()),
         ]
         times += [row.at for row in rows.sent.values()] + [done.at for done in rows.callbacks.values()]

@@ -25,6 +25,7 @@ NEWEST = (
     "SELECT max(at) FROM sent",
     "SELECT max(at) FROM final",
     "SELECT max(at) FROM callback",
+    "SELECT max(at) FROM moved",
 )
 
 
