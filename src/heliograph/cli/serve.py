@@ -1,5 +1,6 @@
 """`heliograph serve`: the gateway."""
 
+import errno
 import ipaddress
 
 import click
@@ -72,6 +73,12 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     except gateway.AlreadyRunning as error:
         raise Failure(str(error), "Stop it first, or take another --data.", invocation.typed("doctor")) from error
     except (Unavailable, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise Failure(
+                f"{settings.http.listen} is in use: another program listens there.",
+                "Stop it, or listen elsewhere with --listen or the setting http.listen.",
+                "heliograph serve --listen HOST:PORT",
+            ) from error
         raise Failure(f"the gateway could not start: {error}", command=invocation.typed("doctor")) from error
     context.exit(code)
 
