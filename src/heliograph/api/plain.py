@@ -7,6 +7,7 @@ such a head once, another one of these octets says the same.
 import re
 from typing import Final
 
+from heliograph.api.http.head import is_host
 from heliograph.app.authenticate import Known
 from heliograph.runtime.asgi import Headers
 
@@ -21,8 +22,10 @@ REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 
 _SENDS: Final = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
 
-_UNUSUAL: Final = frozenset((b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length"))
-"""Headers with which a send goes the usual way; a second length too."""
+_UNUSUAL: Final = frozenset(
+    (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length", b"host", b"authorization")
+)
+"""Headers with which a send goes the usual way; of the last three, a second one."""
 
 _DIGITS: Final = 5
 """Of a length, at most, in a head that is known again."""
@@ -101,13 +104,16 @@ def plain_send(target: bytes, headers: Headers, longest: int) -> PlainSend | Non
     if version is None:
         return None
     send = PlainSend(version, target, headers)
+    host: bytes | None = None
     for name, value in headers:
-        if name == b"authorization":
+        if name == b"authorization" and send.authorization is None:
             send.authorization = value
         elif name == b"content-type":
             send.content_type = value
         elif name == b"content-length" and send.length is None:
             send.length = value
+        elif name == b"host" and host is None:
+            host = value
         elif name == b"x-request-id":
             send.request_id = value if REQUEST_ID(value) is not None else None
         elif name == b"x-forwarded-for":
@@ -116,5 +122,7 @@ def plain_send(target: bytes, headers: Headers, longest: int) -> PlainSend | Non
             return None
     length = send.length
     if send.authorization is None or length is None or len(length) > 9 or int(length) > longest:
+        return None
+    if host is None or not is_host(host):
         return None
     return send

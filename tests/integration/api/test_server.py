@@ -278,12 +278,13 @@ async def test_head_has_no_body(server: Server) -> None:
         b"GET / HTTP/1.1\r\nA: b\nC: d\r\n\r\n", b"GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
         b"GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", b"GET / HTTP/1.1\r\nA\r\n\r\n", b"GET / HTTP/1.1\r\n: b\r\n\r\n",
         b"GET /\0 HTTP/1.1\r\n\r\n", b"GET /x y HTTP/1.1\r\n\r\n", b"GET x HTTP/1.1\r\n\r\n",
-        b"FOO / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"FOO\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )  # fmt: skip
 async def test_what_is_no_http_is_answered_in_json(server: Server, request_head: bytes) -> None:
+    start, line, rest = request_head.partition(b" HTTP/1.1\r\n")
     async with client(server) as one:
-        await one.write(request_head)
+        await one.write(start + line + b"Host: x\r\n" * (bool(line) and b"Host" not in rest) + rest)
         status, headers, body = await one.read()
         if status == 404:  # refused by its head, and then by its body
             status, headers, body = await one.read()
@@ -297,7 +298,6 @@ async def test_strange_paths_are_just_unknown(server: Server) -> None:
             b"*",
             b"http://x",
             b"//x/y",
-            b"/#x",
             b"/%ff%fe",
             b"/%00",
             b"/api/v1/messages/%2e%2e",
@@ -437,14 +437,15 @@ async def test_a_slow_client_is_hung_up_on(
     await running.stop(1.0)
 
 
+@pytest.mark.parametrize("rest", [b"", WHOLE[:20]], ids=["alone", "before half a head"])
 async def test_a_request_that_waits_for_the_store_is_not_hung_up_on(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, rest: bytes
 ) -> None:
     monkeypatch.setattr(server_module, "TICK_S", 0.01)
     hold = hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     async with client(running) as one:
-        await one.write(WHOLE)
+        await one.write(WHOLE + rest)
         await hold.arrived.wait()
         for timeout in ("IDLE_TIMEOUT_S", "HEAD_TIMEOUT_S", "BODY_TIMEOUT_S"):
             monkeypatch.setattr(limits, timeout, 0.05)

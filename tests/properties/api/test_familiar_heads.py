@@ -15,8 +15,8 @@ from heliograph.api.plain import LONGEST_HEAD, SHORT_BODY, PlainSend
 from heliograph.runtime.asgi import Headers
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, opened, outcome
 
-V1_LINE = b"POST /api/v1/messages HTTP/1.1\r\n"
-V2_LINE = b"POST /api/v2/messages HTTP/1.1\r\n"
+V1_LINE = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n"
+V2_LINE = b"POST /api/v2/messages HTTP/1.1\r\nHost: x\r\n"
 LENGTHS = [b"Content-Length: %d\r\n", b"content-length:%d\r\n", b"Content-Length:  0%d\r\n", b"CONTENT-LENGTH: %d \r\n"]
 
 heads = st.sampled_from(
@@ -32,8 +32,12 @@ heads = st.sampled_from(
         V1_LINE + V1 + b"X-Content-Length: 3\r\n" + LENGTHS[0],
         V2_LINE + V2 + FORM + LENGTHS[0],
         b"\r\n" + V1_LINE + V1 + LENGTHS[0],
-        b"POST /x HTTP/1.1\r\n" + LENGTHS[0],
-        b"GET /x HTTP/1.1\r\n" + LENGTHS[0],
+        V1_LINE + V1 + V1 + LENGTHS[0],
+        V1_LINE + V1 + LENGTHS[0] + b"Host: y\r\n",
+        V1_LINE.replace(b"Host: x\r\n", b"") + V1 + LENGTHS[0],
+        V1_LINE.replace(b"Host: x", b"Host: x y") + V1 + LENGTHS[0],
+        b"POST /x HTTP/1.1\r\nHost: x\r\n" + LENGTHS[0],
+        b"GET /x HTTP/1.1\r\nHost: x\r\n" + LENGTHS[0],
     ]
 )
 bodies = st.sampled_from(

@@ -22,7 +22,7 @@ V1 = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
 V2 = b"Authorization: " + basic("acme", PASSWORD) + b"\r\n"
 JSON = b"Content-Type: application/json\r\n"
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
-SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
+SHORTEST = b"GET / HTTP/1.1\r\nHost:\r\n\r\n"
 IDLE_TURNS = 25
 """Turns of the loop in which nothing is written, after which nothing more is to come."""
 
@@ -37,13 +37,24 @@ class Wire(asyncio.Transport):
         self.written = bytearray()
         self.paused = False
         self.closing = False
+        self.ended = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the server has said all."""
+        return self.closing or self.ended
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("192.0.2.7", 50_000) if name == "peername" else default
 
     def write(self, data: Any) -> None:
+        assert not self.ended
         if not self.closing:
             self.written += data
+
+    def write_eof(self) -> None:
+        assert not self.closing
+        self.ended = True
 
     def pause_reading(self) -> None:
         assert not self.paused
@@ -112,7 +123,7 @@ async def outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], 
         if patient and patient[number % len(patient)]:
             await line.settle()
     await line.settle()
-    answers, closed = line.answers(), line.wire.closing
+    answers, closed = line.answers(), line.wire.over
     line.wire.closing = True
     line.connection.connection_lost(None)
     await line.settle()
@@ -177,7 +188,8 @@ headers = st.lists(
             b"Connection: keep-alive\r\n", b"Connection: upgrade\r\nUpgrade: h2c\r\n", b"Upgrade: h2c\r\n",
             b"Expect: 100-continue\r\n", b"Expect: nothing\r\n", b"Content-Encoding: gzip\r\n",
             b"Content-Encoding: identity\r\n", b"X-Forwarded-For: 198.51.100.1\r\n", b"Content-Length: 3\r\n",
-            b"X: a\r\n b\r\n", b"X : a\r\n", b"X:\xff\r\n", b"\r\n",
+            b"X: a\r\n b\r\n", b"X : a\r\n", b"X:\xff\r\n", b"\r\n", b"Host: y\r\n", b"Host:\r\n",
+            b"Transfer-Encoding: gzip, chunked\r\n", b"Expect: 100-continue \r\n",
         ]
     ),
     max_size=3,
@@ -213,20 +225,26 @@ def _frame(body: bytes, framing: str) -> bytes:
 
 lines = st.sampled_from(
     [
-        *[b"POST /api/v1/messages HTTP/1.1\r\n" + V1 + JSON] * 5,
-        *[b"POST /api/v2/messages HTTP/1.1\r\n" + V2 + FORM] * 2,
-        b"POST /api/v1/messages HTTP/1.1\r\n" + V1,
-        b"POST /api/v1/messages HTTP/1.1\r\n",
+        *[b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON] * 5,
+        *[b"POST /api/v2/messages HTTP/1.1\r\nHost: x\r\n" + V2 + FORM] * 2,
+        b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1,
+        b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n",
         b"POST /api/v1/messages HTTP/1.0\r\n" + V1 + JSON,
-        b"POST /api/v1/messages/ HTTP/1.1\r\n" + V1 + JSON,
-        b"POST /api/v1/messages?a=b HTTP/1.1\r\n" + V1 + JSON,
-        b"POST http://x/api/v1/messages HTTP/1.1\r\n" + V1 + JSON,
-        b"POST /api/v1/%6dessages HTTP/1.1\r\n" + V1 + JSON,
-        b"POST /api/v1/messages/quote HTTP/1.1\r\n" + V1 + JSON,
-        b"POST /api/v1/account/balance HTTP/1.1\r\n" + V1,
-        b"PUT /api/v1/messages HTTP/1.1\r\n" + V1 + JSON,
-        b"post /api/v1/messages HTTP/1.1\r\n" + V1 + JSON,
-        b"HEAD /health/live HTTP/1.1\r\n",
+        b"POST /api/v1/messages/ HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/messages?a=b HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST http://x/api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/%6dessages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/messages/quote HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/account/balance HTTP/1.1\r\nHost: x\r\n" + V1,
+        b"PUT /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"post /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"HEAD /health/live HTTP/1.1\r\nHost: x\r\n",
+        b"BREW /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1%2Fmessages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/messages#x HTTP/1.1\r\nHost: x\r\n" + V1 + JSON,
+        b"POST /api/v1/messages HTTP/1.1\r\n" + V1 + JSON,
+        b"POST /api/v1/messages HTTP/1.1\r\nHost: x y\r\n" + V1 + JSON,
+        b"POST /api/v1/messages HTTP/1.1\r\nHost: [::1]:80 \r\n" + V1 + JSON,
     ]
 )
 framings = st.sampled_from(
@@ -236,10 +254,10 @@ requests = st.builds(
     lambda line, more, body, framing: line + more + _frame(body, framing), lines, headers, bodies, framings
 )
 streams = st.lists(requests | st.sampled_from([b"\r\n", b"nonsense\r\n\r\n", b"\x16\x03"]), min_size=1, max_size=5)
-SEND = b"POST /api/v1/messages HTTP/1.1\r\n" + V1 + JSON
+SEND = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + V1 + JSON
 GOOD = SEND + _frame(BODY, "right")
 BAD = SEND + _frame(BODY.replace(b"Helio", b"He"), "right")
-UPGRADE = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+UPGRADE = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
 
 
 @given(
@@ -273,7 +291,7 @@ async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answe
         assert [status for status, _, _ in answers].count(b"HTTP/1.1 404 Not Found") == 10_000
         assert answers[5_000][0] == b"HTTP/1.1 200 OK"
         assert line.most_waiting <= SLICE_OCTETS // len(SHORTEST) + 1
-        assert (line.wire.paused, line.wire.closing) == (False, False)
+        assert (line.wire.paused, line.wire.over) == (False, False)
 
 
 async def test_offers_of_another_protocol_may_be_many() -> None:
@@ -300,7 +318,7 @@ async def test_what_was_sent_is_answered_before_what_cannot_be_read_is_refused(p
     (first, *_), *others = line.answers()
     assert (first, others[-1][0]) == (b"HTTP/1.1 200 OK", b"HTTP/1.1 400 Bad Request")
     assert len(others) == 1 + rest.startswith(SHORTEST)
-    assert line.wire.closing
+    assert line.wire.over
     assert len(line.gateway.intake.accepted) == 1
 
 
@@ -311,7 +329,7 @@ async def test_nothing_is_done_for_who_said_that_nothing_comes(protocol: Protoco
     await line.hear(BAD.replace(V1, V1 + b"Connection: close\r\n") + after.replace(b"He", b"Helio") + GOOD)
     await line.settle()
     assert [status for status, _, _ in line.answers()] == [b"HTTP/1.1 400 Bad Request"]
-    assert (line.wire.closing, line.gateway.intake.accepted) == (True, [])
+    assert (line.wire.over, line.gateway.intake.accepted) == (True, [])
 
 
 async def test_heads_that_come_with_much_else_are_not_too_large() -> None:
@@ -321,4 +339,4 @@ async def test_heads_that_come_with_much_else_are_not_too_large() -> None:
     await line.hear(GOOD[40:])
     await line.settle()
     assert len(line.answers()) == len(octets) // len(GOOD) + 1
-    assert not line.wire.closing
+    assert not line.wire.over

@@ -8,6 +8,7 @@ which nothing is inherited, so that the class may be compiled.
 """
 
 import asyncio
+import re
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -18,7 +19,9 @@ from heliograph.api.answer import Answer
 from heliograph.api.http import limits
 from heliograph.api.http.exchange import Exchange, Turn
 from heliograph.api.http.flow import Flow
+from heliograph.api.http.head import ImproperError, inspect, unheard_of_method
 from heliograph.api.http.proxies import Address
+from heliograph.api.http.response import Response
 from heliograph.api.http.state import State
 from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
 from heliograph.runtime.asgi import Headers, Scope
@@ -27,12 +30,16 @@ IDLE: Final = 0
 HEAD: Final = 1
 BODY: Final = 2
 ANSWER: Final = 3
-"""What a connection waits for: a request, its head, its body, our answer."""
+LEAVING: Final = 4
+"""What a connection waits for: a request, its head, its body, our answer, the client's end after our last answer."""
 
 NOBODY: Final = ("", 0)
 """The address of a client who had gone when it was first asked for."""
 
 _FRAMING = (b"content-length", b"transfer-encoding")
+_STAND_IN: Final = b"PUT"
+"""What the parser reads in the place of a method that it does not know."""
+_encoded_slash = re.compile("%2f", re.IGNORECASE).sub
 _MAPPED: Final = "::ffff:"
 _SCHEMES = (b"http", b"https")
 
@@ -41,8 +48,9 @@ class Connection:
     """`phase` is what it waits for, `since` (the loop's time) since when. `latest` is the request read last."""
 
     __slots__ = (
-        "_head_octets", "_held", "_local", "_parser", "_peer", "_reading", "_refusal", "_repeated_head", "_under_way",
-        "_waiting", "flow", "headers", "latest", "phase", "since", "state", "transport", "url",
+        "_begun", "_head_octets", "_held", "_local", "_method", "_octets_without_body", "_parser", "_peer", "_reading",
+        "_refusal", "_repeated_head", "_under_way", "_waiting", "flow", "headers", "latest", "phase", "since", "state",
+        "transport", "url",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -60,7 +68,13 @@ class Connection:
         """That whose body is to come."""
         self._waiting: list[Exchange] = []
         self._parser: httptools.HttpRequestParser | None = None
+        self._begun = 0
+        """Requests of which the parser has seen something."""
+        self._method = ""
+        """Of the request whose head is read, if the parser does not know it."""
         self._head_octets = 0
+        self._octets_without_body = 0
+        """Of chunked framing and trailers, since the last of the body."""
         self._repeated_head = False
         self._held = b""
         """What was read, and is parsed when the requests that came before it have their turn."""
@@ -88,6 +102,8 @@ class Connection:
         self._parser = None  # of two that hold each other the collector would have to hear
 
     def data_received(self, data: bytes) -> None:
+        if self.phase == LEAVING:
+            return
         if self._held:
             self._held += data  # it was on its way when reading was paused
         elif self._refusal is None:
@@ -99,23 +115,29 @@ class Connection:
         It is the last one, since nothing is read, the end neither, while a request waits for those before it.
         """
         latest = self.latest
-        if self.phase == BODY or latest is None or latest.complete:
-            return False
+        if self.phase in (BODY, LEAVING) or latest is None or latest.complete:
+            return False  # the transport closes
         latest.keep_alive = False
         return True
 
     def pause_writing(self) -> None:
+        """Who does not take answers makes no more requests: they would wait in memory, one behind the other."""
         self.flow.pause_writing()
         self.since = self.state.now
+        if not self._is_over():
+            self.flow.pause_reading()
 
     def resume_writing(self) -> None:
         self.flow.resume_writing()
+        if not self._is_over():
+            self._go_on_reading()
 
     # --- from the parser
 
     def on_message_begin(self) -> None:
         if self._repeated_head:
             return
+        self._begun += 1
         self.url = b""
         self.headers = []
         self.phase = HEAD
@@ -139,10 +161,13 @@ class Connection:
         parser = self._parser
         assert parser is not None
         version: str = parser.get_http_version()
-        scope = self._scope(parser.get_method().decode(), version, self.url, self.headers)
+        inspect(version, self.url, self.headers)
+        method, self._method = self._method or parser.get_method().decode(), ""
+        scope = self._scope(method, version, self.url, self.headers)
         self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
 
     def on_body(self, body: bytes) -> None:
+        self._octets_without_body = 0
         if self._reading is not None:
             self._reading.feed(body)
 
@@ -156,8 +181,16 @@ class Connection:
     def ended(self) -> None:
         """The request under way has its answer: the next one has its turn."""
         self._under_way = None
-        if not self.transport.is_closing():
+        if not self._is_over():
             self._go_on()
+
+    def hang_up(self) -> None:
+        """Closes behind the last answer. Where more of the client's may be on its way it is read, and passed over:
+        to close a socket with octets that nobody reads takes the answer from the client (RFC 9112, 9.6)."""
+        if self.phase in (HEAD, BODY) or self._refusal is not None:
+            self._leave()
+        else:
+            self.transport.close()
 
     # --- from the server
 
@@ -165,7 +198,9 @@ class Connection:
         """Closes, as soon as what is under way has been answered. Nobody waits for the rest of a body: whoever has not
         said all by now has had no promise."""
         latest = self.latest
-        if self.phase == BODY and (self._reading is None or not self._reading.begun):
+        if self.phase == LEAVING:
+            self.transport.close()
+        elif self.phase == BODY and (self._reading is None or not self._reading.begun):
             self._give_up(answer.of_fault(Fault(UNAVAILABLE, "The gateway is about to stop; try again.")))
         elif latest is None or latest.complete:
             self.transport.close()
@@ -177,10 +212,14 @@ class Connection:
         waited = now - self.since
         if self.flow.writing_paused:
             return waited > limits.WRITE_TIMEOUT_S
+        if self.phase == LEAVING:
+            return waited > limits.LEAVE_TIMEOUT_S
         if self.phase == ANSWER or self.flow.reading_paused:
             return False
         if self.phase == IDLE:
             return waited > limits.IDLE_TIMEOUT_S
+        if self.phase == HEAD and self.latest is not None and not self.latest.complete:
+            return False  # it is we who are slow
         return waited > (limits.HEAD_TIMEOUT_S if self.phase == HEAD else limits.BODY_TIMEOUT_S)
 
     def cut(self) -> None:
@@ -196,9 +235,9 @@ class Connection:
         """Slice by slice; what is left when requests wait for their turn is held."""
         size = limits.SLICE_OCTETS
         for start in range(0, len(data), size):
-            if self.transport.is_closing() or self._refusal is not None:
+            if self._is_over() or self._refusal is not None:
                 return
-            if self._waiting:
+            if self._waiting or self.flow.writing_paused:
                 self._held = data[start:]
                 self.flow.pause_reading()
                 return
@@ -206,6 +245,7 @@ class Connection:
 
     def _feed(self, octets: bytes) -> None:
         rest = octets
+        begun = self._begun if self.phase == IDLE else -1
         while rest:
             if self._parser is None:
                 self._parser = self._new_parser()
@@ -214,8 +254,16 @@ class Connection:
             except httptools.HttpParserUpgrade as upgrade:
                 rest = rest[upgrade.args[0] :]
                 self._decline_upgrade()
-            except httptools.HttpParserError:
-                self._give_up(_malformed("The HTTP request cannot be read."))
+            except httptools.HttpParserInvalidMethodError:
+                # Where the request begins is only known if it is the first of these octets.
+                method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
+                if not method:
+                    self._give_up(_malformed("The HTTP request does not begin with a method that is known here."))
+                    return
+                self._method = method
+                self._parser, rest, begun = None, _STAND_IN + octets[end:], -1
+            except httptools.HttpParserError as error:
+                self._give_up(_unreadable(error))
                 return
             else:
                 break
@@ -223,6 +271,10 @@ class Connection:
             self._head_octets += len(octets)
             if self._head_octets > limits.MAX_HEAD_OCTETS or len(self.headers) > limits.MAX_HEADERS:
                 self._give_up(_malformed("The headers are too large."))
+        elif self._reading is not None:
+            self._octets_without_body += len(octets)
+            if self._octets_without_body > limits.MAX_HEAD_OCTETS:
+                self._give_up(_malformed("The trailers or the extensions of a chunk are too large."))
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -244,7 +296,7 @@ class Connection:
     def _give_up(self, refusal: Answer) -> None:
         """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
         client knows, an error in the place of such an answer is that answer."""
-        if self.transport.is_closing():
+        if self._is_over():
             return
         if self.phase == BODY and self._waiting:
             self._waiting.pop()  # it cannot be read to its end; at least one before it is under way
@@ -259,14 +311,20 @@ class Connection:
         self.flow.pause_reading()
 
     def _parse_held(self) -> None:
-        if not self.transport.is_closing():
+        if not self._is_over():
             held, self._held = self._held, b""
             self._parse(held)
             self._read_on()
 
+    def _go_on_reading(self) -> None:
+        """What is held comes first."""
+        if self._held and not self._waiting:
+            self.state.loop.call_soon(self._parse_held)
+        self._read_on()
+
     def _read_on(self) -> None:
-        """Reads on where nothing waits that was read before, and nothing was refused."""
-        if not self._waiting and not self._held and self._refusal is None:
+        """Reads on where nothing waits that was read before, nothing was refused, and answers are taken."""
+        if not (self._waiting or self._held or self.flow.writing_paused) and self._refusal is None:
             self.flow.resume_reading()
 
     # --- requests and their turns
@@ -276,6 +334,8 @@ class Connection:
         url: Any = httptools.parse_url(target)  # its parts are None where they are not there, whatever its types say
         raw_path: bytes = url.path or b"/"
         path = raw_path.decode("ascii")
+        if "%" in path:
+            path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
         client, scheme = self.client(forwarded_for(headers)), "http"
         proxies = self.state.proxies
         if proxies is not None and proxies.trust(self.peer()[0]):
@@ -286,7 +346,7 @@ class Connection:
             "http_version": version,
             "method": method,
             "scheme": scheme,
-            "path": unquote(path) if "%" in path else path,
+            "path": path,
             "raw_path": raw_path,
             "query_string": url.query or b"",
             "root_path": "",
@@ -300,6 +360,7 @@ class Connection:
         busy = self.latest is not None and not self.latest.complete
         exchange = Exchange(self, scope, keep_alive)
         self.latest = self._reading = exchange
+        self._octets_without_body = 0
         self.phase = BODY
         self.since = self.state.now
         if busy:
@@ -333,9 +394,23 @@ class Connection:
             return
         elif self.phase == ANSWER:
             self.phase = IDLE
-        if self._held and not self._waiting:
-            self.state.loop.call_soon(self._parse_held)
-        self._read_on()
+        self._go_on_reading()
+
+    # --- the end
+
+    def _is_over(self) -> bool:
+        """Whether nothing that the client says matters any more."""
+        return self.phase == LEAVING or self.transport.is_closing()
+
+    def _leave(self) -> None:
+        self.phase = LEAVING
+        self.since = self.state.now
+        self._held, self._parser, self._reading = b"", None, None
+        self._waiting.clear()
+        if self._under_way is not None:
+            self._under_way.disconnect()
+        self.transport.write_eof()
+        self.flow.resume_reading()
 
     # --- who it is
 
@@ -367,11 +442,22 @@ class Connection:
             % (self.state.start(reply.status), len(reply.body), request_id, more, reply.body)
         )
         if not keep_alive:
-            self.transport.close()
+            self.hang_up()
 
     def _refuse(self, reply: Answer) -> None:
         """Answers before there is a request to answer, and closes."""
-        self.write(reply, self.state.api.next_request_id(), keep_alive=False)
+        api, parser = self.state.api, self._parser
+        api.note_response(reply.status)
+        method = "" if parser is None or not self.url else parser.get_method().decode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(reply.body)),
+            (b"x-request-id", api.next_request_id()),
+            *reply.headers,
+        ]
+        response = Response(self.state.start(reply.status), reply.status, headers, (method, "1.1"), keep=False)
+        self.transport.write(response.octets(reply.body, more=False))
+        self.hang_up()
 
 
 def _address(told: object) -> Address:
@@ -384,6 +470,11 @@ def _address(told: object) -> Address:
 
 def _malformed(problem: str) -> Answer:
     return answer.of_fault(Fault(MALFORMED, problem))
+
+
+def _unreadable(error: httptools.HttpParserError) -> Answer:
+    improper = error.__context__
+    return _malformed(str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read.")
 
 
 def forwarded_for(headers: Headers) -> bytes | None:

@@ -33,6 +33,9 @@ class Line(Protocol):
     def ended(self) -> None:
         """The exchange under way is complete."""
 
+    def hang_up(self) -> None:
+        """The answer was the last one."""
+
 
 class Exchange(Turn):
     """ASGI 3, `http`; one that says `spec_version` 2.3: sending to a client who has gone does nothing."""
@@ -148,14 +151,13 @@ class Exchange(Turn):
 
     def _write(self, response: Response, body: bytes, more: bool) -> None:
         octets = response.octets(body, more)
-        transport = self._line.transport
         if octets:
-            transport.write(octets)
+            self._line.transport.write(octets)
         if not more:
             self.complete = True
             self._tell()
             if not (response.keep_alive and self.keep_alive):
-                transport.close()
+                self._line.hang_up()
             self._line.ended()
 
     def _fail(self, error: Exception) -> None:
@@ -177,4 +179,4 @@ class Exchange(Turn):
 
 
 def _expects_continue(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+    return any(name == b"expect" and value.strip().lower() == b"100-continue" for name, value in headers)

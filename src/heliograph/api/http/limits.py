@@ -5,7 +5,8 @@ are closed.
 """
 
 MAX_HEAD_OCTETS = 65_536
-"""Octets of a request line and its headers that may arrive without completing the head."""
+"""Octets of a request line and its headers that may arrive without completing the head; and of trailers, and of what is
+around chunks, without anything of the body."""
 
 MAX_HEADERS = 200
 """Headers that may arrive without completing the head, about: each takes many times its octets."""
@@ -27,3 +28,6 @@ BODY_TIMEOUT_S = 60.0
 
 WRITE_TIMEOUT_S = 60.0
 """Seconds in which a client must begin to take an answer that does not fit the socket."""
+
+LEAVE_TIMEOUT_S = 10.0
+"""Seconds for which what a client still sends is passed over, so that it comes to read its last answer."""
