@@ -93,7 +93,7 @@ class AdminApi:
         if not found:
             raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells those there are.")
         if method not in found:
-            raise _not_allowed(sorted(found), headers)
+            raise _not_allowed(list(found), headers)
         return found[method]
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
@@ -124,6 +124,6 @@ def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:
 
 
 def _not_allowed(allowed: list[str], headers: Headers) -> Fault:
-    text = ", ".join(allowed)
+    text = ", ".join(sorted([*allowed, "HEAD"] if "GET" in allowed else allowed))
     headers.append((b"allow", text.encode()))
     return Fault(error.METHOD, f"The method is not allowed here; use {text}.")

@@ -206,6 +206,11 @@ class Console:
             raise Fault(error.METHOD, "This page is not for that.")
         raise Fault(error.NOT_FOUND, "There is no such page.")
 
+    def _allowed(self, path: str) -> str:
+        """The methods of a page, for the header Allow."""
+        methods = {page.method for pattern, page in self._pages if pattern(path) is not None} or {"GET", "POST"}
+        return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
+
     async def _sign_in(self, request: Request) -> Reply:
         wanted = request.query.get("next", "")
         if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")):
@@ -245,7 +250,10 @@ class Console:
 
     def _failed(self, problem: Exception, request: Request) -> Reply:
         if isinstance(problem, Fault):
-            return self._plain(problem.entry.http, problem.entry.title, problem.message, request)
+            reply = self._plain(problem.entry.http, problem.entry.title, problem.message, request)
+            if problem.entry is error.METHOD:
+                reply.headers.append((b"allow", self._allowed(request.path).encode()))
+            return reply
         if isinstance(problem, NoSuch):
             return self._plain(404, "Not found", problem_of(problem).text, request)
         if isinstance(problem, Mistake):

@@ -297,7 +297,7 @@ async def test_nothing_has_a_nul_in_it(house: House, token: str, path: str, quer
 async def test_other_methods_and_media_types_are_refused(house: House, token: str) -> None:
     answered = await house.ask(token, "PUT", "/accounts")
     assert fault(answered)[:2] == (405, "08")
-    assert answered.header("allow") == "GET, POST"
+    assert answered.header("allow") == "GET, HEAD, POST"
     form = {"content-type": "application/x-www-form-urlencoded"}
     assert fault(await house.ask(token, "POST", "/accounts", b"name=x", **form))[:2] == (415, "11")
 
