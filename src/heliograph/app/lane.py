@@ -286,10 +286,10 @@ class Lane:
     def hold(self, now: float, pause: float, *, throttled: bool) -> None:
         """The operator took a part not now. It is left alone when it says that all is too fast, and when it has put
         off `TROUBLES` parts without taking one: then it is not about the messages."""
+        if self.took:
+            self.pace.taken(now, self.took)
+            self.took = self._troubles = 0
         if throttled:
-            if self.took:
-                self.pace.taken(now, self.took)
-                self.took = self._troubles = 0
             pauses = self.pace.throttled(now)
         else:
             self._troubles += 1

@@ -4,7 +4,7 @@ from math import inf
 import pytest
 
 from heliograph.app import dispatch, lane
-from heliograph.app.dispatch import FAST_LANE_MS, PUT_OFF_SHARE, UNANSWERED_TRIES, Dispatcher
+from heliograph.app.dispatch import FAST_LANE_MS, LONGEST_PUT_OFF_MS, PUT_OFF_SHARE, UNANSWERED_TRIES, Dispatcher
 from heliograph.app.facts import (
     NO_ANSWER,
     NOT_SENT,
@@ -178,13 +178,14 @@ def test_a_message_one_part_of_which_was_taken_is_not_refunded(desk: Desk, order
     assert desk.is_clean()
 
 
-def test_what_is_put_off_for_no_time_is_not_sent_again_and_again(desk: Desk) -> None:
+@pytest.mark.parametrize("rest", [10_000, LONGEST_PUT_OFF_MS, LONGEST_PUT_OFF_MS + 1])
+def test_what_is_put_off_for_no_time_is_not_sent_again_and_again(desk: Desk, rest: int) -> None:
     """A connector's options may say `defer 0` of a status that an operator has for one number, for good."""
     (part,) = desk.sent(desk.message())
-    desk.clock.pass_ms(PUT_OFF_SHARE * 10_000)
+    desk.clock.pass_ms(PUT_OFF_SHARE * rest)
     desk.answer(part, Deferred(0x401, 0.0))
     facts = desk.commit()
-    assert [queueing.due for queueing in facts.queueings] == [desk.clock.now() + 10_000]
+    assert [queueing.due for queueing in facts.queueings] == [desk.clock.now() + min(rest, LONGEST_PUT_OFF_MS)]
     assert desk.carrier.parts == []
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from heliograph.app.dispatch import UNANSWERED_TRIES
-from heliograph.app.ports import Accepted, Deferred, Unknown
+from heliograph.app.lane import TROUBLES
+from heliograph.app.ports import Accepted, Deferred, Outcome, Unknown
 from tests.support.core import LONG
 from tests.unit.app.test_dispatch import Desk
 
@@ -42,6 +43,30 @@ def test_what_the_operator_puts_off_lets_others_pass(desk: Desk) -> None:
     facts = desk.commit(second)
     assert [each.key for each in facts.queueings] == [first.key]
     assert desk.carrier.keys == [second.key]
+
+
+@pytest.mark.parametrize(
+    ("answers", "goes_on"),
+    [
+        ([NOT_NOW] * (TROUBLES - 1), True),
+        ([NOT_NOW] * TROUBLES, False),
+        ([NOT_NOW] * (TROUBLES - 1) + [Accepted("1"), NOT_NOW], True),
+        ([NOT_NOW] * (TROUBLES - 1) + [Accepted("1"), THROTTLED, NOT_NOW], True),
+        ([Accepted("1")] + [NOT_NOW] * TROUBLES, False),
+    ],
+)
+def test_an_operator_is_left_alone_when_it_puts_off_several_and_takes_none(
+    desk: Desk, answers: list[Outcome], goes_on: bool
+) -> None:
+    """Between two commits as well as over several: at a thousand a second each commit has some that are put off."""
+    desk.carrier.capacity = 10
+    desk.commit(*(desk.message() for _ in answers))
+    for part, answer in zip(desk.carrier.take(), answers, strict=True):
+        desk.answer(part, answer)
+    if THROTTLED in answers:
+        desk.clock.pass_ms(200)
+    desk.commit(desk.message())
+    assert bool(desk.carrier.keys) is goes_on
 
 
 def test_a_long_message_is_not_torn_apart_by_a_part_that_is_put_off(desk: Desk) -> None:
