@@ -33,6 +33,8 @@ _BIN = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18
 _NOBODY = 65534
 """Who runs the server when tests are run as root, as it refuses to."""
 
+_FULL_OCTETS = 65_536
+
 #: What is durable on a test's disk does not matter; a killed process loses nothing by it.
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
 
@@ -170,6 +172,23 @@ class Server:
             self._process.send_signal(number)
             self._process.wait(PATIENCE_S)
             self._process = None
+
+    def fill_disk(self) -> None:
+        """From now on no file of it grows beyond a few pages, its log's either, as where the disk is full."""
+        self._limit(self.pid)
+        for pid in _children(self.pid):  # those that are made from now on have its limit
+            self._limit(pid)
+
+    def _limit(self, pid: int) -> None:
+        """By a process of the server's own user, as others may not; and some of its processes come and go."""
+        limit = ["prlimit", f"--fsize={_FULL_OCTETS}:", f"--pid={pid}"]
+        subprocess.run(limit, check=False, capture_output=True, user=self._user, cwd="/")
+
+    def wait_for_end(self) -> None:
+        """Until it has given up by itself."""
+        assert self._process is not None
+        self._process.wait(PATIENCE_S)
+        self._process = None
 
     def remove(self) -> None:
         self.kill()

@@ -1,4 +1,5 @@
-"""The installed program on PostgreSQL: it is killed, the server is killed, and what customers were told stays true."""
+"""The installed program on PostgreSQL: it is killed, the server is killed or out of room, and what customers were told
+stays true."""
 
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ import pytest
 
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
+from tests.support.load import Load
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 
@@ -84,4 +86,39 @@ def test_the_main_job_through_kills(
         assert customer.balance() == f"{1000 - len(accepted)}"
         assert gateway.stop() == 0
     assert not list(data.glob("*.db"))
+    admin.assert_books_right()
+
+
+def test_a_server_whose_log_has_no_room_left(
+    own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    """It panics in the middle of a commit, cannot recover, and gives up. Once there is room it is started again, and
+    everything goes on by itself: what was answered 200 is there, paid once and sent."""
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
+    data = tmp_path / "data"
+    admin = Admin(data, settings)
+    account = admin.account("acme", "100000")
+    admin.operator(simulator.port)
+    with (
+        GatewayProcess(data, settings=settings) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+        Load(gateway.url, "acme", account["api_key"], connections=8, dlr_url=sink.url(), pause=0.02) as load,
+    ):
+        load.wait_for(MESSAGES)
+        own_server.fill_disk()
+        own_server.wait_for_end()
+        assert "PANIC" in (own_server.folder / "log").read_text()
+        refused = len(load.refused)
+        eventually(lambda: len(load.refused) > refused, "customers are told to come again")
+        own_server.start()
+        load.wait_for(len(load.accepted) + MESSAGES)
+        load.stop()
+        assert {status for status, _ in load.refused} == {503}
+        ids = set(load.accepted.values())
+        eventually(lambda: ids <= sink.ids(), f"receipts of all {len(ids)}", pause=0.2)
+        eventually(lambda: load.accepted.keys() <= set(simulator.destinations()), "all are sent", 15, pause=0.5)
+        sent = set(simulator.destinations())
+        assert sent <= load.accepted.keys() | set(load.unanswered)
+        assert customer.balance() == f"{100_000 - len(sent)}"
+        assert gateway.stop() == 0
     admin.assert_books_right()
