@@ -124,7 +124,8 @@ def parts_of(
     header_octets: int = 6,
 ) -> list[Part]:
     """All parts of one message."""
-    encoding, pieces = split(content, kind, header_octets)
+    cut = split(content, kind, header_octets)
+    encoding, pieces = cut.encoding, cut.parts
     now = time.time_ns() // 1_000_000
     message = Message(
         account=1,

@@ -1,7 +1,7 @@
 """What requests are answered: status, headers, and a compact JSON body in UTF-8."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -46,7 +46,8 @@ STORE_PAUSE_S = 2
 _encode = msgspec.json.encode
 
 
-class Answer(NamedTuple):
+@dataclass(slots=True)
+class Answer:
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -166,7 +167,8 @@ def of_not_allowed(methods: Iterable[str]) -> Answer:
     """405, with the methods that there are."""
     allowed = ", ".join(sorted(methods))
     reply = of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))
-    return reply._replace(headers=((b"allow", allowed.encode()),))
+    reply.headers = ((b"allow", allowed.encode()),)
+    return reply
 
 
 def unavailable() -> Fault:

@@ -131,7 +131,7 @@ class Api:
         self._submit = services.submit
         self._intake = services.intake
         self._clock = services.clock
-        self._request_prefix = services.request_prefix
+        self._request_prefix = services.request_prefix.encode()
         self._requests = count(1)
         self._ready_until = 0.0
         self._bodies = Bodies()
@@ -217,7 +217,7 @@ class Api:
 
     def next_request_id(self) -> bytes:
         """For an `X-Request-Id` that the client did not choose."""
-        return f"{self._request_prefix}-{next(self._requests):x}".encode()
+        return b"%b-%x" % (self._request_prefix, next(self._requests))
 
     @property
     def max_body(self) -> int:

@@ -1,7 +1,7 @@
 """From the octets of a request body, or of a query, to its fields."""
 
 import re
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -35,14 +35,24 @@ def _number(text: str) -> int | Number:
     return int(whole + fraction + "0" * zeros)
 
 
-_decode_json = msgspec.json.Decoder(float_hook=_number).decode
+_decode_json: Final = msgspec.json.Decoder(float_hook=_number).decode
 _MEDIA_TYPE = re.compile(
     rb"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;(.*))?", re.IGNORECASE | re.DOTALL
 ).fullmatch
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([^"'\s;]*)""", re.IGNORECASE).search
 _UTF_8 = (b"utf-8", b"utf8", b"us-ascii")
 
-_TO, _FROM, _CONTENT, _TIME, _TYPE, _DLR, _DLR_URL, _REFERENCE = (field.name for field in SEND[1])
+_NAMES: Final = tuple(field.name for field in SEND[1])
+_TO: Final = _NAMES[0]
+_FROM: Final = _NAMES[1]
+_CONTENT: Final = _NAMES[2]
+_TIME: Final = _NAMES[3]
+_TYPE: Final = _NAMES[4]
+_DLR: Final = _NAMES[5]
+_DLR_URL: Final = _NAMES[6]
+_REFERENCE: Final = _NAMES[7]
+
+_BACKSLASH: Final = 0x5C
 
 _media_types: dict[bytes, int] = {b"application/json": JSON, b"application/x-www-form-urlencoded": FORM}
 
@@ -91,7 +101,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 def _quotes(body: bytes) -> int:
     """The quotation marks of a well-formed JSON text that open or close a string."""
-    if b"\\" in body:
+    if _BACKSLASH in body:
         body = body.replace(b"\\\\", b"")
         return body.count(b'"') - body.count(b'\\"')
     return body.count(b'"')
@@ -154,10 +164,11 @@ def _single(fields: dict[str, list[str]]) -> dict[str, str]:
 def send_fields(media: int, body: bytes) -> Fields:
     """The fields of a request to send. Raises Fault (400)."""
     if media == JSON:
-        get = json_object(body).get
+        document = json_object(body)
         return Fields(
-            get(_TO), get(_FROM), get(_CONTENT), get(_TIME), get(_TYPE), get(_DLR), get(_DLR_URL), get(_REFERENCE)
-        )
+            document.get(_TO), document.get(_FROM), document.get(_CONTENT), document.get(_TIME), document.get(_TYPE),
+            document.get(_DLR), document.get(_DLR_URL), document.get(_REFERENCE),
+        )  # fmt: skip
     values = form(body)
     to = values.pop(_TO, None)
     single = _single(values).get

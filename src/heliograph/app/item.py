@@ -57,7 +57,9 @@ class Item:
     @property
     def waiting(self) -> list[int]:
         """The numbers of the parts that wait."""
-        return list(range(self.open)) if self.to_send is None else self.to_send
+        if self.to_send is not None:
+            return self.to_send
+        return [0] if self.open == 1 else list(range(self.open))
 
     def covers(self, segment: int) -> tuple[int, ...]:
         """The numbers of the segments, as the customer was charged for them, that a part stands for."""

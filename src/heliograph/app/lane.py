@@ -8,7 +8,6 @@ from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.item import Item
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
-from heliograph.domain.message import Kind
 from heliograph.domain.pace import Pace
 from heliograph.domain.segment import HEADER_OCTETS, split
 
@@ -487,10 +486,11 @@ class Lane:
         item.shape(self.joins)
         if total > 1 and self.carrier is not None:
             header_octets = self.carrier.header_octets
-        encoding, pieces = split(message.content, Kind(message.kind), header_octets)
-        if len(pieces) != total:
+        cut = split(message.content, message.kind, header_octets)
+        if len(cut.parts) != total:
             header_octets = HEADER_OCTETS
-            encoding, pieces = split(message.content, Kind(message.kind))
+            cut = split(message.content, message.kind)
+        encoding, pieces = cut.encoding, cut.parts
         if item.whole:
             total, pieces = 1, [b"".join(pieces)]
         elif total > 1 and not item.reference:

@@ -5,20 +5,34 @@ Labels are bounded: connectors by name, states, results, codes. Never a number, 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-MS_SHORT = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)
+MS_SHORT: Final[tuple[int, ...]] = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)
 """Upper bounds, in milliseconds, of what takes a moment."""
 
-MS_LONG = (
+MS_LONG: Final[tuple[int, ...]] = (
     10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 7_200_000, 43_200_000,
     172_800_000,
 )  # fmt: skip
 """Upper bounds, in milliseconds, of what may take days."""
 
-US_COMMIT = (250, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
+US_COMMIT: Final[tuple[int, ...]] = (
+    250,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    1_000_000,
+    5_000_000,
+)
 """Upper bounds, in microseconds, of the time of a commit."""
 
-COUNTS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000)
+COUNTS: Final[tuple[int, ...]] = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000)
 """Upper bounds of numbers of things."""
 
 

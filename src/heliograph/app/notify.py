@@ -43,6 +43,9 @@ FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
+_STATUSES: dict[Delivery, str] = {state: state.name for state in Delivery}
+
+
 class Receivers(Protocol):
     """What the notifier must know of accounts; None for one that is not in memory."""
 
@@ -287,7 +290,7 @@ def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: i
     """The six parameters of a delivery receipt, in the order of the contract."""
     return {
         "id": uuid,
-        "message_status": state.name,
+        "message_status": _STATUSES[state],
         "subdate": format_local(message.time, zone),
         "donedate": format_local(at, zone),
         "err": err,

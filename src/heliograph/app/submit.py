@@ -122,7 +122,7 @@ class Submit:
         batch = len(destinations) > 1
         messages = []
         total = 0
-        for destination, (connector, price) in zip(destinations, routes, strict=True):
+        for destination, connector, price in routes:
             charge = price * segments
             total += charge
             messages.append(
@@ -209,8 +209,8 @@ class Submit:
             raise invalid("time", str(problem)) from None
         return at
 
-    def _destinations(self, view: AccountView, fields: Fields) -> tuple[list[str], list[tuple[int, int]]]:
-        """The destinations in the order given, without repeats, and the connector and price of each."""
+    def _destinations(self, view: AccountView, fields: Fields) -> tuple[list[str], list[tuple[str, int, int]]]:
+        """The destinations in the order given, without repeats; and again with the connector and price of each."""
         destinations = _split_destinations(fields)
         most = self._rules.max_destinations
         if len(destinations) > most:
@@ -225,7 +225,7 @@ class Submit:
             if connector is None or charge is None:
                 bad.append(number)
             else:
-                routes.append((connector, charge))
+                routes.append((number, connector, charge))
         if bad:
             numbers = ", ".join(bad)
             raise invalid("to", f"No route or no price covers {numbers}; leave it out or ask the operator for it.")

@@ -6,6 +6,7 @@ septet.
 
 import codecs
 import re
+from typing import Final
 
 ESCAPE = 0x1B
 
@@ -45,12 +46,12 @@ _EXTENDED = {_DEFAULT[code]: char for code, char in _EXTENSION.items()} | {"\x1b
 _ESCAPED = re.compile("\x1b(.?)", re.DOTALL)
 
 # The characters whose ASCII code is their septet: all but the controls (save LF and CR) and $@[\]^_`{|}~.
-_SAME_AS_ASCII = re.compile(r"[\n\r !-#%-?A-Za-z]*").fullmatch
+_SAME_AS_ASCII: Final = bytes(code for code, char in enumerate(_DEFAULT) if ord(char) == code != ESCAPE)
 
 
 def encode(text: str) -> bytes | None:
     """The septets of a text; None when it has a character outside the alphabet."""
-    if _SAME_AS_ASCII(text) is not None:
+    if is_plain(text):
         return text.encode("ascii")
     try:
         return codecs.charmap_encode(text, "strict", _TO_SEPTETS)[0]
@@ -60,7 +61,7 @@ def encode(text: str) -> bytes | None:
 
 def is_plain(text: str) -> bool:
     """True when every character is one septet, its ASCII code: a quick test, and the common case."""
-    return _SAME_AS_ASCII(text) is not None
+    return text.isascii() and not text.encode("ascii").translate(None, _SAME_AS_ASCII)
 
 
 def decode(septets: bytes) -> str:

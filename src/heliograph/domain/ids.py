@@ -10,22 +10,23 @@ impossible to guess.
 
 import re
 from struct import Struct
+from typing import Final
 
-WORKERS = 32
+WORKERS: Final = 32
 """How many processes can make ids side by side (5 bits)."""
 
-KEY_BITS = 60
-TAIL_BITS = 62
+KEY_BITS: Final = 60
+TAIL_BITS: Final = 62
 
-_WORKER_BITS = 5
-_COUNTER_BITS = 7
-_LOW_BITS = _WORKER_BITS + _COUNTER_BITS
-_LOW_MASK = (1 << _LOW_BITS) - 1
-_VERSION = 7 << 12
-_VARIANT = 0b10 << TAIL_BITS
-_TAIL_MASK = (1 << TAIL_BITS) - 1
+_WORKER_BITS: Final = 5
+_COUNTER_BITS: Final = 7
+_LOW_BITS: Final = _WORKER_BITS + _COUNTER_BITS
+_LOW_MASK: Final = (1 << _LOW_BITS) - 1
+_VERSION: Final = 7 << 12
+_VARIANT: Final = 0b10 << TAIL_BITS
+_TAIL_MASK: Final = (1 << TAIL_BITS) - 1
 
-_PACK = Struct(">QQ").pack
+_PACK: Final = Struct(">QQ").pack
 _FORM = re.compile(
     r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
     re.IGNORECASE | re.ASCII,

@@ -7,18 +7,19 @@ so that the number of parts is not always the length divided by the size of a pa
 """
 
 import re
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final
 
 from heliograph.domain import alphabet
 from heliograph.domain.message import Kind
 
-USER_DATA_OCTETS = 140
+USER_DATA_OCTETS: Final = 140
 """TP-User-Data of one short message (3GPP TS 23.040, 9.2.3.24)."""
 
-SINGLE_SEPTETS = 160
-SINGLE_UNITS = 70
-HEADER_OCTETS = 6
+SINGLE_SEPTETS: Final = 160
+SINGLE_UNITS: Final = 70
+HEADER_OCTETS: Final = 6
 """Length octet, and the concatenation element with an 8-bit reference (9.2.3.24.1); 7 with a 16-bit one."""
 
 
@@ -40,12 +41,12 @@ _LABELS: dict[Encoding, str] = {
 }
 
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+").fullmatch
-_TEXT = Kind.TEXT
-_PLAIN = alphabet.is_plain
-_ONE_GSM7 = (Encoding.GSM7, 1)
+_TEXT: Final = Kind.TEXT
+_GSM7: Final = Encoding.GSM7
 
 
-class Split(NamedTuple):
+@dataclass(slots=True)
+class Split:
     encoding: Encoding
     parts: list[bytes]
     """User data without its header: unpacked septets, UTF-16BE, or octets."""
@@ -62,15 +63,15 @@ def hex_problem(content: str) -> str | None:
     return "The content of a binary message must be hexadecimal, two digits for each octet, such as 0605040B."
 
 
-def split(content: str, kind: Kind, header_octets: int = HEADER_OCTETS) -> Split:
-    """The content as one part, or as parts that leave `header_octets` (length octet included) for a header.
+def split(content: str, kind: int, header_octets: int = HEADER_OCTETS) -> Split:
+    """The content of a `Kind` as one part, or as parts that leave `header_octets` (length octet included) for a header.
 
     Never without a part: no content is one empty part. Raises ValueError on a lone surrogate and on binary
     content that `hex_problem` refuses.
     """
     room = USER_DATA_OCTETS - header_octets
     encoding, data = _encode(content, kind)
-    if encoding is Encoding.GSM7:
+    if encoding is _GSM7:
         if len(data) <= SINGLE_SEPTETS:
             return Split(encoding, [data])
         return Split(encoding, _cut_septets(data, room * 8 // 7))
@@ -83,13 +84,13 @@ def split(content: str, kind: Kind, header_octets: int = HEADER_OCTETS) -> Split
 
 def count(content: str, kind: Kind) -> tuple[Encoding, int]:
     """The encoding and the number of parts that `split` makes with the usual header; raises what it does."""
-    if kind is _TEXT and len(content) <= SINGLE_SEPTETS and _PLAIN(content):
-        return _ONE_GSM7
-    encoding, parts = split(content, kind)
-    return encoding, len(parts)
+    if kind is _TEXT and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
+        return _GSM7, 1
+    cut = split(content, kind)
+    return cut.encoding, len(cut.parts)
 
 
-def _encode(content: str, kind: Kind) -> tuple[Encoding, bytes]:
+def _encode(content: str, kind: int) -> tuple[Encoding, bytes]:
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
             raise ValueError(problem)
@@ -97,7 +98,7 @@ def _encode(content: str, kind: Kind) -> tuple[Encoding, bytes]:
     if kind != Kind.UNICODE:
         septets = alphabet.encode(content)
         if septets is not None:
-            return Encoding.GSM7, septets
+            return _GSM7, septets
     return Encoding.UCS2, content.encode("utf-16-be")
 
 

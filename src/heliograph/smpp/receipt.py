@@ -112,28 +112,27 @@ def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
     """The receipt in `pdu`; None where esm_class says that it is something else, whatever it looks like."""
     if not is_receipt(pdu.esm_class):
         return None
-    fields = _fields_of(pdu)
-    text_id = fields.get("id") or None
+    text_id, sub, dlvrd, submit_date, done_date, stat, err, text = _fields_of(pdu)
     state, message_id, error = None, None, None
     if pdu.tlvs:
         tlv_id = tlv.find_text(pdu.tlvs, tlv.RECEIPTED_MESSAGE_ID)
         message_id = tlv_id.strip(_TRIMMINGS) if tlv_id else None
         number = tlv.find_integer(pdu.tlvs, tlv.MESSAGE_STATE)
         state = None if number is None else _STATE_OF_NUMBER.get(number)
-        error = _network_error(tlv.find(pdu.tlvs, tlv.NETWORK_ERROR_CODE), fields.get("err"))
+        error = _network_error(tlv.find(pdu.tlvs, tlv.NETWORK_ERROR_CODE), err)
     return Receipt(
         message_id or text_id or "",
-        text_id if message_id and text_id != message_id else None,
-        state or _state_of_text(fields.get("stat", "")),
-        error or fields.get("err") or None,
+        (text_id or None) if message_id and text_id != message_id else None,
+        state or _state_of_text(stat or ""),
+        error or err or None,
         pdu.esm_class & c.ESM_INTERMEDIATE != 0,
         pdu.source_addr,
         pdu.destination_addr,
-        fields.get("submit_date") or None,
-        fields.get("done_date") or None,
-        fields.get("sub") or None,
-        fields.get("dlvrd") or None,
-        fields.get("text"),
+        submit_date or None,
+        done_date or None,
+        sub or None,
+        dlvrd or None,
+        text,
     )
 
 
@@ -155,14 +154,15 @@ def format_receipt(
     )
 
 
-def _fields_of(pdu: DeliverSm | DataSm) -> dict[str, str]:
+def _fields_of(pdu: DeliverSm | DataSm) -> tuple[str | None, ...]:
+    """What the text says, in the order of `_KEY_NAMES`; None for what is not there."""
     text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)
     if (usual := _APPENDIX_B.fullmatch(text)) is not None:
-        return usual.groupdict()
+        return usual.groups()
     fields = _split(text)
     if not fields and _HEXADECIMAL.fullmatch(text.strip()):
         fields = _split(bytes.fromhex(text.strip()).decode("latin-1"))
-    return fields
+    return tuple(map(fields.get, _KEY_NAMES))
 
 
 def _decoded(content: bytes, esm_class: int, data_coding: int) -> str:

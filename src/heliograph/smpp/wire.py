@@ -170,7 +170,7 @@ def text_octets(field: str, value: str, octets: int) -> bytes:
         raise FieldError(field, "not Latin-1") from error
     if len(encoded) >= octets:
         raise FieldError(field, f"longer than {octets - 1} octets")
-    if b"\0" in encoded:
+    if 0 in encoded:
         raise FieldError(field, "contains a zero octet")
     return encoded
 

@@ -58,7 +58,8 @@ def test_the_count_is_that_of_the_split_for_octets_too(octets: bytes) -> None:
 @given(TEXTS, TEXT_KINDS, HEADERS)
 def test_each_part_is_whole_and_they_make_the_text(text: str, kind: Kind, header: int) -> None:
     """Each part is decoded alone: a cut pair would not survive that."""
-    encoding, parts = split(text, kind, header)
+    cut = split(text, kind, header)
+    encoding, parts = cut.encoding, cut.parts
     if encoding is Encoding.GSM7:
         assert "".join(alphabet.decode(part) for part in parts) == text
     else:
@@ -67,7 +68,8 @@ def test_each_part_is_whole_and_they_make_the_text(text: str, kind: Kind, header
 
 @given(TEXTS, TEXT_KINDS, HEADERS)
 def test_each_part_fits_and_is_as_full_as_can_be(text: str, kind: Kind, header: int) -> None:
-    encoding, parts = split(text, kind, header)
+    cut = split(text, kind, header)
+    encoding, parts = cut.encoding, cut.parts
     single, several = (160, (140 - header) * 8 // 7) if encoding is Encoding.GSM7 else (140, (140 - header) // 2 * 2)
     if len(parts) == 1:
         assert len(parts[0]) <= single

@@ -1,6 +1,10 @@
 """The machine's clock."""
 
-import time
+from time import monotonic, time_ns
+from typing import Final
+
+_monotonic: Final = monotonic
+_time_ns: Final = time_ns
 
 
 class SystemClock:
@@ -10,7 +14,7 @@ class SystemClock:
 
     def now(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May jump."""
-        return time.time_ns() // 1_000_000
+        return _time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return _monotonic()
