@@ -11,8 +11,8 @@ from heliograph.app.number import Number
 from heliograph.app.submit import Fields, shown
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
-JSON = 1
-FORM = 2
+JSON: Final = 1
+FORM: Final = 2
 
 MEDIA_TYPES_KEPT = 256
 """Values of Content-Type whose reading is remembered."""

@@ -11,13 +11,13 @@ from heliograph.api.http.head import is_host
 from heliograph.app.authenticate import Known
 from heliograph.runtime.asgi import Headers
 
-SHORT_BODY = 16_384
+SHORT_BODY: Final = 16_384
 """Octets of a body, at most, with which a send goes by the short cut: it is kept before anybody knows whose it is."""
 
 LONGEST_HEAD: Final = 4_096
 """Octets of a head, at most, that is known again."""
 
-REQUEST_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
+REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 """What a client may call its request."""
 
 _SENDS: Final = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}

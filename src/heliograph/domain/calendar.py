@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 DAY_MS = 86_400_000
@@ -22,8 +23,8 @@ _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
 # Files beside the zones that are none: the machine's own, and the trees that count leap seconds otherwise.
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
-_QUARTER_S = 900  # offsets from UTC are whole quarters of an hour nowadays
-_SIXTY = [f"{number:02}" for number in range(60)]
+_QUARTER_S: Final = 900  # offsets from UTC are whole quarters of an hour nowadays
+_SIXTY: Final = [f"{number:02}" for number in range(60)]
 
 
 class TimeProblem(ValueError):

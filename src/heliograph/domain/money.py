@@ -1,8 +1,9 @@
 """Credit, as whole micro-credits inside and exact decimal text outside."""
 
 import re
+from typing import Final
 
-MICRO = 1_000_000
+MICRO: Final = 1_000_000
 """Micro-credits in a credit."""
 
 _CREDITS = re.compile(r"([+-]?)([0-9]{1,12})(?:\.([0-9]{1,6}))?").fullmatch
