@@ -107,6 +107,7 @@ $(NATIVE)/.installed: hatch_build.py pyproject.toml requirements/run.txt $(shell
 #   make bench SCENARIO=fill SIZE=10e6 STORED=/var/tmp/stored     and then, again and again
 #   make bench SCENARIO=growth SIZE=10e6 STORED=/var/tmp/stored
 #   make bench SCENARIO=loop RUNS=1 PROFILE=1
+#   make bench SCENARIO="loop accept" RUNS=1 INSTRUCTIONS=1
 # Scenarios: `make bench SCENARIO=list`; they are explained in docs/performance.md. `parts` runs bench/*.py, each of
 # which measures one part by itself: smpp_codec.py, store.py, webhook.py, carrier.py.
 BENCH := .bench
@@ -115,7 +116,7 @@ BENCH := .bench
 bench: install native $(BENCH)/operator $(BENCH)/customer ## measure the gateway, beside Kannel where that is installed
 	@$(BIN)/python -m bench.loop --programs $(BENCH) --ours $(NATIVE)/bin/heliograph $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(GATEWAYS),--gateways "$(GATEWAYS)") $(if $(RATES),--rates "$(RATES)") $(if $(SIZE),--size $(SIZE)) \
-	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(STORED),--stored "$(STORED)") $(if $(PROFILE),--profile) \
+	  $(if $(SETTINGS),--settings "$(SETTINGS)") $(if $(FOLDER),--folder "$(FOLDER)") $(if $(STORED),--stored "$(STORED)") $(if $(PROFILE),--profile) $(if $(INSTRUCTIONS),--instructions) \
 	  $(SCENARIO)
 
 $(BENCH)/%: bench/loop/programs/%.c

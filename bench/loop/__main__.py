@@ -8,8 +8,9 @@ from pathlib import Path
 from bench.loop import machine
 from bench.loop.figures import Refused
 from bench.loop.gateways import INTERPRETED
+from bench.loop.instructions import Instructions
 from bench.loop.profile import Profiler
-from bench.loop.run import Bench
+from bench.loop.run import Bench, Observer
 from bench.loop.scenarios import FRESH_FROM_SPARE, SCENARIOS, Options, Stand
 
 DEFAULT = ("loop", "accept", "newconn", "few", "many", "latency", "idle", "kill")
@@ -39,15 +40,17 @@ def main() -> int:
     reports, refused = [], []
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.folder or None) as name:
         folder = Path(name)
-        profiler = None
-        if options.profile:
-            profiler = Profiler(options.programs, folder)
+        observer: Observer | None = None
+        if options.instructions:
+            observer = Instructions()
+        elif options.profile:
+            observer = profiler = Profiler(options.programs, folder)
             choice.settings.update(profiler.environment)
             choice.gateways = [INTERPRETED]  # compiled functions are not seen
         # numbers of a backlog and of what is sent meanwhile
         numbers = max(LEAST_NUMBERS, choice.size + 2 * FRESH_FROM_SPARE)
         for scenario in options.scenario:
-            stand = Stand(Bench(options.programs, folder, profiler, numbers), choice)
+            stand = Stand(Bench(options.programs, folder, observer, numbers), choice)
             print(f"--- {scenario}", flush=True)
             try:
                 report = SCENARIOS[scenario](stand)
@@ -80,6 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--folder", default="", help="where stores are put while it runs, to choose the disk")
     parser.add_argument("--stored", default="", help="where filled stores are kept: fill makes them, growth takes them")
     parser.add_argument("--profile", action="store_true", help="sample our gateway")
+    parser.add_argument("--instructions", action="store_true", help="count those of each message, with Linux' perf")
     parser.add_argument("scenario", nargs="*", default=list(DEFAULT), choices=[*SCENARIOS, "list", list(DEFAULT)])
     options = parser.parse_args()
     options.programs = options.programs.resolve()

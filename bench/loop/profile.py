@@ -4,7 +4,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench.loop.figures import Run
@@ -111,8 +111,8 @@ class Profiler:
         }
         """For the gateway."""
 
-    def begin(self, pids: list[int]) -> None:
-        self._pids = pids
+    def begin(self, pids: Sequence[int]) -> None:
+        self._pids = list(pids)
         for pid in pids:
             os.kill(pid, signal.SIGUSR1)
 

@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.loop.figures import (
     Refused,
@@ -22,7 +22,6 @@ from bench.loop.figures import (
 )
 from bench.loop.gateways import Ask, Gateway, Wish
 from bench.loop.processes import Process, free_port, listens, until
-from bench.loop.profile import Profiler
 
 WARM_UP_FROM = 3_900_000
 """The first number of the messages before the load, which are not counted."""
@@ -134,13 +133,23 @@ class Customers:
         return found, self._out.read_bytes()
 
 
+class Observer(Protocol):
+    """Looks on while a load lasts, and tells of it."""
+
+    def begin(self, pids: Sequence[int]) -> None: ...
+
+    def end(self) -> None: ...
+
+    def write(self, run: Run) -> None: ...
+
+
 class Bench:
     """What all runs of one scenario share."""
 
-    def __init__(self, programs: Path, folder: Path, profiler: Profiler | None, numbers: int = 4_000_000) -> None:
+    def __init__(self, programs: Path, folder: Path, observer: Observer | None, numbers: int = 4_000_000) -> None:
         self.programs = programs
         self.folder = folder
-        self.profiler = profiler
+        self.observer = observer
         self.operator = Operator(programs, folder, numbers)
 
     def start(self, gateway: Gateway, delay_ms: int, *, binds: int = 1, warm: bool = True) -> float:
@@ -205,11 +214,11 @@ class Bench:
     def _load(self, gateway: Gateway, load: Load) -> Run:
         before = gateway.cpu()
         customers = self.customers(gateway, gateway.ask(load.wish, load.span), load).begin()
-        if self.profiler is not None:
-            self.profiler.begin(gateway.programs())
+        if self.observer is not None:
+            self.observer.begin(gateway.programs())
         summary, requests = customers.end()
-        if self.profiler is not None:
-            self.profiler.end()
+        if self.observer is not None:
+            self.observer.end()
         memory = gateway.memory_mib()
         sent = summary["good"] * load.span
         drained = self.drain(0 if load.wish is Wish.PLAIN else sent, sent)
@@ -218,8 +227,8 @@ class Bench:
         run.memory_mib = memory
         done = max(1, drained["submits"])
         run.cpu_us = {name: 1e6 * (after[name] - before.get(name, 0.0)) / done for name in after}
-        if self.profiler is not None:
-            self.profiler.write(run)
+        if self.observer is not None:
+            self.observer.write(run)
         return run
 
     def judge(
