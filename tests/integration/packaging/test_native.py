@@ -19,7 +19,7 @@ PATCHED = (
 )
 """They patch a constant or a function, and those are compiled in."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
