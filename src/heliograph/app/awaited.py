@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
 
 from heliograph.app.facts import Awaiting, Facts, Message, Outstanding
 from heliograph.app.marks import AWAITING
@@ -12,10 +11,10 @@ from heliograph.app.ports import Clock, Gathering
 from heliograph.domain.ids import first_key_at, time_of, worker_of
 from heliograph.domain.receipt import Delivery
 
-KEEP_MS: Final = 30_000
+KEEP_MS = 30_000
 """How long a part's receipt is awaited in memory; later it is found through its row. Milliseconds."""
 
-KEEP_PARTS: Final = 20_000
+KEEP_PARTS = 20_000
 """How many parts' receipts are awaited in memory at most, over all connectors."""
 
 

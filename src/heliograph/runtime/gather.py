@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
 
 from heliograph.app.apart import Apart
 from heliograph.app.facts import Accept, Facts, Verdict
@@ -13,13 +12,13 @@ from heliograph.runtime.gap import GAP_S, Gap
 from heliograph.runtime.misfits import Misfits
 from heliograph.runtime.outage import Outage
 
-WAITING_MESSAGES: Final = 10_000
+WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
 
-COMMIT_MESSAGES: Final = 2_000
+COMMIT_MESSAGES = 2_000
 """New messages that one commit takes, or one request if that has more: what else is to be recorded waits meanwhile."""
 
-SPILL_S: Final = 1.0
+SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
 
 RETRY_S = (0.05, 1.0)
