@@ -9,6 +9,9 @@ from heliograph.runtime.asgi import Headers
 
 _HOST_OCTETS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=:[]"
 
+_FRAGMENT: Final = 0x23
+"""A `#`."""
+
 _VERSIONS: Final = ("1.1", "1.0")
 
 _UNHEARD_OF = re.compile(rb"(?:\r\n)*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [!-~]+ HTTP/1\.[01]\r\n").match
@@ -27,7 +30,7 @@ def inspect(version: str, target: bytes, headers: Headers) -> None:
     """Raises ImproperError where a head that the parser has taken is none."""
     if version not in _VERSIONS:
         raise ImproperError("The version of HTTP is not spoken here; use HTTP/1.1.")
-    if b"#" in target:
+    if _FRAGMENT in target:
         raise ImproperError("The path has a fragment (#), which is not for servers; leave it out.")
     hosts = credentials = 0
     for name, value in headers:
