@@ -10,19 +10,19 @@ from heliograph.api.app import CHOSEN
 from heliograph.api.http.connection import ANSWER, BODY, IDLE, Connection
 from heliograph.api.http.exchange import Turn
 from heliograph.api.http.state import State
-from heliograph.api.plain import SHORT_BODY, PlainSend, plain_send
+from heliograph.api.plain import PlainSend, plain_send
 from heliograph.runtime.asgi import Headers, Scope
 
 
 class HotConnection(Connection):
     """Of sends on the short cut one at a time is under way; what comes after it waits, or goes the usual way."""
 
-    __slots__ = ("_api", "_body", "_chosen", "_familiar", "_longest", "_parsed", "_send", "_turn")
+    __slots__ = ("_api", "_body", "_chosen", "_heads", "_parsed", "_send", "_turn")
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._api = state.api
-        self._longest = min(SHORT_BODY, state.api.max_body)
+        self._heads = state.heads
         self._turn = Turn(keep_alive=True)
         self._chosen: bool | None = None
         """What `Api.choose` said of the request whose head was read last; None where it was not asked."""
@@ -31,18 +31,16 @@ class HotConnection(Connection):
         self._body = b""
         self._send: PlainSend | None = None
         """The latest on the short cut."""
-        self._familiar: PlainSend | None = None
-        """That whose octets are known, and which kept the connection open."""
 
     def data_received(self, data: bytes) -> None:
         if self.phase != IDLE or self._held:
             super().data_received(data)
             return
-        familiar = self._familiar
-        if familiar is not None and self._api.choose is None:
-            body = familiar.body(data, self._longest)
-            if body is not None:
-                self._submit(familiar, body, keep_alive=True)
+        if self._api.choose is None:
+            found = self._heads.find(data)
+            if found is not None:
+                send, body = found
+                self._submit(send, body)
                 return
         self._send = None
         super().data_received(data)
@@ -60,7 +58,7 @@ class HotConnection(Connection):
             and parser.get_http_version() == "1.1"
             and not self.transport.is_closing()
         ):
-            send = plain_send(self.url, self.headers, self._longest)
+            send = plain_send(self.url, self.headers, self._heads.longest)
             if send is not None and not self._is_to_be_seen(send):
                 self.phase = BODY
                 self.since = self.state.now
@@ -82,7 +80,8 @@ class HotConnection(Connection):
             return
         self._parsed = None
         body, self._body = self._body, b""
-        self._submit(send, body, keep_alive=parser.should_keep_alive())
+        send.keep_alive = parser.should_keep_alive()
+        self._submit(send, body)
 
     # --- for the API
 
@@ -110,10 +109,9 @@ class HotConnection(Connection):
     # --- inside
 
     def _learn(self, data: bytes) -> None:
-        """Remembers the head of a send that came alone, if another one may follow."""
-        send = self._send
-        if send is not None and self._turn.keep_alive and send.learn(data):
-            self._familiar = send
+        """Remembers the head of the send that has been read just now, if it came alone."""
+        if self._send is not None:
+            self._heads.learn(self._send, data)
 
     def _scope(self, method: str, version: str, target: bytes, headers: Headers) -> Scope:
         scope = super()._scope(method, version, target, headers)
@@ -129,19 +127,20 @@ class HotConnection(Connection):
         self._chosen = choose(send.headers)
         return self._chosen
 
-    def _submit(self, send: PlainSend, body: bytes, *, keep_alive: bool) -> None:
+    def _submit(self, send: PlainSend, body: bytes) -> None:
         turn = self._turn
         turn.complete = False
-        turn.keep_alive = keep_alive
+        turn.keep_alive = send.keep_alive
         self.latest = turn
         self._send = send
         self.phase = ANSWER
         if not self._api.submit_at_once(send, body, self):
             turn.complete = True
-            self._start_over(send, body, keep_alive=keep_alive)
+            self._start_over(send, body)
 
-    def _start_over(self, send: PlainSend, body: bytes, *, keep_alive: bool) -> None:
+    def _start_over(self, send: PlainSend, body: bytes) -> None:
         """The usual way, with the body that is already here."""
-        exchange = self._begin(self._scope("POST", "1.1", send.target, list(send.headers)), keep_alive=keep_alive)
+        scope = self._scope("POST", "1.1", send.target, list(send.headers))
+        exchange = self._begin(scope, keep_alive=send.keep_alive)
         exchange.feed(body)
         self._end_of_body()

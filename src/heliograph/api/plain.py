@@ -14,7 +14,7 @@ from heliograph.runtime.asgi import Headers
 SHORT_BODY: Final = 16_384
 """Octets of a body, at most, with which a send goes by the short cut: it is kept before anybody knows whose it is."""
 
-LONGEST_HEAD: Final = 4_096
+LONGEST_HEAD: Final = 2_048
 """Octets of a head, at most, that is known again."""
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
@@ -30,7 +30,15 @@ _UNUSUAL: Final = frozenset(
 _DIGITS: Final = 5
 """Of a length, at most, in a head that is known again."""
 
-_LENGTH: Final = b"\r\ncontent-length:"
+HEADS_KEPT: Final = 1_024
+"""Heads of one generation, at most."""
+
+GENERATION_S: Final = 60.0
+"""Seconds after which a head is forgotten that nobody has sent since the generation before."""
+
+_LENGTH: Final = b"\r\nContent-Length: "
+_LENGTH_IN_LOWER_CASE: Final = b"\r\ncontent-length: "
+"""How programs write it; one that writes it otherwise has its heads parsed."""
 _END: Final = b"\r\n\r\n"
 
 
@@ -38,7 +46,7 @@ class PlainSend:
     """The head of a send with nothing unusual about it."""
 
     __slots__ = (
-        "_after", "_before", "authorization", "content_type", "forwarded", "headers", "known", "length", "request_id",
+        "authorization", "content_type", "forwarded", "headers", "keep_alive", "known", "length", "request_id",
         "target", "version",
     )  # fmt: skip
 
@@ -55,47 +63,91 @@ class PlainSend:
         """That which the client has chosen, if it may."""
         self.known: Known | None = None
         """Whose these credentials proved to be."""
-        self._before = b""
-        self._after = b""
+        self.keep_alive = True
+        """Whether another request may follow its answer."""
 
-    def learn(self, octets: bytes) -> bool:
-        """Notes the octets of this head. The parser has read them from the first of `octets` on, with nothing before
-        them; False where anything but one whole request is there.
+
+class Heads:
+    """Heads that are known again, on whichever connection they come, by all of their octets but the length's digits.
+
+    These octets hold credentials. They are looked up by their hash, under a key of this process, so that the time it
+    takes says nothing about heads that somebody guesses; and they are forgotten when they have not been used lately.
+    """
+
+    __slots__ = ("_former", "_recent", "_turn", "longest")
+
+    def __init__(self, longest: int) -> None:
+        """`longest` is the longest body of a plain send."""
+        self.longest = longest
+        self._recent: dict[bytes, PlainSend] = {}
+        self._former: dict[bytes, PlainSend] = {}
+        self._turn = 0.0
+
+    def learn(self, send: PlainSend, octets: bytes) -> bool:
+        """Notes the head of a send whose credentials were right. The parser has read it from the first of `octets` on,
+        with nothing before them; False where anything but one whole request is there.
 
         Between the request line and the first empty line each line is a header, whatever it says, and the length is
         that of the one which the parser has found.
         """
-        end = octets.find(_END) + len(_END)
-        if self.length is None or end > LONGEST_HEAD or not octets.startswith(b"POST "):
+        if send.known is None or send.request_id is not None:
+            return False  # a client that names its requests names each another way
+        request = _cut(octets)
+        if request is None or not octets.startswith(b"POST "):
             return False
-        if self.request_id is not None:
-            return False  # each request has another one
-        start = octets[:end].lower().find(_LENGTH) + len(_LENGTH)
-        if start < len(_LENGTH) or end + int(self.length) != len(octets):
+        head, digits, body = request
+        if digits != send.length or int(digits) != len(body):
             return False
-        while octets[start : start + 1] == b" ":
-            start += 1
-        after = start + len(self.length)
-        if octets[start:after] != self.length or octets[after : after + 1] != b"\r":
-            return False
-        self._before, self._after = octets[:start], octets[after:end]
+        self._keep(head, send)
         return True
 
-    def body(self, octets: bytes, longest: int) -> bytes | None:
-        """The body, if `octets` are this head once more, with a length of its own, and a whole body of up to `longest`
-        octets; else None, which says nothing."""
-        before, after = self._before, self._after
-        if not octets.startswith(before):
+    def find(self, octets: bytes) -> tuple[PlainSend, bytes] | None:
+        """The send, and its body, if `octets` are a head that is known, with a length of its own, and a whole body of
+        up to `longest` octets; else None, which says nothing."""
+        request = _cut(octets)
+        if request is None:
             return None
-        start = len(before)
-        end = octets.find(b"\r", start, start + _DIGITS + 1)
-        if end < 0 or not octets.startswith(after, end):
+        head, digits, body = request
+        send = self._recent.get(head)
+        if send is None:
+            send = self._former.get(head)
+            if send is None:
+                return None
+            self._keep(head, send)
+        if len(body) > self.longest or not digits.isdigit() or int(digits) != len(body):
             return None
-        digits = octets[start:end]
-        end += len(after)
-        if not digits.isdigit() or len(octets) - end > longest or int(digits) != len(octets) - end:
+        return send, body
+
+    def tick(self, now: float) -> None:
+        """Seconds of one monotonic clock; to be called now and then."""
+        if now >= self._turn:
+            self._turn = now + GENERATION_S
+            self._pass()
+
+    def _keep(self, head: bytes, send: PlainSend) -> None:
+        if len(self._recent) >= HEADS_KEPT:
+            self._pass()
+        self._recent[head] = send
+
+    def _pass(self) -> None:
+        self._former, self._recent = self._recent, {}
+
+
+def _cut(octets: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """The head without the digits of its length, which only one place in it can have had; these; and what follows."""
+    end = octets.find(_END) + len(_END)
+    if not len(_END) <= end <= LONGEST_HEAD:
+        return None
+    start = octets.find(_LENGTH, 0, end)
+    if start < 0:
+        start = octets.find(_LENGTH_IN_LOWER_CASE, 0, end)
+        if start < 0:
             return None
-        return octets[end:]
+    start += len(_LENGTH)
+    after = octets.find(b"\r", start, start + _DIGITS + 1)
+    if after < 0:
+        return None
+    return octets[:start] + octets[after:end], octets[start:after], octets[end:]
 
 
 def plain_send(target: bytes, headers: Headers, longest: int) -> PlainSend | None:

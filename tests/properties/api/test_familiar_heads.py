@@ -3,6 +3,7 @@ the answers that a connection gives which parses all of it.
 """
 
 import asyncio
+from zoneinfo import ZoneInfo
 
 import httptools
 import pytest
@@ -11,7 +12,11 @@ from hypothesis import strategies as st
 
 from heliograph.api.hot import HotConnection
 from heliograph.api.http.connection import Connection
-from heliograph.api.plain import LONGEST_HEAD, SHORT_BODY, PlainSend
+from heliograph.api.plain import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
+from heliograph.app.accounts import Account
+from heliograph.app.authenticate import Known
+from heliograph.app.directory import AccountView
+from heliograph.domain.pricing import PriceTable
 from heliograph.runtime.asgi import Headers
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, opened, outcome
 
@@ -88,6 +93,34 @@ async def test_it_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(line.gateway.intake.accepted) == 4
 
 
+async def test_it_is_known_on_other_connections_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = await opened(HotConnection)
+    goodbye = GOOD.replace(V1, V1 + b"Connection: close\r\n")
+    await line.hear(goodbye)
+    await line.settle()
+    monkeypatch.setattr(httptools, "HttpRequestParser", None)
+    other = line.another(HotConnection)
+    await other.hear(goodbye)
+    await other.settle()
+    for each in (line, other):
+        assert [status for status, _, _ in each.answers()] == [b"HTTP/1.1 200 OK"]
+        assert each.wire.over, "as its head wants it"
+    assert len(line.gateway.intake.accepted) == 2
+
+
+async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it() -> None:
+    line = await opened(HotConnection)
+    await line.gateway.change_account(networks=("192.0.2.7/32",))
+    await line.hear(GOOD)
+    await line.settle()
+    other = line.another(HotConnection)
+    other.wire.peer = ("198.51.100.1", 50_000)
+    await other.hear(GOOD)
+    await other.settle()
+    statuses = [each.answers()[0][0] for each in (line, other)]
+    assert statuses == [b"HTTP/1.1 200 OK", b"HTTP/1.1 403 Forbidden"]
+
+
 async def test_what_changes_about_the_account_counts_at_once() -> None:
     line = await opened(HotConnection)
     await line.hear(GOOD)
@@ -123,10 +156,13 @@ async def send(line: Line, body: bytes) -> None:
 HEAD = b"POST /api/v1/messages HTTP/1.1\r\nA: b\r\nContent-Length: 3\r\nC: d\r\n\r\n"
 
 
-def learned(octets: bytes, length: bytes | None = b"3") -> PlainSend | None:
+def plain(length: bytes | None = b"3") -> PlainSend:
+    """A send whose credentials were right."""
     send = PlainSend(1, b"/api/v1/messages", [])
     send.length = length
-    return send if send.learn(octets) else None
+    view = AccountView(Account(1, "acme", "", b""), (), ZoneInfo("UTC"), (), frozenset(), None, PriceTable(()))
+    send.known = Known("acme", b"", view, generation=0, until=0.0)
+    return send
 
 
 @pytest.mark.parametrize(
@@ -134,17 +170,19 @@ def learned(octets: bytes, length: bytes | None = b"3") -> PlainSend | None:
     [
         b"\r\n" + HEAD + b"abc", HEAD + b"abcd", HEAD + b"ab", HEAD + b"abc\r\n", HEAD.replace(b"3", b"03") + b"abc",
         HEAD.replace(b"A: b", b"A: " + b"b" * LONGEST_HEAD) + b"abc", HEAD.replace(b"\r\nC: d", b" \r\nC: d") + b"abc",
+        HEAD.replace(b"Length: 3", b"Length:3") + b"abc", b"abc",
     ],
 )  # fmt: skip
 def test_what_is_not_exactly_one_request_is_not_learned(octets: bytes) -> None:
-    assert learned(octets) is None
+    assert not Heads(20).learn(plain(), octets)
 
 
-def test_a_head_is_not_learned_without_its_length_or_with_an_id_of_its_own() -> None:
-    assert learned(HEAD + b"abc", None) is None
-    send = PlainSend(1, b"/api/v1/messages", [])
-    send.length, send.request_id = b"3", b"mine"
-    assert not send.learn(HEAD + b"abc")
+def test_a_head_is_not_learned_without_its_length_or_its_sender_or_with_an_id_of_its_own() -> None:
+    nameless, named = plain(), plain()
+    nameless.known = None
+    named.request_id = b"mine"
+    for send in (plain(None), nameless, named):
+        assert not Heads(20).learn(send, HEAD + b"abc")
 
 
 @pytest.mark.parametrize(
@@ -166,6 +204,10 @@ def test_a_head_is_not_learned_without_its_length_or_with_an_id_of_its_own() -> 
         (HEAD.replace(b"3", b"3\r\nX: y") + b"xyz", None),
         (HEAD.replace(b"C: d", b"C: e") + b"xyz", None),
         (HEAD.replace(b"A: b", b"a: b") + b"xyz", None),
+        (HEAD.replace(b"C: d", b"Content-Length: 3") + b"xyz", None),
+        (HEAD.replace(b"A: b", b"Content-Length: 3") + b"xyz", None),
+        (HEAD.replace(b"Content-Length: 3\r\nC: d", b"C: d\r\nContent-Length: 3") + b"xyz", None),
+        (HEAD.lower() + b"xyz", None),
         (HEAD + b"xy", None),
         (HEAD + b"xyz" + HEAD, None),
         (HEAD[:-1], None),
@@ -174,6 +216,36 @@ def test_a_head_is_not_learned_without_its_length_or_with_an_id_of_its_own() -> 
     ],
 )
 def test_only_the_same_octets_with_a_whole_body_are_familiar(octets: bytes, body: bytes | None) -> None:
-    send = learned(HEAD + b"abc")
-    assert send is not None
-    assert send.body(octets, 20) == body
+    heads, send = Heads(20), plain()
+    assert heads.learn(send, HEAD + b"abc")
+    assert heads.find(octets) == (None if body is None else (send, body))
+
+
+def test_a_length_in_lower_case_is_one_too() -> None:
+    heads, send = Heads(20), plain()
+    lower = HEAD.replace(b"Content-Length", b"content-length")
+    assert heads.learn(send, lower + b"abc")
+    assert heads.find(lower + b"xyz") == (send, b"xyz")
+
+
+def test_heads_that_nobody_sends_any_more_are_forgotten() -> None:
+    heads, send = Heads(20), plain()
+    heads.tick(0.0)
+    heads.learn(send, HEAD + b"abc")
+    heads.tick(GENERATION_S)
+    assert heads.find(HEAD + b"xyz") is not None
+    heads.tick(2 * GENERATION_S)
+    assert heads.find(HEAD + b"xyz") is not None, "it has been sent since"
+    heads.tick(3 * GENERATION_S)
+    heads.tick(3.5 * GENERATION_S)
+    heads.tick(4 * GENERATION_S)
+    assert heads.find(HEAD + b"xyz") is None
+
+
+def test_no_more_heads_are_kept_than_two_generations() -> None:
+    heads, send = Heads(20), plain()
+    others = [HEAD.replace(b"A: b", b"A: %d" % number) + b"abc" for number in range(3 * HEADS_KEPT)]
+    for octets in others:
+        assert heads.learn(send, octets)
+        assert heads.find(others[0]) is not None, "who sends again and again is remembered"
+    assert HEADS_KEPT <= sum(heads.find(octets) is not None for octets in others) <= 2 * HEADS_KEPT

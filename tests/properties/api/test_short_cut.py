@@ -38,6 +38,7 @@ class Wire(asyncio.Transport):
         self.paused = False
         self.closing = False
         self.ended = False
+        self.peer = ("192.0.2.7", 50_000)
 
     @property
     def over(self) -> bool:
@@ -45,7 +46,7 @@ class Wire(asyncio.Transport):
         return self.closing or self.ended
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("192.0.2.7", 50_000) if name == "peername" else default
+        return self.peer if name == "peername" else default
 
     def write(self, data: Any) -> None:
         assert not self.ended
@@ -74,12 +75,16 @@ class Wire(asyncio.Transport):
 class Line:
     """A gateway, and one connection to it."""
 
-    def __init__(self, protocol: Protocol, gateway: Gateway) -> None:
+    def __init__(self, protocol: Protocol, gateway: Gateway, state: State) -> None:
         self.gateway = gateway
         self.wire = Wire()
-        self.connection = protocol(State(gateway.app, gateway.app, 9))
+        self.connection = protocol(state)
         self.connection.connection_made(self.wire)
         self.most_waiting = 0
+
+    def another(self, protocol: Protocol) -> "Line":
+        """To the same server."""
+        return Line(protocol, self.gateway, self.connection.state)
 
     async def hear(self, octets: bytes) -> None:
         """As a loop would read them: not while reading is paused."""
@@ -113,7 +118,7 @@ async def opened(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line
     await gateway.change_account(rate=rate)
     for path in ("/api/v1/account/balance", "/api/v2/account/balance"):
         assert (await gateway.call("POST", path)).status == 200
-    return Line(protocol, gateway)
+    return Line(protocol, gateway, State(gateway.app, gateway.app, 9))
 
 
 async def outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], rate: float) -> Any:

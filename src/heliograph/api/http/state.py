@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from heliograph.api.app import Api
 from heliograph.api.http.proxies import Proxies
+from heliograph.api.plain import SHORT_BODY, Heads
 from heliograph.runtime.asgi import Asgi
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ class State:
     """`now` is the loop's time as far as connections note it: that of the next tick, so that nobody who has waited
     since then is taken to have waited for longer."""
 
-    __slots__ = ("_starts", "api", "application", "connections", "loop", "max_connections", "now", "proxies", "tasks")
+    __slots__ = (
+        "_starts", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies", "tasks",
+    )  # fmt: skip
 
     def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
         """Must be made on the running loop. `application` is what answers, and `api` what knows request ids and
@@ -28,6 +31,7 @@ class State:
         self.proxies = proxies
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
+        self.heads = Heads(min(SHORT_BODY, api.max_body))
         self.tasks: set[asyncio.Task[None]] = set()
         self._starts: dict[int, bytes] = {}
         self.now = self.loop.time()
@@ -36,6 +40,7 @@ class State:
         """Another second, the next one at `due`: answers have another date."""
         self.now = due
         self._starts.clear()
+        self.heads.tick(due)
 
     def start(self, status: int) -> bytes:
         """The status line, and the date."""
