@@ -202,18 +202,30 @@ class Stand:
 
     def nodes(self) -> Report:
         """One, two and four nodes that share a PostgreSQL server: what each message costs of CPU, with the same load
-        shared out over them, and with a closed loop of as many connections to each as to one."""
+        shared out over them, with as much load for each as one of four has of that, and with a closed loop of as many
+        connections to each as to one."""
         rate = self._options.rates[0] if self._options.rates else NODES_RATE
         shared: dict[str, list[Run]] = {}
+        each: dict[str, list[Run]] = {}
         full: dict[str, list[Run]] = {}
         for _ in range(self._options.runs):
             for count in NODES:
+                own = rate * count / max(NODES)
                 closed = Load(seconds=self._options.seconds)
                 closed.connections *= count
-                for found, load in ((shared, Load(seconds=self._options.seconds, rate=rate)), (full, closed)):
+                cases = [(shared, Load(seconds=self._options.seconds, rate=rate)), (full, closed)]
+                if own != rate:
+                    cases.append((each, Load(seconds=self._options.seconds, rate=own)))
+                for found, load in cases:
                     gateway = self._ours(HeliographNodes, f"{count} nodes").share(count)
                     found.setdefault(gateway.name, []).append(self._measured(gateway, load))
-        rows = self._rows(_verdict("open", shared), shared) + self._rows("closed, 64 connections a node", full)
+        last = f"{max(NODES)} nodes"
+        each[last] = shared[last]
+        rows = [
+            *self._rows(_verdict("open", shared), shared),
+            *self._rows(_verdict("open, as much for each node", each), each),
+            *self._rows("closed, 64 connections a node", full),
+        ]
         return Report("Nodes", FIGURES, rows)
 
     # --- at rest
