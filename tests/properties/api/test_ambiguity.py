@@ -223,3 +223,12 @@ async def test_a_method_that_nobody_has_heard_of_is_a_wrong_method(protocol: Pro
     assert allowed[:3] == [[b"allow: GET, HEAD, POST"], [], [b"allow: GET, HEAD"]]
     assert line.wire.over
     assert len(line.gateway.intake.accepted) == 1
+
+
+@pytest.mark.parametrize("protocol", [HotConnection, Connection])
+async def test_such_a_method_is_known_for_one_before_the_answer_to_another_request(protocol: Protocol) -> None:
+    line = await opened(protocol)
+    for request in (GOOD, NEXT.replace(b"GET", b"BREW"), GOOD):
+        await line.hear(request)
+    await line.settle()
+    assert told(line) == [200, 405, 200]

@@ -64,6 +64,7 @@ requests = st.tuples(heads, bodies, st.sampled_from([0, 0, 0, 0, -1, 1])).map(
 )
 @example(runs=[(GOOD, 3)], joined=[], sizes=[], patient=[True])
 @example(runs=[(GOOD + b"\r\n", 3)], joined=[], sizes=[], patient=[True])
+@example(runs=[(GOOD.replace(V1, V1 + b"Connection: close\r\n"), 3)], joined=[], sizes=[], patient=[False])
 def test_a_familiar_head_is_the_parsed_one(
     runs: list[tuple[bytes, int]], joined: list[bool], sizes: list[int], patient: list[bool]
 ) -> None:
@@ -76,7 +77,8 @@ def test_a_familiar_head_is_the_parsed_one(
     wanted = [part for number, piece in enumerate(pieces) for part in cut(piece, sizes[number : number + 1])]
 
     async def both() -> None:
-        assert await outcome(HotConnection, wanted, patient, 0) == await outcome(Connection, wanted, patient, 0)
+        familiar = await outcome(HotConnection, wanted, patient, 0, connections=2)
+        assert familiar == await outcome(Connection, wanted, patient, 0, connections=2)
 
     asyncio.run(both())
 

@@ -121,8 +121,21 @@ async def opened(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line
     return Line(protocol, gateway, State(gateway.app, gateway.app, 9))
 
 
-async def outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], rate: float) -> Any:
+async def outcome(
+    protocol: Protocol, pieces: list[bytes], patient: list[bool], rate: float, connections: int = 1
+) -> Any:
+    """What comes of the same pieces on one connection after the other."""
     line = await opened(protocol, rate=rate)
+    heard = []
+    for number in range(connections):
+        line = line.another(protocol) if number else line
+        heard.append(await _heard(line, pieces, patient))
+    stored = [(a.batch, a.reference, a.total, [m.content for m in a.messages]) for a in line.gateway.intake.accepted]
+    assert line.gateway.journal.lines == []
+    return heard, stored, await line.gateway.balance()
+
+
+async def _heard(line: Line, pieces: list[bytes], patient: list[bool]) -> Any:
     for number, piece in enumerate(pieces):
         await line.hear(piece)
         if patient and patient[number % len(patient)]:
@@ -132,9 +145,7 @@ async def outcome(protocol: Protocol, pieces: list[bytes], patient: list[bool], 
     line.wire.closing = True
     line.connection.connection_lost(None)
     await line.settle()
-    stored = [(a.batch, a.reference, a.total, [m.content for m in a.messages]) for a in line.gateway.intake.accepted]
-    assert line.gateway.journal.lines == []
-    return answers, closed, stored, await line.gateway.balance()
+    return answers, closed
 
 
 def cut(octets: bytes, sizes: list[int]) -> list[bytes]:

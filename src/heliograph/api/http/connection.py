@@ -245,7 +245,7 @@ class Connection:
 
     def _feed(self, octets: bytes) -> None:
         rest = octets
-        begun = self._begun if self.phase == IDLE else -1
+        begun = self._begun if self.phase in (IDLE, ANSWER) else -1
         while rest:
             if self._parser is None:
                 self._parser = self._new_parser()
