@@ -35,6 +35,9 @@ _NOBODY = 65534
 
 _FULL_OCTETS = 65_536
 
+_END_S = 10.0
+"""Seconds that a server has, after it has panicked, to give up."""
+
 #: What is durable on a test's disk does not matter; a killed process loses nothing by it.
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
 
@@ -184,10 +187,18 @@ class Server:
         limit = ["prlimit", f"--fsize={_FULL_OCTETS}:", f"--pid={pid}"]
         subprocess.run(limit, check=False, capture_output=True, user=self._user, cwd="/")
 
-    def wait_for_end(self) -> None:
-        """Until it has given up by itself."""
+    def give_up(self) -> None:
+        """Waits until it has panicked and has ended by itself, or ends it as its operator would: what is to recover it
+        ends, and now and then 18 does not notice, and refuses everybody for ever."""
         assert self._process is not None
-        self._process.wait(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while "PANIC" not in (self.folder / "log").read_text():
+            assert time.monotonic() < deadline, "it goes on without room for its log"
+            time.sleep(0.05)
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self.kill_hard()
         self._process = None
 
     def remove(self) -> None:
