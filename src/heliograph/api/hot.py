@@ -46,6 +46,10 @@ class HotConnection(Connection):
         super().data_received(data)
         self._learn(data)
 
+    def take(self, send: PlainSend, body: bytes) -> None:
+        """What has been read from the socket already, before there was a connection: its only request."""
+        self._submit(send, body)
+
     def on_headers_complete(self) -> None:
         self._chosen = None
         parser = self._parser

@@ -3,11 +3,9 @@
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
 
 from heliograph.api.app import Api
-from heliograph.api.hot import HotConnection
+from heliograph.api.entrance import Entrance
 from heliograph.api.http.proxies import Proxies
 from heliograph.api.http.state import State
 from heliograph.runtime.asgi import Asgi
@@ -32,15 +30,14 @@ TICK_S = 1.0
 class Server:
     """A server that runs."""
 
-    def __init__(self, listener: asyncio.Server, state: State) -> None:
-        self._listener = listener
+    def __init__(self, entrance: Entrance, state: State) -> None:
+        self._entrance = entrance
         self._state = state
         self._ticking = state.loop.create_task(self._tick())
 
     @property
     def port(self) -> int:
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        return self._entrance.port
 
     @property
     def connections(self) -> int:
@@ -49,7 +46,7 @@ class Server:
     async def stop(self, grace: float) -> None:
         """Accepts nothing more, lets requests end for up to `grace` seconds, then drops what is left."""
         state = self._state
-        self._listener.close()
+        await self._entrance.close()
         deadline = state.loop.time() + grace
         while state.connections or state.tasks:
             if state.loop.time() >= deadline:
@@ -94,10 +91,21 @@ async def serve(
     """
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
     state = State(app, app if around is None else around(app), max_connections, proxies)
-    connect: Any = partial(HotConnection, state)  # a protocol, though it is derived from none
+    return Server(Entrance(state, await _listen(host, port)), state)
+
+
+async def _listen(host: str, port: int) -> list[socket.socket]:
+    """One socket for each address of the host."""
     if host == EVERYWHERE and socket.has_dualstack_ipv6():
-        both = socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
-        listener = await state.loop.create_server(connect, sock=both, backlog=BACKLOG)
-    else:
-        listener = await state.loop.create_server(connect, host, port, backlog=BACKLOG)
-    return Server(listener, state)
+        return [socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    listening: list[socket.socket] = []
+    try:
+        for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+            listening.append(socket.create_server(address, family=family, backlog=BACKLOG))
+    except OSError:
+        for each in listening:
+            each.close()
+        raise
+    return listening

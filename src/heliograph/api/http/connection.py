@@ -7,7 +7,6 @@ The parser is that of httptools: it calls the `on_` methods. The event loop call
 which nothing is inherited, so that the class may be compiled.
 """
 
-import asyncio
 import re
 from typing import Any, Final
 from urllib.parse import unquote
@@ -18,7 +17,7 @@ from heliograph.api import answer
 from heliograph.api.answer import Answer
 from heliograph.api.http import limits
 from heliograph.api.http.exchange import Exchange, Turn
-from heliograph.api.http.flow import Flow
+from heliograph.api.http.flow import Flow, Transport
 from heliograph.api.http.head import ImproperError, inspect, unheard_of_method
 from heliograph.api.http.proxies import Address
 from heliograph.api.http.response import Response
@@ -53,7 +52,7 @@ class Connection:
         "transport", "url",
     )  # fmt: skip
 
-    transport: asyncio.Transport
+    transport: Transport
     flow: Flow
 
     def __init__(self, state: State) -> None:
@@ -85,7 +84,7 @@ class Connection:
 
     # --- from the event loop
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Transport) -> None:
         self.transport = transport
         self.flow = Flow(transport)
         state = self.state
@@ -380,10 +379,7 @@ class Connection:
 
     def _start(self, exchange: Exchange) -> None:
         self._under_way = exchange
-        state = self.state
-        task = state.loop.create_task(exchange.run(state.application))
-        state.tasks.add(task)
-        task.add_done_callback(state.tasks.discard)
+        self.state.start(exchange.run(self.state.application))
 
     def _go_on(self) -> None:
         self.since = self.state.now
@@ -439,7 +435,7 @@ class Connection:
             more += b"%b: %b\r\n" % (name, value)
         self.transport.write(
             b"%bcontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
-            % (self.state.start(reply.status), len(reply.body), request_id, more, reply.body)
+            % (self.state.opening(reply.status), len(reply.body), request_id, more, reply.body)
         )
         if not keep_alive:
             self.hang_up()
@@ -455,7 +451,7 @@ class Connection:
             (b"x-request-id", api.next_request_id()),
             *reply.headers,
         ]
-        response = Response(self.state.start(reply.status), reply.status, headers, (method, "1.1"), keep=False)
+        response = Response(self.state.opening(reply.status), reply.status, headers, (method, "1.1"), keep=False)
         self.transport.write(response.octets(reply.body, more=False))
         self.hang_up()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from heliograph.api.http import limits
-from heliograph.api.http.flow import Flow
+from heliograph.api.http.flow import Flow, Transport
 from heliograph.api.http.response import Response
 from heliograph.api.http.state import State
 from heliograph.runtime.asgi import Asgi, Event, Scope
@@ -26,7 +26,7 @@ class Turn:
 class Line(Protocol):
     """The connection, as far as one exchange knows it."""
 
-    transport: asyncio.Transport
+    transport: Transport
     flow: Flow
     state: State
 
@@ -147,7 +147,7 @@ class Exchange(Turn):
         # One who waits to be told to send its body, and is answered instead, may send it or not (RFC 9110, 10.1.1).
         keep = self.keep_alive and not self._waits_to_send
         request = (scope["method"], scope["http_version"])
-        return Response(self._line.state.start(status), status, headers, request, keep)
+        return Response(self._line.state.opening(status), status, headers, request, keep)
 
     def _write(self, response: Response, body: bytes, more: bool) -> None:
         octets = response.octets(body, more)

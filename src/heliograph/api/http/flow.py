@@ -1,6 +1,27 @@
 """Flow control of one connection, in both directions."""
 
 import asyncio
+from typing import Protocol
+
+
+class Transport(Protocol):
+    """Of `asyncio.Transport`, what a connection needs."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def write_eof(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def is_closing(self) -> bool: ...
+
+    def get_extra_info(self, name: str) -> object: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
 
 
 class Flow:
@@ -8,7 +29,7 @@ class Flow:
 
     __slots__ = ("_drained", "_transport", "reading_paused", "writing_paused")
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._drained: asyncio.Event | None = None
         self.reading_paused = False

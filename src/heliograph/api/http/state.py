@@ -1,9 +1,10 @@
 """What the connections of one server have in common."""
 
 import asyncio
+from collections.abc import Coroutine
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heliograph.api.app import Api
 from heliograph.api.http.proxies import Proxies
@@ -19,7 +20,7 @@ class State:
     since then is taken to have waited for longer."""
 
     __slots__ = (
-        "_starts", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies", "tasks",
+        "_openings", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies", "tasks",
     )  # fmt: skip
 
     def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
@@ -33,23 +34,29 @@ class State:
         self.connections: set[Connection] = set()
         self.heads = Heads(min(SHORT_BODY, api.max_body))
         self.tasks: set[asyncio.Task[None]] = set()
-        self._starts: dict[int, bytes] = {}
+        self._openings: dict[int, bytes] = {}
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
         """Another second, the next one at `due`: answers have another date."""
         self.now = due
-        self._starts.clear()
+        self._openings.clear()
         self.heads.tick(due)
 
-    def start(self, status: int) -> bytes:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begins what the server waits for before it stops."""
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def opening(self, status: int) -> bytes:
         """The status line, and the date."""
-        found = self._starts.get(status)
+        found = self._openings.get(status)
         if found is None:
             try:
                 phrase = HTTPStatus(status).phrase
             except ValueError:
                 phrase = ""
             found = f"HTTP/1.1 {status} {phrase}\r\ndate: {formatdate(usegmt=True)}\r\n".encode()
-            self._starts[status] = found
+            self._openings[status] = found
         return found
