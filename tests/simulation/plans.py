@@ -39,7 +39,7 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (notify, "IN_THE_AIR", 4),
     (notify, "CLAIM", 3),
     (upkeep, "BATCH", 5),
-    (gather, "COMMIT_MESSAGES", 2),
+    (gather, "COMMIT_PARTS", 2),
 ]
 """Limits of memory, so low that they are met all the time."""
 

@@ -15,8 +15,10 @@ from heliograph.runtime.outage import Outage
 WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
 
-COMMIT_MESSAGES = 2_000
-"""New messages that one commit takes, or one request if that has more: what else is to be recorded waits meanwhile."""
+COMMIT_PARTS = 80
+"""Parts of new messages that one commit takes, or one request if that has more. Less than a lane sends with a commit
+(`app.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. Those that
+are left wait for a whole gap, too: commits without one would leave no turn of the loop to read receipts in."""
 
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
@@ -244,7 +246,7 @@ class Gatherer:
             self._later = None
         now = self._clock.now()
         facts, thens = self._facts, self._thens
-        taken = len(thens) if self._waiting <= COMMIT_MESSAGES else self._within_limit(facts.accepts)
+        taken = self._within_limit(facts.accepts)
         later = Facts(accepts=facts.accepts[taken:])
         del facts.accepts[taken:]
         for accept in facts.accepts:
@@ -261,13 +263,13 @@ class Gatherer:
     @staticmethod
     def _within_limit(accepts: list[Accept]) -> int:
         """How many of the requests that wait one commit takes."""
-        count, messages = 0, 0
-        for accept in accepts:
-            messages += len(accept.messages)
-            if count and messages > COMMIT_MESSAGES:
-                break
-            count += 1
-        return count
+        parts = 0
+        for count, accept in enumerate(accepts):
+            for message in accept.messages:
+                parts += message.segments
+            if parts > COMMIT_PARTS and count:
+                return count
+        return len(accepts)
 
     def _name(self, accept: Accept, now: int) -> None:
         """Gives the keys: the batch's own first, if it is one, then those of its messages."""

@@ -9,13 +9,14 @@ import pytest
 
 from heliograph.app.apart import Fate
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
+from heliograph.app.lane import PARTS_A_COMMIT, Lane
 from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import gather
 from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
 from heliograph.runtime.gather import Gatherer, Hooks
 from heliograph.runtime.outage import Outage
-from tests.support.core import Messages, SetClock, accept_of
+from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
 from tests.support.virtual_time import VirtualClock, run
@@ -97,8 +98,8 @@ class Rig:
     def _spill(self, facts: Facts, now: int, last_key: int) -> None:
         self.spills.append((self.clock.monotonic(), last_key))
 
-    def send(self, count: int = 1) -> Accept:
-        accept = accept_of(*(self.message(key=1) for _ in range(count)))
+    def send(self, count: int = 1, content: str = "Hello") -> Accept:
+        accept = accept_of(*(self.message(content, key=1) for _ in range(count)))
         assert self.gatherer.accept(accept, lambda each: self.log.append(each.verdict.name))
         return accept
 
@@ -150,7 +151,7 @@ def test_what_happens_while_a_commit_is_written_shares_the_next_one() -> None:
 
 
 def test_one_commit_takes_so_many_messages_and_the_rest_follow_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "COMMIT_MESSAGES", 3)
+    monkeypatch.setattr(gather, "COMMIT_PARTS", 3)
 
     async def story(rig: Rig) -> None:
         accepts = [rig.send(number) for number in (2, 1, 1, 4, 5, 1)]
@@ -161,6 +162,62 @@ def test_one_commit_takes_so_many_messages_and_the_rest_follow_in_order(monkeypa
         assert rig.attempts[0] == [1], "what is not a message waits for nothing"
         keys = [key for accept in accepts for key in (accept.key, *(message.key for message in accept.messages))]
         assert keys == sorted(keys)
+
+    scenario(story)
+
+
+def test_of_long_messages_one_commit_takes_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "COMMIT_PARTS", 4)
+
+    async def story(rig: Rig) -> None:
+        for content in ("short", LONG, "short", LONG):
+            rig.send(content=content)
+        await rig.gatherer.flushed()
+        commits = [["ACCEPTED"] * number for number in (2, 2)]
+        assert rig.log == [each for commit in commits for each in ("prepare", *commit, "committed")]
+
+    scenario(story)
+
+
+def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> None:
+    """Each of three hundred sends the next message when the one before has its answer."""
+
+    async def story(rig: Rig) -> None:
+        lane, carrier = Lane(1), NotedCarrier(capacity=1_000)
+        lane.carrier = carrier
+        accepted = sent = 0
+
+        def prepare(facts: Facts, now: int) -> None:
+            for accept in facts.accepts:
+                lane.admit(accept, accept.messages[0])
+            lane.prepare(facts, rig.clock.monotonic(), now)
+
+        def committed() -> None:
+            nonlocal sent
+            lane.committed()
+            lane.pump(rig.clock.monotonic())
+            for part in carrier.take():
+                lane.answered(part)
+                lane.forget(part.owner)
+                sent += 1
+            if lane.eager(rig.clock.monotonic()):
+                rig.gatherer.wake()
+
+        def answered(accept: Accept) -> None:
+            nonlocal accepted
+            assert accept.verdict == Verdict.ACCEPTED
+            accepted += 1
+            asyncio.get_running_loop().call_soon(ask)
+
+        def ask() -> None:
+            rig.gatherer.accept(accept_of(rig.message(key=1)), answered)
+
+        rig.gatherer.attach(Hooks(prepare, lambda *_: None, committed, lambda: None))
+        for _ in range(300):
+            ask()
+        await asyncio.sleep(100 * COMMIT_S)
+        assert accepted > 5_000
+        assert accepted - sent <= PARTS_A_COMMIT
 
     scenario(story)
 
