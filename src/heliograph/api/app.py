@@ -238,6 +238,10 @@ class Api:
             Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
         )
 
+    def note_no_room(self, problem: OSError) -> None:
+        """The system does not let another connection be accepted."""
+        self._services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
+
     def note_response(self, status: int) -> None:
         """Counts an answer; the journal learns of it with the next `flush_counts`."""
         self._responses[status] = self._responses.get(status, 0) + 1

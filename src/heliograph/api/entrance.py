@@ -23,6 +23,9 @@ MOST_ACCEPTED: Final = 64
 PAUSE_S: Final = 0.5
 """Seconds until connections are accepted again, when the system had no room for one."""
 
+TELL_S: Final = 60.0
+"""Seconds between two lines of the log about it, at least."""
+
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 _MOST_OCTETS: Final = LONGEST_HEAD + 2_048
@@ -38,6 +41,7 @@ class Entrance:
         self._listening = list(listening)
         self._entering: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
+        self._tell_next = 0.0
         self._silent: list[socket.socket] = []
         """Who has sent nothing yet: they are looked at once more, a turn of the loop later."""
         for each in self._listening:
@@ -95,7 +99,9 @@ class Entrance:
         if self._pause is not None:
             return  # another socket has met the same
         loop = self._state.loop
-        loop.call_exception_handler({"message": "Connections cannot be accepted for now", "exception": problem})
+        if loop.time() >= self._tell_next:
+            self._tell_next = loop.time() + TELL_S
+            self._state.api.note_no_room(problem)
         self._look_away()
         self._pause = loop.call_later(PAUSE_S, self._listen)
 

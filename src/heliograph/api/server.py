@@ -1,6 +1,7 @@
 """The HTTP server: how it is made, and how it stops."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,9 @@ BACKLOG = 2_048
 
 EVERYWHERE = "::"
 """The host that stands for all addresses of this machine."""
+
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Why an address of a name cannot be listened on where the machine has no such network: `localhost` is often `::1`."""
 
 DRAIN_STEP_S = 0.02
 """Seconds between two looks at what is left while the server stops."""
@@ -95,17 +99,24 @@ async def serve(
 
 
 async def _listen(host: str, port: int) -> list[socket.socket]:
-    """One socket for each address of the host."""
+    """A socket for each address of the host that this machine has, at least one."""
     if host == EVERYWHERE and socket.has_dualstack_ipv6():
         return [socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listening: list[socket.socket] = []
-    try:
-        for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+    missing: OSError | None = None
+    for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+        try:
             listening.append(socket.create_server(address, family=family, backlog=BACKLOG))
-    except OSError:
-        for each in listening:
-            each.close()
-        raise
-    return listening
+        except OSError as problem:
+            missing = problem
+            if problem.errno not in _NOT_HERE:
+                break
+    else:
+        if listening:
+            return listening
+    for each in listening:
+        each.close()
+    assert missing is not None
+    raise missing

@@ -240,8 +240,6 @@ class FullHouse(socket.socket):
 async def test_where_there_is_no_room_for_another_connection_it_is_accepted_later(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[dict[str, Any]] = []
-
     async def listen(host: str, port: int) -> list[socket.socket]:
         listening = FullHouse()
         listening.bind((host, port))
@@ -250,17 +248,17 @@ async def test_where_there_is_no_room_for_another_connection_it_is_accepted_late
 
     monkeypatch.setattr(server_module, "_listen", listen)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: heard.append(context))
     running = await serve(gateway.app, "127.0.0.1", 0)
     asked = loop.time()
     octets = await answer(at_once(running, b"GET /health/live HTTP/1.0\r\n\r\n"))
     assert octets.startswith(b"HTTP/1.1 200 ")
     assert loop.time() - asked >= PAUSE_S * 0.9
-    assert [context["exception"].errno for context in heard] == [errno.EMFILE]
+    assert gateway.journal.lines == [("error", "http.no_room", {"problem": "Too many open files"})]
     running._entrance._listening[0].left = 1  # type: ignore[attr-defined]
     waiting = at_once(running, b"")
     await eventually(lambda: running._entrance._pause is not None)
     await running.stop(0.0)  # while nothing is accepted
+    assert len(gateway.journal.lines) == 1, "it is not said each time"
     waiting.close()
 
 
@@ -272,9 +270,41 @@ async def test_each_address_of_a_host_is_listened_on(gateway: Gateway) -> None:
     await running.stop(0.0)
 
 
-async def test_where_one_address_is_taken_the_others_are_given_up(gateway: Gateway) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
-        await serve(gateway.app, "localhost", taken.getsockname()[1])
+def resolves_to(monkeypatch: pytest.MonkeyPatch, *hosts: str) -> None:
+    async def look_up(_host: str, port: int, **_: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in hosts]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+
+
+@pytest.mark.parametrize("hosts", [("127.0.0.1", "198.51.100.1"), ("198.51.100.1", "127.0.0.1")])
+async def test_addresses_that_the_machine_does_not_have_are_passed_over(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, str]
+) -> None:
+    resolves_to(monkeypatch, *hosts)
+    running = await serve(gateway.app, "name.example", 0)
+    assert [each.getsockname()[0] for each in running._entrance._listening] == ["127.0.0.1"]
+    await running.stop(0.0)
+
+
+async def test_a_host_of_which_the_machine_has_no_address_is_an_error(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolves_to(monkeypatch, "198.51.100.1", "203.0.113.1")
+    with pytest.raises(OSError, match=r"203\.0\.113\.1"):
+        await serve(gateway.app, "name.example", 0)
+
+
+async def test_where_one_address_is_taken_the_others_are_given_up(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolves_to(monkeypatch, "127.0.0.1", "127.0.0.2")
+    with socket.create_server(("127.0.0.2", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="in use"):
+            await serve(gateway.app, "name.example", port)
+    with socket.create_server(("127.0.0.1", port)):
+        pass
 
 
 # --- the transport
