@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import re
 import socket
 import struct
@@ -13,6 +14,7 @@ import pytest
 
 from heliograph.api import server as server_module
 from heliograph.api.entrance import PAUSE_S
+from heliograph.api.hot import HotConnection
 from heliograph.api.http.brief import BriefTransport
 from heliograph.api.http.limits import MAX_HEAD_OCTETS
 from heliograph.api.server import Server, serve
@@ -91,6 +93,19 @@ async def test_a_request_with_nothing_after_it_is_answered_without_the_loops_wat
     assert b'"Status":"00"' in octets
     assert len(gateway.intake.accepted) == accepted + 1
     assert server.connections == 0
+
+
+async def test_nothing_of_it_is_left_for_the_collector(server: Server) -> None:
+    await answer(at_once(server, last()))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            await answer(at_once(server, last()))
+        left = [each for each in gc.get_objects() if isinstance(each, BriefTransport | HotConnection)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,18 @@ _ASKED: Final = {"peername": socket.socket.getpeername, "sockname": socket.socke
 class BriefTransport:
     """A `flow.Transport` on a connected socket. It hears of a client who goes only when it writes to them."""
 
-    __slots__ = ("_closing", "_lost", "_rest", "_socket", "_state")
+    __slots__ = ("_lost", "_rest", "_socket", "_state")
 
     def __init__(self, connected: socket.socket, state: State, lost: Callable[[Exception | None], None]) -> None:
         """`lost` is told when it is closed, whatever is still on its way then."""
         self._socket = connected
         self._state = state
-        self._lost = lost
+        self._lost: Callable[[Exception | None], None] | None = lost
         self._rest = b""
         """What the socket had no room for: it follows when the transport is closed."""
-        self._closing = False
 
     def write(self, data: bytes) -> None:
-        if self._closing:
+        if self.is_closing():
             return
         if self._rest:
             self._rest += data
@@ -48,21 +47,21 @@ class BriefTransport:
             self._rest = data[sent:]
 
     def close(self) -> None:
-        if self._closing:
+        lost, self._lost = self._lost, None  # of two that hold each other the collector would have to hear
+        if lost is None:
             return
-        self._closing = True
         if self._rest:
             self._state.start(_send_rest(self._socket, self._rest))
         else:
             self._socket.close()
-        self._lost(None)
+        lost(None)
 
     def abort(self) -> None:
         self._rest = b""
         self.close()
 
     def is_closing(self) -> bool:
-        return self._closing
+        return self._lost is None
 
     def get_extra_info(self, name: str) -> object:
         """`peername` and `sockname`; None where the client has gone."""
