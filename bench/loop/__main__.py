@@ -13,7 +13,7 @@ from bench.loop.profile import Profiler
 from bench.loop.run import Bench, Observer
 from bench.loop.scenarios import FRESH_FROM_SPARE, SCENARIOS, Options, Stand
 
-DEFAULT = ("loop", "accept", "newconn", "few", "many", "latency", "idle", "kill")
+DEFAULT = ("loop", "accept", "newconn", "few", "crowd", "many", "latency", "idle", "kill")
 """Of all scenarios, those that take no more than minutes."""
 
 LEAST_NUMBERS = 4_000_000

@@ -53,6 +53,9 @@ LIGHT_RATE = 50.0
 FEW = (1, 4, 16, 32)
 """Connections of a customer who keeps few, and waits on each for its answer."""
 
+CROWD = (128, 256, 512)
+"""As above, of many customers: more than a lane sends messages with a commit."""
+
 NODES = (1, 2, 4)
 NODES_RATE = 6_000.0
 IDLE_CONNECTORS = 10
@@ -142,11 +145,17 @@ class Stand:
         return Report("A new connection for each request", FIGURES, rows)
 
     def few(self) -> Report:
+        return self._with_connections("Full loop with few connections", FEW)
+
+    def crowd(self) -> Report:
+        return self._with_connections("Full loop with many connections", CROWD)
+
+    def _with_connections(self, title: str, numbers: Sequence[int]) -> Report:
         rows = []
-        for connections in FEW:
+        for connections in numbers:
             load = Load(seconds=self._options.seconds, connections=connections)
             rows += self._rows(f"closed, connections: {connections}", self._equal(load))
-        return Report("Full loop with few connections", FIGURES, rows)
+        return Report(title, FIGURES, rows)
 
     def many(self) -> Report:
         load = Load(Wish.MANY, seconds=self._options.seconds, connections=4, span=MANY_SPAN)
@@ -541,6 +550,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "accept": Stand.accept,
     "newconn": Stand.newconn,
     "few": Stand.few,
+    "crowd": Stand.crowd,
     "many": Stand.many,
     "latency": Stand.latency,
     "nodes": Stand.nodes,
