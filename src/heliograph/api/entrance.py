@@ -26,6 +26,10 @@ PAUSE_S: Final = 0.5
 TELL_S: Final = 60.0
 """Seconds between two lines of the log about it, at least."""
 
+_LOOK: Final = int(socket.MSG_DONTWAIT | socket.MSG_PEEK)
+_READ: Final = int(socket.MSG_DONTWAIT)
+_STREAM: Final = int(socket.SOCK_STREAM)
+
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 _MOST_OCTETS: Final = LONGEST_HEAD + 2_048
@@ -72,16 +76,16 @@ class Entrance:
     def _listen(self) -> None:
         self._pause = None
         for each in self._listening:
-            self._state.loop.add_reader(each, self._accept, each)
+            self._state.loop.add_reader(each, self._accept, each, int(each.family))
 
     def _look_away(self) -> None:
         for each in self._listening:
             self._state.loop.remove_reader(each)
 
-    def _accept(self, listening: socket.socket) -> None:
+    def _accept(self, listening: socket.socket, family: int) -> None:
         for _ in range(MOST_ACCEPTED):
             try:
-                connected = listening.accept()[0]
+                connected = _accepted(listening, family)
             except BlockingIOError:
                 return
             except OSError as problem:
@@ -114,7 +118,7 @@ class Entrance:
             self._watch(connected)
             return True
         try:
-            octets = connected.recv(_MOST_OCTETS, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+            octets = connected.recv(_MOST_OCTETS, _LOOK)
         except BlockingIOError:
             return False
         except OSError:
@@ -124,7 +128,7 @@ class Entrance:
         if found is None or found[0].keep_alive:
             self._watch(connected)
         else:
-            connected.recv(len(octets), socket.MSG_DONTWAIT)  # what nobody has read makes a reset of closing
+            connected.recv(len(octets), _READ)  # what nobody has read makes a reset of closing
             self._be_brief(connected, found[0], found[1])
         return True
 
@@ -152,3 +156,8 @@ class Entrance:
             await self._state.loop.connect_accepted_socket(self._connect, connected)
         except OSError:
             connected.close()  # the client has gone
+
+
+def _accepted(listening: Any, family: int) -> socket.socket:
+    """What `accept` returns, which makes enums of family and type each time: a third of what it costs."""
+    return socket.socket(family, _STREAM, 0, listening._accept()[0])  # noqa: SLF001 - it is where `accept` begins

@@ -12,7 +12,7 @@ from typing import Final
 from heliograph.api.http import limits
 from heliograph.api.http.state import State
 
-FLAGS: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_FLAGS: Final = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 _ASKED: Final = {"peername": socket.socket.getpeername, "sockname": socket.socket.getsockname}
 
@@ -37,7 +37,7 @@ class BriefTransport:
             self._rest += data
             return
         try:
-            sent = self._socket.send(data, FLAGS)
+            sent = self._socket.send(data, _FLAGS)
         except BlockingIOError:
             sent = 0
         except OSError:
