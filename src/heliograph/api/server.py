@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from heliograph.api.app import Api
 from heliograph.api.entrance import Entrance
@@ -20,9 +21,6 @@ BACKLOG = 2_048
 
 EVERYWHERE = "::"
 """The host that stands for all addresses of this machine."""
-
-_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-"""Why an address of a name cannot be listened on where the machine has no such network: `localhost` is often `::1`."""
 
 DRAIN_STEP_S = 0.02
 """Seconds between two looks at what is left while the server stops."""
@@ -99,24 +97,23 @@ async def serve(
 
 
 async def _listen(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host that this machine has, at least one."""
+    """A socket for each address of the host: all of them, or OSError; families that the system does not know are left
+    out."""
     if host == EVERYWHERE and socket.has_dualstack_ipv6():
         return [socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listening: list[socket.socket] = []
-    missing: OSError | None = None
-    for family, address in dict.fromkeys((info[0], info[4]) for info in found):
-        try:
-            listening.append(socket.create_server(address, family=family, backlog=BACKLOG))
-        except OSError as problem:
-            missing = problem
-            if problem.errno not in _NOT_HERE:
-                break
-    else:
-        if listening:
-            return listening
-    for each in listening:
-        each.close()
-    assert missing is not None
-    raise missing
+    with ExitStack() as opened:
+        for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+            try:
+                one = socket.create_server(address, family=family, backlog=BACKLOG)
+            except OSError as problem:
+                if problem.errno != errno.EAFNOSUPPORT:
+                    raise
+            else:
+                listening.append(opened.enter_context(one))
+        if not listening:
+            raise OSError(errno.EAFNOSUPPORT, f"The system knows no family of {host}'s addresses")
+        opened.pop_all()
+    return listening

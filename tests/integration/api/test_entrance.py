@@ -286,28 +286,36 @@ async def test_each_address_of_a_host_is_listened_on(gateway: Gateway) -> None:
     await running.stop(0.0)
 
 
-def resolves_to(monkeypatch: pytest.MonkeyPatch, *hosts: str) -> None:
+def resolves_to(monkeypatch: pytest.MonkeyPatch, *hosts: str, family: int = socket.AF_INET) -> None:
+    """A name has these addresses, the first one of `family`."""
+
     async def look_up(_host: str, port: int, **_: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in hosts]
+        families = [family] + [socket.AF_INET] * (len(hosts) - 1)
+        return [(each, socket.SOCK_STREAM, 6, "", (host, port)) for each, host in zip(families, hosts, strict=True)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
 
 
 @pytest.mark.parametrize("hosts", [("127.0.0.1", "198.51.100.1"), ("198.51.100.1", "127.0.0.1")])
-async def test_addresses_that_the_machine_does_not_have_are_passed_over(
+async def test_an_address_that_the_machine_does_not_have_is_an_error(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, str]
 ) -> None:
+    """Rather than that nobody notices who cannot connect."""
     resolves_to(monkeypatch, *hosts)
-    running = await serve(gateway.app, "name.example", 0)
-    assert [each.getsockname()[0] for each in running._entrance._listening] == ["127.0.0.1"]
-    await running.stop(0.0)
+    with pytest.raises(OSError, match=r"198\.51\.100\.1"):
+        await serve(gateway.app, "name.example", 0)
 
 
-async def test_a_host_of_which_the_machine_has_no_address_is_an_error(
+async def test_a_family_that_the_system_does_not_know_is_left_out(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resolves_to(monkeypatch, "198.51.100.1", "203.0.113.1")
-    with pytest.raises(OSError, match=r"203\.0\.113\.1"):
+    unknown = 255
+    resolves_to(monkeypatch, "127.0.0.1", "127.0.0.1", family=unknown)
+    running = await serve(gateway.app, "name.example", 0)
+    assert [each.family for each in running._entrance._listening] == [socket.AF_INET]
+    await running.stop(0.0)
+    resolves_to(monkeypatch, "127.0.0.1", family=unknown)
+    with pytest.raises(OSError, match=r"name\.example"):
         await serve(gateway.app, "name.example", 0)
 
 
