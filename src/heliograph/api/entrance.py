@@ -90,7 +90,7 @@ class Entrance:
                 return
             except OSError as problem:
                 if problem.errno in _NO_ROOM:
-                    self._rest(problem)
+                    self._hold_off(problem)
                     return
                 continue  # it is about a connection that has gone again
             if not self._enter(connected):
@@ -98,7 +98,7 @@ class Entrance:
                 if len(self._silent) == 1:
                     self._state.loop.call_soon(self._look_again)
 
-    def _rest(self, problem: OSError) -> None:
+    def _hold_off(self, problem: OSError) -> None:
         """Until connections have been closed: a socket that listens stays ready, and the loop would spin."""
         if self._pause is not None:
             return  # another socket has met the same
