@@ -15,6 +15,7 @@ from heliograph.adapters.store.postgres.faults import (
 )
 from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
     Call,
     accounts_of,
@@ -178,8 +179,14 @@ class Recorder:
                 self._link.db.terminate()
             else:
                 return self._link
-        self._link = await Link.open(self._servers, self.node)
-        return self._link
+        link = await Link.open(self._servers, self.node)
+        try:
+            await set_encoders(link.db)
+        except BaseException:
+            link.db.terminate()
+            raise
+        self._link = link
+        return link
 
     # --- what became of a transaction
 

@@ -1,6 +1,10 @@
 """What a session of ours relies on, whatever the server, the database or the role has for a default."""
 
+from functools import partial
+from typing import Any
+
 from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.encoding import ENCODERS
 from heliograph.adapters.store.postgres.limits import Limits
 
 SCHEMA = "heliograph"
@@ -48,3 +52,23 @@ def _bounds(limits: Limits, *, patient: bool) -> dict[str, str]:
         "idle_in_transaction_session_timeout": limits.idle,
     }
     return {name: "0" if patient else str(int(seconds * 1000)) for name, seconds in bounds.items()}
+
+
+_ROW_TYPES = """
+SELECT typname, oid, typarray FROM pg_type WHERE typnamespace = $1::regnamespace AND typname = ANY ($2::name[])
+"""
+
+
+async def set_encoders(db: Any) -> None:
+    """From now on arrays of these rows are encoded from facts. What the driver promises are encoders of scalars alone
+    (`set_type_codec`); what that calls takes any type, and is nowhere promised: `pyproject.toml` says which releases of
+    the driver have it."""
+    settings = db._protocol.get_settings()  # noqa: SLF001 - as above
+    for name, element, array in await db.fetch(_ROW_TYPES, SCHEMA, list(ENCODERS)):
+        settings.add_python_codec(
+            array, f"{name}[]", SCHEMA, [], "scalar", partial(ENCODERS[name], element), _never_sent, "binary"
+        )
+
+
+def _never_sent(octets: bytes) -> None:
+    raise NotImplementedError("no statement of ours asks for an array of rows")

@@ -1,0 +1,124 @@
+"""Arrays of rows in PostgreSQL's binary format, as its `array_recv` and `record_recv` read it, made of facts.
+
+The driver encodes such an array value by value, which was most of what it took to hand a commit over. Here the numbers
+of a row are one call of `struct`. The types are those of migration 0008.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final
+
+from heliograph.app import facts
+
+_ARRAY: Final = Struct(">iiIii")
+"""Dimensions, whether an element is NULL, the type of the elements, how many there are, the number of the first."""
+
+# What is before a value: its type and its length, as one number. A text's length is added.
+_SMALLINT: Final = 21 << 32 | 2
+_INTEGER: Final = 23 << 32 | 4
+_BIGINT: Final = 20 << 32 | 8
+_BOOLEAN: Final = 16 << 32 | 1
+_BYTEA: Final = 17 << 32
+_TEXT: Final = 25 << 32
+
+_HEAD: Final = Struct(">q")
+
+# Rows, from their length and the number of their values to the head of the first text; and what comes after that. The
+# lengths are those of a row whose texts are empty.
+_SINGLE: Final = Struct(">ii qi qq qq qq qq qq qq qi qh q? q")
+_SINGLE_OCTETS: Final = 4 + 14 * 8 + 59
+_SENT: Final = Struct(">ii qq qi qq q")
+_SENT_END: Final = Struct(">qq qq")
+_SENT_OCTETS: Final = 4 + 6 * 8 + 36
+_FINAL: Final = Struct(">ii qq qh q")
+_FINAL_END: Final = Struct(">qq q?")
+_FINAL_OCTETS: Final = 4 + 5 * 8 + 19
+_AWAITING: Final = Struct(">ii qq q")
+_AWAITING_END: Final = Struct(">qq qi")
+_AWAITING_OCTETS: Final = 4 + 4 * 8 + 20
+_CALLBACK: Final = Struct(">ii qq qh qi qi qq")
+_CALLBACK_OCTETS: Final = 4 + 5 * 8 + 26
+
+
+def singles(element: int, rows: list[tuple[int, facts.Message]]) -> bytes:
+    """`single_row[]`: messages, each with the place of its account among those of the call."""
+    pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
+    add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
+    for place, message in rows:
+        destination, sender = message.destination.encode(), message.sender.encode()
+        callback_url, content = message.callback_url.encode(), message.content.encode()
+        octets = _SINGLE_OCTETS + len(destination) + len(sender) + len(callback_url) + len(content)
+        add(pack(
+            octets, 14, _INTEGER, place, _BIGINT, message.key, _BIGINT, message.tail, _BIGINT, message.price,
+            _BIGINT, message.time, _BIGINT, message.expires, _BIGINT, message.connector, _INTEGER, message.segments,
+            _SMALLINT, message.kind, _BOOLEAN, message.wants_receipt, _TEXT + len(destination),
+        ))  # fmt: skip
+        add(destination)
+        add(head(_TEXT + len(sender)))
+        add(sender)
+        add(head(_TEXT + len(callback_url)))
+        add(callback_url)
+        add(head(_BYTEA + len(content)))
+        add(content)
+    return b"".join(pieces)
+
+
+def submissions(element: int, rows: list[facts.Submission]) -> bytes:
+    """`sent_row[]`."""
+    pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
+    add, pack, end = pieces.append, _SENT.pack, _SENT_END.pack
+    for row in rows:
+        name = row.operator_id.encode()
+        octets = _SENT_OCTETS + len(name)
+        add(pack(
+            octets, 6, _BIGINT, row.key, _INTEGER, row.segment, _BIGINT, row.connector, _TEXT + len(name),
+        ))  # fmt: skip
+        add(name)
+        add(end(_BIGINT, row.status, _BIGINT, row.at))
+    return b"".join(pieces)
+
+
+def finals(element: int, rows: list[facts.Final]) -> bytes:
+    """`final_row[]`."""
+    pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
+    add, pack, end = pieces.append, _FINAL.pack, _FINAL_END.pack
+    for row in rows:
+        err = row.err.encode()
+        add(pack(_FINAL_OCTETS + len(err), 5, _BIGINT, row.key, _SMALLINT, row.state, _TEXT + len(err)))
+        add(err)
+        add(end(_BIGINT, row.at, _BOOLEAN, row.owed))
+    return b"".join(pieces)
+
+
+def awaiting(element: int, rows: list[facts.Awaiting]) -> bytes:
+    """`awaiting_row[]`."""
+    pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
+    add, pack, end = pieces.append, _AWAITING.pack, _AWAITING_END.pack
+    for row in rows:
+        name = row.operator_id.encode()
+        add(pack(_AWAITING_OCTETS + len(name), 4, _BIGINT, row.connector, _TEXT + len(name)))
+        add(name)
+        add(end(_BIGINT, row.key, _INTEGER, row.segment))
+    return b"".join(pieces)
+
+
+def callbacks(element: int, rows: list[facts.CallbackDone]) -> bytes:
+    """`callback_row[]`."""
+    pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
+    add, pack = pieces.append, _CALLBACK.pack
+    for row in rows:
+        add(pack(
+            _CALLBACK_OCTETS, 5, _BIGINT, row.key, _SMALLINT, row.end, _INTEGER, row.code, _INTEGER, row.attempts,
+            _BIGINT, row.at,
+        ))  # fmt: skip
+    return b"".join(pieces)
+
+
+ENCODERS: dict[str, Callable[[int, Any], bytes]] = {
+    "single_row": singles,
+    "sent_row": submissions,
+    "final_row": finals,
+    "awaiting_row": awaiting,
+    "callback_row": callbacks,
+}
+"""By the type of the rows. The first argument of each is the number which that type has in the database."""
