@@ -33,7 +33,7 @@ def _columns(rows: Iterable[Any], *names: str) -> Columns:
     return [list(map(attrgetter(name), rows)) for name in names]
 
 
-#: Facts whose fields are the arguments of `record_`, or the columns of rows, by their name.
+#: The fields that are the arguments of `record_`, a column each, by the name of the facts.
 _NAMES: dict[str, tuple[str, ...]] = {
     "attempts": ("key", "segment", "connector", "status", "at"),
     "submissions": ("key", "segment", "connector", "operator_id", "status", "at"),
@@ -42,7 +42,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "finals": ("key", "state", "err", "at", "owed"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
-    "awaiting_matched": ("connector", "operator_id", "key", "segment"),
     "callbacks": ("key", "end", "code", "attempts", "at"),
 }
 
