@@ -359,16 +359,27 @@ class Dispatcher:
                 self._resume(self.lane(queued.message.connector), item)
 
     async def refill(self, lane: Lane, store: Store, node: int) -> bool:
-        """Claims due messages for the lane if it runs low; True if there may be more due at once."""
-        if lane.ahead > SLOW_MESSAGES // 2 or not lane.backlogs.claimable:
+        """Claims due messages for the lane if it runs low; True if there may be more due at once.
+
+        Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they.
+        """
+        if lane.closed or lane.ahead > SLOW_MESSAGES // 2 or not lane.backlogs.claimable:
             return False
+        lane.filling = True
+        try:
+            await self._fill(lane, store, node)
+        finally:
+            lane.filling = False
+        return lane.more
+
+    async def _fill(self, lane: Lane, store: Store, node: int) -> None:
         limit = SLOW_MESSAGES - lane.ahead
         done, now = lane.backlogs.done, self._clock.now()
         lane.more = False
         accounts = lane.holders[:limit] if len(lane.holders) > 1 else []
         share = limit // len(accounts) if accounts else limit
         claimed = await store.claim_queued(lane.connector, share, now, node, accounts)
-        await self._take_up(lane, claimed, store, partial(self._resume, lane))
+        await self._take_up(lane, claimed, store, partial(self._refilled, lane))
         left: list[int] = []
         if accounts or len(claimed) == limit:
             left = await store.queued_accounts(lane.connector, now)
@@ -377,11 +388,22 @@ class Dispatcher:
         lane.holders = left[next_one:] + left[:next_one]
         if left:
             lane.more = True
-        return lane.more
+
+    def _refilled(self, lane: Lane, item: Item) -> None:
+        if lane.closed:
+            self._requeue(self.gathering.facts, item, lane.connector)
+        else:
+            self._resume(lane, item)
 
     async def open(self, lane: Lane, store: Store) -> None:
         """New messages may go to the lane's memory from now on; but those of accounts that have rows in the queue go
-        behind these, and so does what is in memory. Raises Unavailable."""
+        behind these, and so does what is in memory. Raises Unavailable.
+
+        While the lane is being refilled it stays closed, and this is to be called again: rows are claimed that are
+        neither in the lane nor seen in the queue.
+        """
+        if lane.filling:
+            return
         accounts = await store.queued_accounts(lane.connector, self._clock.now())
         lane.backlogs.suspect(accounts)
         for item in lane.vacate(set(accounts)):

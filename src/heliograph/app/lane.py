@@ -44,8 +44,8 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_references",
-        "_returned", "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "flying",
-        "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
+        "_returned", "_troubles", "_turn", "ahead", "backlogs", "carrier", "closed", "connector", "fast", "filling",
+        "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
         "paused_until", "per_account", "ready", "took", "unknown_wait_ms",
     )  # fmt: skip
 
@@ -54,6 +54,8 @@ class Lane:
         self.carrier: Carrier | None = None
         self.closed = False
         """Other nodes have the connector's binds: new messages go to the queue."""
+        self.filling = False
+        """Messages are being claimed from the queue for it."""
         self.mark = mark
         self.front: deque[Item] = deque()
         """Messages that go before all others: they were on their way before."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -265,10 +266,19 @@ class OrderMachine(RuleBasedStateMachine):
         assert len(self.lane.fast) <= 4 + len(self.lane.incoming)
 
     def teardown(self) -> None:
-        if self.lane.closed:
-            self.get_binds()
+        with self.limits:
+            self.come_to_rest()
+        assert self.told <= self.seen, "all that was accepted was sent"
+        assert not self.store._rows.queue
+        assert self.lane.idle
+        assert not self.lane.backlogs.by_account
+        assert not self.lane.per_account
+
+    def come_to_rest(self) -> None:
         self.carrier.capacity = 3
         for _ in range(300):
+            if self.lane.closed:
+                self.get_binds()
             if self.written is None:
                 self.begin_commit(spills=False)
             self.end_commit(works=True)
@@ -281,13 +291,33 @@ class OrderMachine(RuleBasedStateMachine):
             self.clock.pass_ms(5_000)
         if self.feeding is not None:
             self.feeding.close()
-        self.limits.close()
-        assert self.told <= self.seen, "all that was accepted was sent"
-        assert not self.store._rows.queue
-        assert self.lane.idle
-        assert not self.lane.backlogs.by_account
-        assert not self.lane.per_account
 
 
 TestOrder = OrderMachine.TestCase
 TestOrder.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+
+
+@pytest.mark.parametrize("before", [1, 2], ids=["asked for", "claimed"])
+@pytest.mark.parametrize("between", [0, 1, 2])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_what_is_claimed_while_binds_go_and_come_stays_behind_what_was_in_memory(
+    before: int, between: int, after: int
+) -> None:
+    """It went into the emptied lane, and so ahead of what had just left that for the queue."""
+    machine = OrderMachine()
+    with machine.limits:
+        machine.request(1, ["1"], LONG, poor=False)
+        machine.request(1, ["1", "1", "1"], "Hello", poor=False)
+        machine.begin_commit(spills=False)
+        machine.end_commit(works=True)
+        assert machine.store._rows.queue, "the last one waits in the queue's rows"
+        for _ in range(before):
+            machine.feed()
+        assert machine.feeding is not None
+        machine.lose_binds()
+        for _ in range(between):
+            machine.feed()
+        machine.get_binds()
+        for _ in range(after):
+            machine.feed()
+        machine.teardown()
