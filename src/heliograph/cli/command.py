@@ -93,12 +93,11 @@ class Invocation:
         from heliograph.domain.error import NOT_FOUND, Fault
 
         settings = self.settings()
-        unnamed = self.data is None and "HELIOGRAPH_DATA" not in os.environ and not settings.store.url
-        if unnamed and not settings.data.exists():
+        if not settings.store.url and not settings.data.exists():
             # or somebody at another directory than the gateway's believes that all accounts are gone
-            click.echo(
-                f"A new store is made in {settings.data.resolve()}; --data or HELIOGRAPH_DATA name another.", err=True
-            )
+            named = self.data is not None or "HELIOGRAPH_DATA" in os.environ
+            advice = "there was none" if named else "--data or HELIOGRAPH_DATA name another"
+            click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
 
         async def run() -> Answer:
             async with opens(settings) as tool:

@@ -19,14 +19,3 @@ def format_secret(secret: bytes) -> str:
     if len(secret) != SECRET_OCTETS:
         raise ValueError(f"a signing secret has {SECRET_OCTETS} octets, not {len(secret)}")
     return SECRET_PREFIX + binascii.b2a_base64(secret, newline=False).decode("ascii")
-
-
-def parse_secret(text: str) -> bytes:
-    """The octets of a secret as `format_secret` writes it; a ValueError does not repeat the secret."""
-    try:
-        secret = binascii.a2b_base64(text.removeprefix(SECRET_PREFIX))
-    except ValueError:
-        secret = b""
-    if len(secret) != SECRET_OCTETS or format_secret(secret) != text:
-        raise ValueError(f"a signing secret is {SECRET_PREFIX} and the padded base64 of {SECRET_OCTETS} octets")
-    return secret

@@ -136,24 +136,6 @@ def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
     )
 
 
-def format_receipt(
-    message_id: str,
-    state: str,
-    *,
-    submit_date: str,
-    done_date: str,
-    err: str = "000",
-    sub: str = "001",
-    dlvrd: str = "001",
-    text: str = "",
-) -> str:
-    """The text of a receipt as Appendix B has it. Dates are YYMMDDhhmm; of `text` the first 20 characters go in."""
-    return (
-        f"id:{message_id} sub:{sub} dlvrd:{dlvrd} submit date:{submit_date} done date:{done_date}"
-        f" stat:{state} err:{err} text:{text[:20]}"
-    )
-
-
 def _fields_of(pdu: DeliverSm | DataSm) -> tuple[str | None, ...]:
     """What the text says, in the order of `_KEY_NAMES`; None for what is not there."""
     text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)

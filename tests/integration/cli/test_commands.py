@@ -331,12 +331,18 @@ def test_the_doctor_does_not_send_anybody_to_the_firewall_for_a_name_that_is_non
 def test_a_store_that_nobody_named_is_not_made_in_silence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("account", "list").stderr == ""
     monkeypatch.delenv("HELIOGRAPH_DATA")
     made = run("account", "list", "--json")
     assert answer(made) == {"accounts": []}
     assert f"A new store is made in {tmp_path / 'heliograph-data'}; --data or HELIOGRAPH_DATA" in made.stderr
     assert run("account", "list").stderr == ""
+
+
+def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: Run, tmp_path: Path) -> None:
+    mistyped = tmp_path / "heliogarph"
+    made = run("--data", str(mistyped), "account", "list")
+    assert f"A new store is made in {mistyped}; there was none." in made.stderr
+    assert run("--data", str(mistyped), "account", "list").stderr == ""
 
 
 def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

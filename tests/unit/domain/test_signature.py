@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.signature import format_secret, parse_secret, sign
+from heliograph.domain.signature import format_secret, sign
 
 SECRET = bytes(range(32))
 TEXT = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -25,27 +25,6 @@ def test_every_input_counts() -> None:
 
 def test_secrets_as_text() -> None:
     assert format_secret(SECRET) == TEXT
-    assert parse_secret(TEXT) == SECRET
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "whsec_",
-        TEXT[6:],
-        TEXT[:-1],
-        TEXT + "=",
-        TEXT + "\n",
-        "whsec_AAAA",
-        "WHSEC_" + TEXT[6:],
-        TEXT[:-2] + "9=",
-    ],
-)
-def test_what_is_no_secret_is_refused_without_repeating_it(text: str) -> None:
-    with pytest.raises(ValueError, match="whsec_") as caught:
-        parse_secret(text)
-    assert not text[6:] or text[6:] not in str(caught.value)
 
 
 def test_a_secret_of_another_length_is_refused() -> None:
