@@ -16,6 +16,7 @@ from heliograph.api import answer as answer_module
 from heliograph.api import bodies
 from heliograph.api import server as server_module
 from heliograph.api.http import connection, limits
+from heliograph.api.http import state as state_module
 from heliograph.api.http.limits import MAX_HEAD_OCTETS
 from heliograph.api.plain import SHORT_BODY
 from heliograph.api.server import DRAIN_STEP_S, Server, serve
@@ -27,6 +28,7 @@ BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
 AUTH = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
 JSON = b"Content-Type: application/json\r\n"
 SEND = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n" + AUTH + JSON
+HEALTH = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
 WHOLE = SEND + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 
 
@@ -473,12 +475,42 @@ async def test_there_is_a_limit_to_connections(gateway: Gateway) -> None:
     await running.stop(1.0)
 
 
+async def test_those_that_have_said_nothing_for_the_longest_make_room(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "TICK_S", 0.01)
+    monkeypatch.setattr(state_module, "ROOM", 1)
+    hold = hold_commits(gateway)
+    running = await serve(gateway.app, "127.0.0.1", 0, max_connections=3)
+    async with client(running) as busy, client(running) as silent, client(running) as idle:
+        await busy.write(WHOLE)
+        await hold.arrived.wait()
+        await eventually(lambda: running.connections == 3)
+        latest = max(each.since for each in running._state.connections)
+        await eventually(lambda: running._state.now > latest)
+        await idle.write(HEALTH)
+        assert (await idle.read())[0] == 200
+        monkeypatch.setattr(limits, "SPARE_TIMEOUT_S", -PATIENCE_S)
+        async with client(running) as late:
+            await late.write(HEALTH)
+            assert (await late.read())[0] == 200
+            assert await silent.closed()
+            await idle.write(HEALTH)
+            assert (await idle.read())[0] == 200
+            monkeypatch.setattr(limits, "SPARE_TIMEOUT_S", PATIENCE_S)
+            async with client(running) as later:
+                assert (await later.read())[0] == 503
+        hold.go.set()
+        assert (await busy.read())[0] == 200
+    await running.stop(1.0)
+
+
 async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway) -> None:
     hold = hold_commits(gateway)
     running = await serve(gateway.app, "127.0.0.1", 0)
     port = running.port
     async with client(running) as busy, client(running) as idle:
-        await idle.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+        await idle.write(HEALTH)
         await idle.read()
         await busy.write(WHOLE)
         await hold.arrived.wait()

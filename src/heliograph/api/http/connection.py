@@ -89,7 +89,7 @@ class Connection:
         self.flow = Flow(transport)
         state = self.state
         state.connections.add(self)
-        if len(state.connections) > state.max_connections:
+        if len(state.connections) > state.max_connections and not state.make_room():
             self._refuse(answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
@@ -220,6 +220,10 @@ class Connection:
         if self.phase == HEAD and self.latest is not None and not self.latest.complete:
             return False  # it is we who are slow
         return waited > (limits.HEAD_TIMEOUT_S if self.phase == HEAD else limits.BODY_TIMEOUT_S)
+
+    def spare(self, now: float) -> bool:
+        """Whether it has been without a request for so long that another may have its place."""
+        return self.phase == IDLE and not self.flow.writing_paused and now - self.since > limits.SPARE_TIMEOUT_S
 
     def cut(self) -> None:
         """Hangs up on a client that is overdue; one that takes nothing never takes what is left either."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from email.utils import formatdate
+from heapq import nsmallest
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,17 @@ if TYPE_CHECKING:
     from heliograph.api.http.connection import Connection
 
 
+ROOM = 64
+"""Connections that are closed at once to make room for others: finding them takes a look at all."""
+
+
 class State:
     """`now` is the loop's time as far as connections note it: that of the next tick, so that nobody who has waited
     since then is taken to have waited for longer."""
 
     __slots__ = (
-        "_openings", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies", "tasks",
+        "_full", "_openings", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies",
+        "tasks",
     )  # fmt: skip
 
     def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
@@ -35,13 +41,31 @@ class State:
         self.heads = Heads(min(SHORT_BODY, api.max_body))
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}
+        self._full = False
+        """No connection was spare when one was looked for; another second may make some so."""
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
         """Another second, the next one at `due`: answers have another date."""
         self.now = due
+        self._full = False
         self._openings.clear()
         self.heads.tick(due)
+
+    def make_room(self) -> bool:
+        """Closes connections that have been without a request for the longest; False if none has been for long.
+
+        Else whoever opens as many as there may be, and says nothing, would keep all others out.
+        """
+        if self._full:
+            return False
+        now = self.loop.time()
+        spare = [each for each in self.connections if each.spare(now)]
+        for each in nsmallest(ROOM, spare, key=lambda each: each.since):
+            self.connections.discard(each)
+            each.cut()
+        self._full = not spare
+        return bool(spare)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins what the server waits for before it stops."""
