@@ -361,7 +361,8 @@ class Dispatcher:
     async def refill(self, lane: Lane, store: Store, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once.
 
-        Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they.
+        Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they. One
+        that is closed claims nothing, since it is not opened before this is over.
         """
         if lane.closed or lane.ahead > SLOW_MESSAGES // 2 or not lane.backlogs.claimable:
             return False
