@@ -10,6 +10,9 @@ LOOK_S = 0.01
 STALL_S = 0.005
 """Less than this is how an idle machine keeps its time."""
 
+EARLY_S = 0.005
+"""A timer of uvloop counts whole milliseconds and goes off up to two of them early: a lower limit leaves it this."""
+
 STEPS = 10
 """How often in a row, at most, what a test measures has to wait for its turn: several processes, each several times."""
 
