@@ -28,6 +28,7 @@ from heliograph.config import Settings, parse_address
 from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
+from heliograph.runtime.lull import Lull
 from heliograph.runtime.world import Deadlines, Duties, World
 from heliograph.watching import Watching
 
@@ -116,6 +117,7 @@ class Gateway:
         self._settings = settings
         self._dev = dev
         self._simulator: Any = None
+        self._lull = Lull()
         self.url = ""
 
     async def start(self) -> None:
@@ -161,6 +163,7 @@ class Gateway:
                 encode_state=lambda state: msgspec.json.encode(state).decode(),
                 watchers=watching.watchers,
                 leases=cast("Leases", store) if settings.store.url else None,
+                lull=self._lull,
             ),
             Deadlines(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
@@ -302,7 +305,9 @@ class Gateway:
             reconnect_first_s=smpp.reconnect_first_s,
             reconnect_most_s=smpp.reconnect_most_s,
         )
-        carrier = SmppCarrier(connector, events, clock=self._clock, journal=self._journal, timings=timings)
+        carrier = SmppCarrier(
+            connector, events, clock=self._clock, journal=self._journal, timings=timings, lull=self._lull
+        )
         carrier.start()
         return carrier
 

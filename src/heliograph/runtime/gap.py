@@ -55,6 +55,11 @@ class Gap:
         self._left = left if left >= SHORTEST_GAP_S else 0.0
         return self._left
 
+    @property
+    def waited(self) -> bool:
+        """Whether there is so much to do that the commit waited for more."""
+        return self._left > 0.0
+
     def crowded(self, requests: int) -> bool:
         """Whether nobody is left who could send a request, now that so many wait."""
         return 0 < requests >= self._crowd and not self.probing

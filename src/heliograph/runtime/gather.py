@@ -9,6 +9,7 @@ from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.runtime.gap import GAP_S, Gap
+from heliograph.runtime.lull import Lull
 from heliograph.runtime.misfits import Misfits
 from heliograph.runtime.outage import Outage
 
@@ -41,6 +42,9 @@ class Hooks:
     """Right after it, when its requests have their answers."""
     refused: Callable[[], None]
     """It failed; its facts are in the next one, its requests are not."""
+    patient: Callable[[int], bool]
+    """Asked after it: whether operators' answers may wait until the next one is on its way, if that is to send so many
+    messages again."""
 
 
 class Gatherer:
@@ -61,6 +65,7 @@ class Gatherer:
         journal: Journal,
         outage: Outage,
         watchers: Sequence[Watcher] = (),
+        lull: Lull | None = None,
     ) -> None:
         """`last_key` is the highest key in the store; those given here are above it."""
         self._store = store
@@ -71,6 +76,9 @@ class Gatherer:
         self._journal = journal
         self._outage = outage
         self._watchers = watchers
+        self._lull = lull or Lull()
+        self._aside = False
+        """Whether the loop had other turns while the store wrote the last commit."""
         self._stumbled: list[Watcher] = []
         self._facts = Facts()
         self._thens: list[tuple[Accept, Then]] = []
@@ -191,10 +199,7 @@ class Gatherer:
             start = self._clock.monotonic()
             try:
                 if facts:
-                    try:
-                        await self._store.record(facts)
-                    except Unfit:
-                        await Apart(self._store, facts, self.misfits.note).record()
+                    await self._record(facts)
                 else:
                     await asyncio.sleep(0)
             except Unavailable as problem:
@@ -213,10 +218,33 @@ class Gatherer:
             self._answer(thens)
             hooks.committed()
             self._gap.tally(self._clock.monotonic(), _events(facts))
+            self._begin_lull(hooks, facts.accepts)
             if facts:
                 self._show(facts, seconds)
 
     # --- one commit
+
+    async def _record(self, facts: Facts) -> None:
+        self._aside = False
+        turn = asyncio.get_running_loop().call_soon(self._step_aside)
+        try:
+            await self._store.record(facts)
+        except Unfit:
+            await Apart(self._store, facts, self.misfits.note).record()
+        finally:
+            turn.cancel()
+
+    def _begin_lull(self, hooks: Hooks, answered: list[Accept]) -> None:
+        """Customers are heard before operators, if the loop will have a better time for these."""
+        if self._aside and answered and self._gap.waited:
+            messages = sum([len(accept.messages) for accept in answered])
+            if hooks.patient(messages):
+                self._lull.begin()
+
+    def _step_aside(self) -> None:
+        """The commit is on its way, and the loop is there for others."""
+        self._aside = True
+        self._lull.end()
 
     async def _leave_gap(self) -> float:
         """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""

@@ -6,6 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from heliograph.adapters.smpp.intake import PORTION_OCTETS, Intake
+from heliograph.runtime import lull
+from heliograph.runtime.lull import Lull
+
+
+@pytest.fixture(autouse=True)
+def _a_lull_lasts_until_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lull, "LULL_S", 3_600.0)
 
 
 class Tap(asyncio.Transport):
@@ -30,7 +37,8 @@ class Rig:
         self.tap = Tap()
         self.taken: list[bytes] = []
         self.then: Callable[[], None] = lambda: None
-        self.intake = Intake(self.tap, self._take)
+        self.lull = Lull()
+        self.intake = Intake(self.tap, self._take, self.lull)
 
     def _take(self, data: bytes) -> None:
         self.taken.append(data)
@@ -109,3 +117,72 @@ async def test_all_that_is_left_is_taken_at_the_end_and_once(paused: bool) -> No
     rig.intake.finish()
     await turns()
     assert b"".join(rig.taken) == FLOOD
+
+
+async def test_in_a_lull_it_is_read_once_and_taken_afterwards() -> None:
+    rig = Rig()
+    rig.lull.begin()
+    rig.intake.feed(b"one")
+    assert not rig.tap.is_reading(), "what else comes stays with the system"
+    rig.intake.feed(b"two")
+    await turns()
+    assert rig.taken == []
+    rig.lull.end()
+    await turns()
+    assert rig.taken == [b"onetwo"]
+    assert rig.tap.is_reading()
+
+
+async def test_who_brings_nothing_in_a_lull_does_not_notice_it() -> None:
+    rig = Rig()
+    rig.lull.begin()
+    assert rig.tap.is_reading()
+    rig.lull.end()
+    rig.intake.feed(b"one")
+    assert rig.taken == [b"one"]
+
+
+async def test_a_flood_waits_for_the_end_of_a_lull_that_begins_within_it() -> None:
+    rig = Rig()
+    rig.intake.feed(FLOOD)
+    rig.lull.begin()
+    await turns()
+    assert len(rig.taken) == 1, "what was due already"
+    rig.lull.end()
+    await turns()
+    assert b"".join(rig.taken) == FLOOD
+    assert max(map(len, rig.taken)) <= PORTION_OCTETS
+    assert rig.tap.is_reading()
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_all_is_taken_at_the_end_of_a_connection_lull_or_not(paused: bool) -> None:
+    rig = Rig()
+    rig.lull.begin()
+    rig.intake.feed(b"last")
+    if paused:
+        rig.intake.pause()
+    rig.intake.finish()
+    assert rig.taken == [b"last"]
+    rig.lull.end()
+    await turns()
+    assert rig.taken == [b"last"]
+
+
+async def test_a_pause_is_longer_than_a_lull_and_the_other_way_round() -> None:
+    rig = Rig()
+    rig.lull.begin()
+    rig.intake.feed(b"one")
+    rig.intake.pause()
+    rig.lull.end()
+    await turns()
+    assert rig.taken == []
+    assert not rig.tap.is_reading()
+    rig.lull.begin()
+    rig.intake.resume()
+    await turns()
+    assert rig.taken == []
+    rig.lull.end()
+    await turns()
+    assert rig.taken == [b"one"]
+    assert rig.tap.is_reading()

@@ -15,6 +15,7 @@ from heliograph.domain.ids import to_hex
 from heliograph.runtime import gather
 from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
 from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.lull import Lull
 from heliograph.runtime.outage import Outage
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
@@ -81,12 +82,20 @@ class Rig:
         self.clock = VirtualClock()
         self.journal = Journal()
         outage = Outage(self.clock, self.journal)
-        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
+        self.lull = Lull()
+        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage, lull=self.lull)
         self.log: list[str] = []
         self.spills: list[tuple[float, int]] = []
+        self.room = 1_000
         self.on_prepare: Callable[[Facts], None] = lambda _: None
         self.gatherer.attach(
-            Hooks(self._prepare, self._spill, lambda: self.log.append("committed"), lambda: self.log.append("refused"))
+            Hooks(
+                self._prepare,
+                self._spill,
+                lambda: self.log.append("committed"),
+                lambda: self.log.append("refused"),
+                lambda messages: messages <= self.room,
+            )
         )
         self.task = asyncio.create_task(self.gatherer.run())
         self.message = Messages(SetClock())
@@ -212,7 +221,7 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
         def ask() -> None:
             rig.gatherer.accept(accept_of(rig.message(key=1)), answered)
 
-        rig.gatherer.attach(Hooks(prepare, lambda *_: None, committed, lambda: None))
+        rig.gatherer.attach(Hooks(prepare, lambda *_: None, committed, lambda: None, lambda _: False))
         for _ in range(300):
             ask()
         await asyncio.sleep(100 * COMMIT_S)
@@ -519,5 +528,102 @@ def test_under_load_a_commit_begins_when_as_many_requests_wait_as_ever_do() -> N
         assert sum(each < 1e-9 for each in begun) == len(begun) - 2
         assert max(begun) == pytest.approx(REST_S), "now and then it looks how many there are"
         assert [await begins_after(crowd - 1) for _ in range(2)] == pytest.approx([REST_S, REST_S])
+
+    scenario(story)
+
+
+class Looker(SlowStore):
+    """Notes whether there is a lull before each commit and while it is written."""
+
+    def __init__(self, lull: Lull, commit_s: float) -> None:
+        super().__init__()
+        self.lull = lull
+        self.commit_s = commit_s
+        self.before: list[bool] = []
+        self.meanwhile: list[bool] = []
+
+    async def record(self, facts: Facts) -> None:
+        self.before.append(self.lull.on)
+        if self.commit_s:
+            await asyncio.sleep(self.commit_s)
+        self.meanwhile.append(self.lull.on)
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("the disk is full")
+        for accept in facts.accepts:
+            accept.verdict = Verdict.ACCEPTED
+        self.commits.append(facts)
+
+
+def play_customers(rig: Rig, *, commit_s: float, think: Callable[[], float] = lambda: 0.000_5) -> Looker:
+    """64 of them, of whom each sends the next message so many seconds after the answer to the one before."""
+    rig.gatherer._store = store = Looker(rig.lull, commit_s)
+
+    def ask() -> None:
+        assert rig.gatherer.accept(accept_of(rig.message(key=1)), answered)
+
+    def answered(_: Accept) -> None:
+        asyncio.get_running_loop().call_later(think(), ask)
+
+    for _ in range(64):
+        ask()
+    return store
+
+
+def test_those_who_were_just_answered_are_heard_before_all_others() -> None:
+    async def story(rig: Rig) -> None:
+        store = play_customers(rig, commit_s=0.002)
+        await asyncio.sleep(1.0)
+        assert store.before.count(True) > 0.9 * len(store.before)
+        assert not any(store.meanwhile), "a commit on its way leaves the loop to the others"
+
+    scenario(story)
+
+
+def test_operators_are_heard_where_their_answers_make_room_for_what_is_to_come() -> None:
+    async def story(rig: Rig) -> None:
+        rig.room = 63
+        store = play_customers(rig, commit_s=0.002)
+        await asyncio.sleep(1.0)
+        assert len(store.commits) > 100
+        assert not any(store.before[10:]), "the first commits take fewer than all"
+
+    scenario(story)
+
+
+def test_where_the_loop_writes_by_itself_there_is_no_better_time_for_others() -> None:
+    async def story(rig: Rig) -> None:
+        store = play_customers(rig, commit_s=0.0)
+        await asyncio.sleep(1.0)
+        assert len(store.commits) > 100
+        assert not any(store.before)
+
+    scenario(story)
+
+
+def test_who_sends_without_waiting_for_answers_keeps_nobody_from_being_heard() -> None:
+    async def story(rig: Rig) -> None:
+        rig.gatherer._store = store = Looker(rig.lull, 0.002)
+        for _ in range(4_000):
+            rig.send()
+            await asyncio.sleep(0.000_1)
+        assert len(store.commits) > 100
+        assert not any(store.meanwhile)
+
+    scenario(story)
+
+
+def test_nobody_waits_where_there_is_little_to_do() -> None:
+    async def story(rig: Rig) -> None:
+        thinks_s = 0.000_5
+        store = play_customers(rig, commit_s=0.002, think=lambda: thinks_s)
+        await asyncio.sleep(1.0)
+        assert any(store.before)
+        thinks_s = 0.5
+        await asyncio.sleep(1.0)
+        store.before.clear()
+        await asyncio.sleep(5.0)
+        assert len(store.before) > 5
+        assert not any(store.before)
 
     scenario(story)

@@ -14,6 +14,7 @@ from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.accounts import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
+from heliograph.runtime.lull import Lull
 
 __all__ = ["SmppCarrier", "Timings"]
 
@@ -25,8 +26,16 @@ class SmppCarrier:
     """
 
     def __init__(
-        self, connector: Connector, events: CarrierEvents, *, clock: Clock, journal: Journal, timings: Timings
+        self,
+        connector: Connector,
+        events: CarrierEvents,
+        *,
+        clock: Clock,
+        journal: Journal,
+        timings: Timings,
+        lull: Lull | None = None,
     ) -> None:
+        """In a `lull` what the operator sends waits."""
         dialect, timings, self._problems = read_options(connector.options, timings)
         self._events = events
         self._connector = connector
@@ -34,7 +43,7 @@ class SmppCarrier:
         encoder = Encoder(dialect)
         self.header_octets = encoder.header_octets
         """What the parts of a long message must leave free for their header."""
-        setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
+        setup = Setup(connector, events, clock, journal, dialect, timings, encoder, lull or Lull())
         self._bar = setup.bar
         self._complaints = setup.complaints
         self._clock = clock

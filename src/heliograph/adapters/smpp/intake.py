@@ -1,25 +1,27 @@
 """What one connection brings, a portion in each turn of the loop, however fast the peer is.
 
 A read may bring a quarter of a mebioctet, and the next one follows in the same turn: sixteen thousand requests, each of
-which is to be answered, while all other connections wait.
+which is to be answered, while all other connections wait. What comes in a lull between two commits waits for its end.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from heliograph.runtime.lull import Lull
+
 PORTION_OCTETS: Final = 16_384
 """What is looked at in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
 
 
 class Intake:
-    """Hands on to `take` what is fed to it. While something is held back nothing more is read."""
+    """Hands on to `take` what is fed to it; in a `lull`, when that is over. While something is held back nothing more
+    is read."""
 
-    __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
+    __slots__ = ("_held", "_lull", "_paused", "_take", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
-        """Belongs to the running loop."""
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None], lull: Lull) -> None:
+        self._lull = lull
         self._transport = transport
         self._take = take
         self._held = b""
@@ -27,7 +29,7 @@ class Intake:
 
     def feed(self, data: bytes) -> None:
         """What was just read."""
-        if self._held or self._paused or len(data) > PORTION_OCTETS:
+        if self._held or self._paused or self._lull.on or len(data) > PORTION_OCTETS:
             self._hold(data)
         else:
             self._take(data)
@@ -41,7 +43,7 @@ class Intake:
         """Goes on after `pause`."""
         self._paused = False
         if self._held:
-            self._loop.call_soon(self._go_on)
+            self._lull.call_soon(self._go_on)
         else:
             self._transport.resume_reading()
 
@@ -57,7 +59,7 @@ class Intake:
     def _hold(self, data: bytes) -> None:
         if not self._held:
             self._transport.pause_reading()
-            self._loop.call_soon(self._go_on)
+            self._lull.call_soon(self._go_on)
         self._held += data
 
     def _go_on(self) -> None:
@@ -66,6 +68,6 @@ class Intake:
         portion, self._held = self._held[:PORTION_OCTETS], self._held[PORTION_OCTETS:]
         self._take(portion)
         if self._held:
-            self._loop.call_soon(self._go_on)
+            self._lull.call_soon(self._go_on)
         elif not self._paused:
             self._transport.resume_reading()
