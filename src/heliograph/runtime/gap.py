@@ -56,9 +56,9 @@ class Gap:
         return self._left
 
     @property
-    def waited(self) -> bool:
-        """Whether there is so much to do that the commit waited for more."""
-        return self._left > 0.0
+    def busy(self) -> bool:
+        """Whether there is so much to do that gap and rest are whole."""
+        return self._rate >= BUSY_FACTS_PER_S
 
     def crowded(self, requests: int) -> bool:
         """Whether nobody is left who could send a request, now that so many wait."""

@@ -44,7 +44,7 @@ class Hooks:
     """It failed; its facts are in the next one, its requests are not."""
     patient: Callable[[int], bool]
     """Asked after it: whether operators' answers may wait until the next one is on its way, if that is to send so many
-    messages again."""
+    parts."""
 
 
 class Gatherer:
@@ -236,9 +236,9 @@ class Gatherer:
 
     def _begin_lull(self, hooks: Hooks, answered: list[Accept]) -> None:
         """Customers are heard before operators, if the loop will have a better time for these."""
-        if self._aside and answered and self._gap.waited:
-            messages = sum([len(accept.messages) for accept in answered])
-            if hooks.patient(messages):
+        if self._aside and answered and self._gap.busy:
+            parts = sum([message.segments for accept in answered for message in accept.messages])
+            if hooks.patient(parts):
                 self._lull.begin()
 
     def _step_aside(self) -> None:

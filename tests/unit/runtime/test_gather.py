@@ -94,7 +94,7 @@ class Rig:
                 self._spill,
                 lambda: self.log.append("committed"),
                 lambda: self.log.append("refused"),
-                lambda messages: messages <= self.room,
+                lambda parts: parts <= self.room,
             )
         )
         self.task = asyncio.create_task(self.gatherer.run())
