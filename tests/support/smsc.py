@@ -141,6 +141,11 @@ class SmscLink(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
+    def close(self) -> None:
+        """Ends the connection when all is written, without a word."""
+        if self._transport is not None:
+            self._transport.close()
+
     def cut(self) -> None:
         """Resets the connection."""
         if self._transport is not None:

@@ -21,6 +21,10 @@ COMMIT_PARTS = 80
 (`app.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. Those that
 are left wait for a whole gap, too: commits without one would leave no turn of the loop to read receipts in."""
 
+LULL_PARTS = 32
+"""A commit that accepted fewer parts is followed by no lull. What operators say would delay the next one by little, and
+one that leaves few receipts unacknowledged would get rid of fewer."""
+
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
 
@@ -233,12 +237,13 @@ class Gatherer:
             await Apart(self._store, facts, self.misfits.note).record()
         finally:
             turn.cancel()
+            self._lull.end()
 
     def _begin_lull(self, hooks: Hooks, answered: list[Accept]) -> None:
         """Customers are heard before operators, if the loop will have a better time for these."""
         if self._aside and answered and self._gap.busy:
             parts = sum([message.segments for accept in answered for message in accept.messages])
-            if hooks.patient(parts):
+            if parts >= LULL_PARTS and hooks.patient(parts):
                 self._lull.begin()
 
     def _step_aside(self) -> None:

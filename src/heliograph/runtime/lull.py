@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-LULL_S = 0.004
-"""Seconds that a lull lasts at most. As a rule the next commit ends it sooner, half as long after the one before."""
+LULL_S = 0.008
+"""Seconds that a lull lasts at most. As a rule the next commit ends it sooner, a quarter as long after the last one."""
 
 
 class Lull:
@@ -12,7 +12,7 @@ class Lull:
     they have them, all send again at once. What operators say before the next commit is on its way would only delay it:
     so it waits until then, and is looked at while the store writes.
 
-    Belongs to the loop that it is first used on.
+    Belongs to one loop.
     """
 
     __slots__ = ("_timer", "_waiting", "on")

@@ -12,6 +12,7 @@ import pytest
 
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Unknown
+from heliograph.runtime import lull
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier import QUICK, Rig, connector, parts_of, singles
@@ -468,6 +469,31 @@ async def test_tls_with_the_operators_own_authority() -> None:
         await wait_until(lambda: rig.carrier.capacity)
         rig.carrier.submit(singles(5))
         await wait_until(lambda: rig.events.accepted == 5)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_what_the_operator_said_before_it_closed_is_heard_though_there_is_a_lull(
+    tls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lull, "LULL_S", 3_600.0)
+    options = tls_options() if tls else {}
+    async with (
+        Smsc(server_context() if tls else None) as smsc,
+        Rig(connector(smsc.port, tls=tls, options=options)) as rig,
+    ):
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        link = smsc.link
+        rig.lull.begin()
+        rig.carrier.submit(singles(5))
+        await wait_until(lambda: len(link.open) == 5)
+        for request in list(link.open.values()):
+            link.respond(request)
+            link.flush()
+            await asyncio.sleep(0.001)  # so that each is a read of its own
+        link.close()
+        await wait_until(lambda: len(rig.events.outcomes) == 5)
+        assert rig.events.accepted == 5
 
 
 async def test_tls_with_a_client_certificate() -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from heliograph.adapters.smpp.intake import Intake
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Unknown
 from heliograph.domain.receipt import Delivery
@@ -402,10 +403,10 @@ async def test_what_the_operator_says_in_a_lull_is_heard_when_that_is_over(monke
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)
         (link,) = rig.carrier._links
-        reading = cast("asyncio.Transport", link._transport).is_reading
+        intake = cast("Intake", link._intake)
         rig.lull.begin()
         rig.carrier.submit(singles(3))
-        await wait_until(lambda: not reading())
+        await wait_until(lambda: intake._held)
         assert rig.events.accepted == 0
         rig.lull.end()
         await wait_until(lambda: rig.events.accepted == 3)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,10 @@ class Tap(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self._reading = True
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
 
     def is_reading(self) -> bool:
         return self._reading
@@ -36,7 +41,7 @@ class Rig:
     def __init__(self) -> None:
         self.tap = Tap()
         self.taken: list[bytes] = []
-        self.then: Callable[[], None] = lambda: None
+        self.then: Callable[[], Any] = lambda: None
         self.lull = Lull()
         self.intake = Intake(self.tap, self._take, self.lull)
 
@@ -119,18 +124,50 @@ async def test_all_that_is_left_is_taken_at_the_end_and_once(paused: bool) -> No
     assert b"".join(rig.taken) == FLOOD
 
 
-async def test_in_a_lull_it_is_read_once_and_taken_afterwards() -> None:
+async def test_what_comes_in_a_lull_is_taken_afterwards() -> None:
     rig = Rig()
     rig.lull.begin()
     rig.intake.feed(b"one")
-    assert not rig.tap.is_reading(), "what else comes stays with the system"
     rig.intake.feed(b"two")
     await turns()
     assert rig.taken == []
+    assert rig.tap.is_reading(), "what a closed connection left unread may be lost"
     rig.lull.end()
     await turns()
     assert rig.taken == [b"onetwo"]
+    rig.intake.feed(b"three")
+    assert rig.taken == [b"onetwo", b"three"]
+
+
+async def test_in_a_lull_too_no_more_is_read_than_can_be_kept() -> None:
+    rig = Rig()
+    rig.lull.begin()
+    rig.intake.feed(FLOOD[:PORTION_OCTETS])
     assert rig.tap.is_reading()
+    rig.intake.feed(b"more")
+    assert not rig.tap.is_reading()
+    rig.lull.end()
+    await turns()
+    assert rig.taken == [FLOOD[:PORTION_OCTETS], b"more"]
+    assert rig.tap.is_reading()
+
+
+@pytest.mark.parametrize("lulled", [False, True])
+async def test_a_fault_over_what_was_held_back_ends_the_connection(lulled: bool) -> None:
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    rig = Rig()
+    rig.then = lambda: 1 // 0
+    if lulled:
+        rig.lull.begin()
+    rig.intake.feed(FLOOD)
+    rig.lull.end()
+    await turns()
+    assert rig.tap.aborted
+    assert [type(fault["exception"]) for fault in faults] == [ZeroDivisionError]
+    rig.intake.finish()
+    await turns()
+    assert len(rig.taken) == 1, "nothing is made of what follows"
 
 
 async def test_who_brings_nothing_in_a_lull_does_not_notice_it() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,8 @@ from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import gather
 from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
-from heliograph.runtime.gather import Gatherer, Hooks
-from heliograph.runtime.lull import Lull
+from heliograph.runtime.gather import LULL_PARTS, Gatherer, Hooks
+from heliograph.runtime.lull import LULL_S, Lull
 from heliograph.runtime.outage import Outage
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
@@ -552,8 +553,10 @@ class Looker(SlowStore):
         self.commits.append(facts)
 
 
-def play_customers(rig: Rig, *, commit_s: float, think: Callable[[], float] = lambda: 0.000_5) -> Looker:
-    """64 of them, of whom each sends the next message so many seconds after the answer to the one before."""
+def play_customers(
+    rig: Rig, *, commit_s: float, customers: int = 64, think: Callable[[], float] = lambda: 0.000_5
+) -> Looker:
+    """Of whom each sends the next message so many seconds after the answer to the one before."""
     rig.gatherer._store = store = Looker(rig.lull, commit_s)
 
     def ask() -> None:
@@ -562,7 +565,7 @@ def play_customers(rig: Rig, *, commit_s: float, think: Callable[[], float] = la
     def answered(_: Accept) -> None:
         asyncio.get_running_loop().call_later(think(), ask)
 
-    for _ in range(64):
+    for _ in range(customers):
         ask()
     return store
 
@@ -598,29 +601,84 @@ def test_where_the_loop_writes_by_itself_there_is_no_better_time_for_others() ->
     scenario(story)
 
 
+def test_where_the_loop_writes_by_itself_again_what_waited_waits_no_longer() -> None:
+    async def story(rig: Rig) -> None:
+        store = play_customers(rig, commit_s=0.002)
+        await asyncio.sleep(0.5)
+        store.commit_s = 0.0
+        store.before.clear()
+        await asyncio.sleep(0.5)
+        assert len(store.before) > 100
+        assert store.before.count(True) <= 1
+
+    scenario(story)
+
+
 def test_who_sends_without_waiting_for_answers_keeps_nobody_from_being_heard() -> None:
     async def story(rig: Rig) -> None:
         rig.gatherer._store = store = Looker(rig.lull, 0.002)
-        for _ in range(4_000):
+        heard: list[float] = []
+
+        def hear(said: float) -> None:
+            heard.append(rig.clock.monotonic() - said)
+
+        for number in range(20_000):
             rig.send()
-            await asyncio.sleep(0.000_1)
-        assert len(store.commits) > 100
+            if number % 10 == 0:
+                rig.lull.call_soon(partial(hear, rig.clock.monotonic()))
+            await asyncio.sleep(0.000_05)
+        assert any(store.before)
         assert not any(store.meanwhile)
+        assert len(heard) > 1_990
+        assert max(heard) <= LULL_S
+
+    scenario(story)
+
+
+def test_nobody_waits_for_the_few() -> None:
+    """What operators say delays a small commit by little."""
+
+    async def story(rig: Rig) -> None:
+        store = play_customers(rig, commit_s=0.002, customers=LULL_PARTS - 1)
+        await asyncio.sleep(1.0)
+        assert len(store.commits) > 100
+        assert not any(store.before)
+
+    scenario(story)
+
+
+def test_a_lull_is_over_when_a_commit_has_failed() -> None:
+    async def story(rig: Rig) -> None:
+        play_customers(rig, commit_s=0.002)
+        await asyncio.sleep(0.5)
+        rig.gatherer._store = rig.store
+        rig.store.failures = 1
+        await asyncio.sleep(2.5 * COMMIT_S)
+        assert "refused" in rig.log
+        assert not rig.lull.on
 
     scenario(story)
 
 
 def test_nobody_waits_where_there_is_little_to_do() -> None:
+    """However many messages come at once."""
+
     async def story(rig: Rig) -> None:
-        thinks_s = 0.000_5
-        store = play_customers(rig, commit_s=0.002, think=lambda: thinks_s)
+        pause_s = 0.000_5
+        seen: list[bool] = []
+
+        def think() -> float:
+            asyncio.get_running_loop().call_later(0.000_1, lambda: seen.append(rig.lull.on))
+            return pause_s
+
+        store = play_customers(rig, commit_s=0.002, think=think)
         await asyncio.sleep(1.0)
-        assert any(store.before)
-        thinks_s = 0.5
+        assert any(seen)
+        pause_s = 0.5
         await asyncio.sleep(1.0)
-        store.before.clear()
+        seen.clear()
         await asyncio.sleep(5.0)
-        assert len(store.before) > 5
-        assert not any(store.before)
+        assert max(len(facts.accepts) for facts in store.commits[-5:]) > LULL_PARTS
+        assert not any(seen)
 
     scenario(story)

@@ -15,8 +15,8 @@ PORTION_OCTETS: Final = 16_384
 
 
 class Intake:
-    """Hands on to `take` what is fed to it; in a `lull`, when that is over. While something is held back nothing more
-    is read."""
+    """Hands on to `take` what is fed to it; in a `lull`, when that is over. While more than a portion is held back
+    nothing is read."""
 
     __slots__ = ("_held", "_lull", "_paused", "_take", "_transport")
 
@@ -58,15 +58,23 @@ class Intake:
 
     def _hold(self, data: bytes) -> None:
         if not self._held:
-            self._transport.pause_reading()
             self._lull.call_soon(self._go_on)
         self._held += data
+        if len(self._held) > PORTION_OCTETS:
+            # Not for less: over TLS, what has come and was not read is lost when the peer closes.
+            self._transport.pause_reading()
 
     def _go_on(self) -> None:
         if self._paused or not self._held:
             return
         portion, self._held = self._held[:PORTION_OCTETS], self._held[PORTION_OCTETS:]
-        self._take(portion)
+        try:
+            self._take(portion)
+        except BaseException:
+            # As the loop does where it calls by itself: else the connection would stay, and be read no more.
+            self._held = b""
+            self._transport.abort()
+            raise
         if self._held:
             self._lull.call_soon(self._go_on)
         elif not self._paused:
