@@ -15,17 +15,20 @@ class Lull:
     Belongs to one loop.
     """
 
-    __slots__ = ("_timer", "_waiting", "on")
+    __slots__ = ("_timer", "_waiting")
 
     def __init__(self) -> None:
-        self.on = False
         self._waiting: list[Callable[[], None]] = []
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether what can wait is to wait."""
+        return self._timer is not None
 
     def begin(self) -> None:
         """From now on what can wait is to wait."""
         if not self.on:
-            self.on = True
             self._timer = asyncio.get_running_loop().call_later(LULL_S, self.end)
 
     def end(self) -> None:
@@ -34,7 +37,6 @@ class Lull:
             return
         self._timer.cancel()
         self._timer = None
-        self.on = False
         waiting, self._waiting = self._waiting, []
         call_soon = asyncio.get_running_loop().call_soon
         for go_on in waiting:
