@@ -23,7 +23,7 @@ import uvloop
 from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.adapters.system.journal import LogJournal
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Outcome, Part, Report
 from heliograph.smpp.codec import HEADER

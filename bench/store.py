@@ -25,7 +25,7 @@ from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.worker import Session
-from heliograph.app.accounts import Account, ApiKey
+from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.ports import Store
 from heliograph.domain.ids import IdSequence

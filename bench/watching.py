@@ -20,9 +20,9 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.metrics import METRICS, Kind
-from heliograph.app.narrate import Narrator
-from heliograph.app.tally import Histogram, Tally
+from heliograph.app.observing.catalogue import METRICS, Kind
+from heliograph.app.observing.counters import Histogram, Tally
+from heliograph.app.observing.events import Narrator
 from heliograph.domain.receipt import Delivery
 
 MESSAGES = 200

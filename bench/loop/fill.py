@@ -9,7 +9,7 @@ import gc
 from collections.abc import Awaitable, Callable
 
 from bench.loop.gateways import NUMBER, TEXT, Heliograph
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store

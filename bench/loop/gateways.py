@@ -32,7 +32,7 @@ from bench.loop.processes import (
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.ports import Store
-from heliograph.bootstrap import STORE_FILE
+from heliograph.composition.commands import STORE_FILE
 
 NUMBER = "@" * 8
 """Stands for a message's number in a request."""

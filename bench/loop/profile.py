@@ -17,21 +17,21 @@ TOP = 40
 
 STAGES = (
     ("api/", "HTTP: parse, sign in, decode, check, answer"),
-    ("app/authenticate", "HTTP: parse, sign in, decode, check, answer"),
-    ("app/submit", "submit: check, price, route"),
-    ("app/directory", "submit: check, price, route"),
-    ("app/dispatch", "dispatch: lane, window"),
-    ("app/item", "dispatch: lane, window"),
-    ("app/lane", "dispatch: lane, window"),
+    ("app/sending/authenticate", "HTTP: parse, sign in, decode, check, answer"),
+    ("app/sending/compose", "submit: check, price, route"),
+    ("app/sending/directory", "submit: check, price, route"),
+    ("app/dispatch/dispatcher", "dispatch: lane, window"),
+    ("app/dispatch/lane_item", "dispatch: lane, window"),
+    ("app/dispatch/lane", "dispatch: lane, window"),
     ("smpp/", "SMPP: PDUs in and out"),
     ("adapters/smpp/", "SMPP: PDUs in and out"),
-    ("app/awaited", "receipts: match, apply"),
-    ("app/early", "receipts: match, apply"),
-    ("app/lookup", "receipts: match, apply"),
-    ("app/names", "receipts: match, apply"),
-    ("app/report", "receipts: match, apply"),
-    ("app/notify", "callbacks: owe, make, settle"),
-    ("app/receivers", "callbacks: owe, make, settle"),
+    ("app/receipts/awaiting", "receipts: match, apply"),
+    ("app/receipts/early", "receipts: match, apply"),
+    ("app/receipts/lookup", "receipts: match, apply"),
+    ("app/receipts/operator_ids", "receipts: match, apply"),
+    ("app/receipts/matcher", "receipts: match, apply"),
+    ("app/notices/notifier", "callbacks: owe, make, settle"),
+    ("app/notices/account_cache", "callbacks: owe, make, settle"),
     ("adapters/webhook/", "callbacks: post"),
     ("adapters/store/", "store"),
     ("runtime/", "commit: gather, hooks"),
@@ -63,7 +63,7 @@ def stage_of(stack: Stack) -> str:
     """That of the innermost frame of ours. The rules of the domain count for whoever applies them."""
     for frame in reversed(stack):
         place = re.search(r"\(heliograph/(.*)\)", frame)
-        if place is None or place[1].startswith(("cli/", "bootstrap", "gateway", "__main__", "domain/", "app/facts")):
+        if place is None or place[1].startswith(("cli/", "composition/", "__main__", "domain/", "app/facts")):
             continue
         return next((stage for prefix, stage in STAGES if place[1].startswith(prefix)), f"other: {place[1]}")
     return LOOP

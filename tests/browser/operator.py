@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, Response, expect
 
-from heliograph.dev import OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import OPERATOR_NAME, OPERATOR_PASSWORD
 
 
 class Operator:

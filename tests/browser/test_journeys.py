@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from heliograph.dev import OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import OPERATOR_NAME, OPERATOR_PASSWORD
 from tests.browser.conftest import PHONE, Opener, opening
 from tests.browser.operator import Operator
 from tests.support.process import GatewayProcess, eventually

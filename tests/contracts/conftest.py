@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.ports import Store
 from tests.support.store import OPENERS, Given, Opener
 

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from heliograph.app.accounts import Account, Entry
+from heliograph.app.configuration import Account, Entry
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import Kind, State

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from heliograph.app.accounts import (
+from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
     Account,
     ApiKey,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     MOST_MOVES,
     Attempt,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.accounts import Account, Entry
+from heliograph.app.configuration import Account, Entry
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import State

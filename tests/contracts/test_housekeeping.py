@@ -2,7 +2,8 @@
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.admin.oversight import Reach
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
     CallbackDone,
@@ -15,7 +16,6 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.operators import Reach
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.app.ports import Store
 from heliograph.domain.receipt import Delivery

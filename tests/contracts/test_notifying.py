@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message
 from heliograph.app.ports import Store
 from heliograph.domain.receipt import Delivery

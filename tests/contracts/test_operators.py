@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.accounts import Exists, Missing
-from heliograph.app.operators import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, START, Given, Opener

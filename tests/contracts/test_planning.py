@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.accounts import Account, Entry, Missing
+from heliograph.app.configuration import Account, Entry, Missing
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message import State
 from tests.support.store import CREDIT, HOUR, NODE, START, Given

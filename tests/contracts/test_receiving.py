@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
 from heliograph.app.ports import Store
 from heliograph.domain.operator_id import MAX_CHARS

@@ -1,6 +1,6 @@
 """What is owed after a crash, from the marks and what is missing above them."""
 
-from heliograph.app.accounts import Account, LinkState
+from heliograph.app.configuration import Account, LinkState
 from heliograph.app.facts import (
     Awaiting,
     CallbackDone,

@@ -5,8 +5,9 @@ from dataclasses import fields
 
 import pytest
 
-from heliograph.app.accounts import Account
-from heliograph.app.apart import Apart, Fate, Misfit
+from heliograph.app.admin.oversight import Trace
+from heliograph.app.commit.isolate import Apart, Fate, Misfit
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -23,9 +24,8 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.operators import Trace
 from heliograph.app.ports import Store, Unfit
-from heliograph.app.report import NO_CODE
+from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.domain.receipt import Delivery
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 

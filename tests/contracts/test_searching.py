@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.accounts import Account, Entry
+from heliograph.app.admin.oversight import TELLING_DIGITS, Backlog, Found, Hit, Search, Standing, Usage
+from heliograph.app.configuration import Account, Entry
 from heliograph.app.facts import (
     Attempt,
     CallbackDone,
@@ -17,7 +18,6 @@ from heliograph.app.facts import (
     Queueing,
     Submission,
 )
-from heliograph.app.operators import TELLING_DIGITS, Backlog, Found, Hit, Search, Standing, Usage
 from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.receipt import Delivery

@@ -31,7 +31,7 @@ signal.signal(signal.SIGUSR1, tell)
 """Run by each process as it starts."""
 
 UPON_REQUEST = {
-    "asyncpg", "csv", "difflib", "heliograph.admin.app", "heliograph.admin.shapes", "heliograph.api.openapi",
+    "asyncpg", "csv", "difflib", "heliograph.admin_api.app", "heliograph.admin_api.shapes", "heliograph.api.openapi",
     "heliograph.api.reference_page", "heliograph.cli.account", "heliograph.console.app", "heliograph.console.pages",
     "heliograph.console.render", "heliograph.simulator", "html", "http.cookies", "importlib.resources", "jinja2",
     "markupsafe", "opentelemetry", "rich", "statistics", "tomllib", "zipfile",
@@ -44,7 +44,7 @@ OF_THE_ENGINE = {
 }  # fmt: skip
 """What the process that posts callbacks has no use for."""
 
-OF_CALLBACKS = {"heliograph.app.job", "heliograph.domain.limits", "heliograph.domain.signature"}
+OF_CALLBACKS = {"heliograph.app.notices.job", "heliograph.domain.limits", "heliograph.domain.signature"}
 """What it knows of the rings, beside its adapter."""
 
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from heliograph.app.metrics import METRICS
+from heliograph.app.observing.catalogue import METRICS
 from tests.support.background import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.patience import PATIENCE_S

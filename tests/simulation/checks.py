@@ -2,10 +2,10 @@
 
 from urllib.parse import parse_qs
 
-from heliograph.app.divide import NAMED, OWNED
+from heliograph.app.commit.divide import NAMED, OWNED
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.report import NO_CODE
+from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, worst
 from heliograph.domain.throttle import SHARE_OF_BURST

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,

@@ -5,8 +5,10 @@ from contextlib import ExitStack
 from types import ModuleType
 from unittest.mock import patch
 
-from heliograph.app import awaited, dispatch, lane, notify
-from heliograph.runtime import gather, upkeep
+from heliograph.app.dispatch import dispatcher, lane
+from heliograph.app.notices import notifier
+from heliograph.app.receipts import awaiting
+from heliograph.runtime import group_commit, upkeep
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -34,12 +36,12 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "FAST_MESSAGES_PER_ACCOUNT", 8),
     (lane, "SLOW_MESSAGES", 6),
     (lane, "PARTS_A_COMMIT", 3),
-    (dispatch, "SLOW_MESSAGES", 6),
-    (awaited, "KEEP_PARTS", 6),
-    (notify, "IN_THE_AIR", 4),
-    (notify, "CLAIM", 3),
+    (dispatcher, "SLOW_MESSAGES", 6),
+    (awaiting, "KEEP_PARTS", 6),
+    (notifier, "IN_THE_AIR", 4),
+    (notifier, "CLAIM", 3),
     (upkeep, "BATCH", 5),
-    (gather, "COMMIT_PARTS", 2),
+    (group_commit, "COMMIT_PARTS", 2),
 ]
 """Limits of memory, so low that they are met all the time."""
 

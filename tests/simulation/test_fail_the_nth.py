@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
-from heliograph.app.job import Job, Sent
-from heliograph.app.notify import UNREADABLE_PAUSE_MS
+from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.notifier import UNREADABLE_PAUSE_MS
 from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled, Part, Unavailable, Unknown
-from heliograph.app.submit import Fields, Submit, SubmitRules
+from heliograph.app.sending.compose import Fields, Submit, SubmitRules
 from heliograph.domain.message import State
-from heliograph.runtime.world import World
+from heliograph.runtime.environment import World
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import GRACE_MS, Plan, Simulation

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from heliograph.app import apart
-from heliograph.app.accounts import Entry
-from heliograph.app.apart import Apart
-from heliograph.app.awaited import Awaited
-from heliograph.app.backlog import Backlogs, Stage
-from heliograph.app.dispatch import Dispatcher
-from heliograph.app.divide import NAMED, OWNED, joined
+from heliograph.app.commit import isolate
+from heliograph.app.commit.divide import NAMED, OWNED, joined
+from heliograph.app.commit.isolate import Apart
+from heliograph.app.configuration import Entry
+from heliograph.app.dispatch.account_order import Backlogs, Stage
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import Item
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -35,19 +36,18 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.item import Item
-from heliograph.app.job import Job, Sent
-from heliograph.app.lane import Lane
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.notify import Notifier
+from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.notifier import Notifier
 from heliograph.app.ports import Part, Report, Store, Unfit
-from heliograph.app.report import Acknowledge, Reporter
+from heliograph.app.receipts.awaiting import Awaited
+from heliograph.app.receipts.matcher import Acknowledge, Reporter
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
-from heliograph.runtime.gather import Gatherer
+from heliograph.runtime.group_commit import Gatherer
 from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
@@ -253,12 +253,12 @@ def one_unfit_request_takes_all_others_with_it(patch: pytest.MonkeyPatch) -> Non
 
 @bug("was never sent", plan=SPOILT)
 def an_unfit_answer_is_dropped(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(apart, "_reduced", lambda piece: iter(()))
+    patch.setattr(isolate, "_reduced", lambda piece: iter(()))
 
 
 @bug("receipts are awaited", plan=SPOILT)
 def what_is_fit_is_left_out_with_what_is_not(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(apart, "TRIES", 0)
+    patch.setattr(isolate, "TRIES", 0)
 
 
 # --- whose a fact is

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from heliograph.app.facts import Facts, Final
-from heliograph.app.narrate import Happening, Narrator
-from heliograph.app.tally import Tally
+from heliograph.app.observing.counters import Tally
+from heliograph.app.observing.events import Happening, Narrator
 from heliograph.domain.message import State
-from heliograph.runtime.world import World
+from heliograph.runtime.environment import World
 from tests.simulation.faults import Odds, ScriptedSender
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run

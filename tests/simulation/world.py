@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from heliograph.app.accounts import Account, ApiKey, Connector, Missing, Route
-from heliograph.app.directory import Directory
+from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.job import Job
+from heliograph.app.notices.job import Job
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
+from heliograph.app.sending.directory import Directory
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.domain.slot import SLOTS
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.world import Deadlines, World
+from heliograph.runtime.environment import Deadlines, World
 from tests.simulation import checks
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.memory_rows import Rows, merged

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 from heliograph.app.ports import Sender
 from tests.support.patience import PATIENCE_S
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from heliograph.adapters.smpp.carrier import SmppCarrier
 from heliograph.adapters.smpp.options import Timings
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Outcome, Part, Report, Unknown
 from heliograph.domain.message import Kind

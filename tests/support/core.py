@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 from heliograph.app.ports import Accepted, Outcome, Part
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State

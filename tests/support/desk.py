@@ -8,20 +8,20 @@ from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from heliograph.admin.app import AdminApi
-from heliograph.admin.call import Desk, Probed
-from heliograph.app.access import Access
-from heliograph.app.accounts import Connector
-from heliograph.app.administer import Administration
-from heliograph.app.operators import Deed, DeedQuery
-from heliograph.app.oversee import Oversight
-from heliograph.app.plan import Plan
-from heliograph.app.staff import Staff
+from heliograph.admin_api.app import AdminApi
+from heliograph.admin_api.call import Desk, Probed
+from heliograph.app.admin.manage import Administration
+from heliograph.app.admin.oversight import Deed, DeedQuery
+from heliograph.app.admin.sign_in import Access
+from heliograph.app.admin.users import Staff
+from heliograph.app.admin.views import Oversight
+from heliograph.app.configuration import Connector
+from heliograph.app.sending.reschedule import Plan
 from heliograph.console import PATH
 from heliograph.console.app import Console
 from heliograph.console.visit import SESSION_COOKIE, Knob, Received, Services
-from heliograph.runtime.asgi import Asgi, Event
-from heliograph.runtime.pulse import Pulse
+from heliograph.http.asgi import Asgi, Event
+from heliograph.runtime.recent_activity import Pulse
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.secrets import CountingSecrets
 

@@ -13,18 +13,18 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 
 from heliograph.api.app import Api, Services, build_app
-from heliograph.app.accounts import Account, ApiKey, Connector, Price, Route
-from heliograph.app.authenticate import Gate
-from heliograph.app.browse import Browse
-from heliograph.app.directory import Directory
+from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
 from heliograph.app.facts import Accept, Facts
-from heliograph.app.plan import Plan
 from heliograph.app.ports import Unavailable
-from heliograph.app.submit import Submit, SubmitRules
+from heliograph.app.sending.authenticate import Gate
+from heliograph.app.sending.browse import Browse
+from heliograph.app.sending.compose import Submit, SubmitRules
+from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.reschedule import Plan
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
-from heliograph.runtime.asgi import Asgi, Event, Scope
+from heliograph.http.asgi import Asgi, Event, Scope
 from tests.support.memory_store import MemoryStore
 
 START = 1_800_000_000_000

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from heliograph.app.accounts import Entry
+from heliograph.app.configuration import Entry
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Event

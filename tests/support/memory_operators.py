@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from heliograph.app.accounts import Entry, Exists, Missing
-from heliograph.app.facts import CallbackDone, CallbackEnd, Message
-from heliograph.app.operators import (
+from heliograph.app.admin.oversight import (
     COUNTED,
     AdminSession,
     AdminToken,
@@ -23,6 +21,8 @@ from heliograph.app.operators import (
     Trace,
     Usage,
 )
+from heliograph.app.configuration import Entry, Exists, Missing
+from heliograph.app.facts import CallbackDone, CallbackEnd, Message
 from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heliograph.app.accounts import (
+from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
     Account,
     ApiKey,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
-from heliograph.app.accounts import (
+from heliograph.app.configuration import (
     Entry,
     Missing,
 )

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from heliograph.app.accounts import Account, ApiKey, Price, Tables
-from heliograph.app.apart import Apart, Misfit
-from heliograph.app.divide import divide, shard_of
+from heliograph.app.commit.divide import divide, shard_of
+from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Owed, Queued, Recovery
 from heliograph.app.ports import Store, Unavailable, Unfit
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.accounts import Account, ApiKey, Price
+from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
 from heliograph.domain.ids import IdSequence

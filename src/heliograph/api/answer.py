@@ -18,8 +18,8 @@ from heliograph.api.shapes import (
     SendResult,
 )
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.plan import Moved
 from heliograph.app.ports import Event
+from heliograph.app.sending.reschedule import Moved
 from heliograph.domain import ids, segment
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (

@@ -17,18 +17,18 @@ from typing import NamedTuple, Protocol
 from heliograph.api import answer, decode, operations
 from heliograph.api.answer import Answer
 from heliograph.api.bodies import Bodies
-from heliograph.api.plain import REQUEST_ID, PlainSend
+from heliograph.api.fast_send.head import REQUEST_ID, PlainSend
 from heliograph.api.shapes import Done, Health
-from heliograph.app.authenticate import Gate, admit
-from heliograph.app.browse import Browse
-from heliograph.app.directory import AccountView
 from heliograph.app.facts import Accept
-from heliograph.app.plan import Plan, no_such_message
 from heliograph.app.ports import Clock, Intake, Journal, Unavailable
-from heliograph.app.submit import Submit
+from heliograph.app.sending.authenticate import Gate, admit
+from heliograph.app.sending.browse import Browse
+from heliograph.app.sending.compose import Submit
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.reschedule import Plan, no_such_message
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
-from heliograph.runtime.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
+from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
 
 CHOSEN = "heliograph.chosen"
 """In the scope of a request that `Api.choose` was asked about: what it said."""

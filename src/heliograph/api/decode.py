@@ -7,8 +7,8 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from heliograph.api.fields import SEND
-from heliograph.app.number import Number
-from heliograph.app.submit import Fields, shown
+from heliograph.app.sending.compose import Fields, shown
+from heliograph.app.sending.number import Number
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
 JSON: Final = 1

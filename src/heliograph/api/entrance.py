@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.brief import BriefTransport
-from heliograph.api.http.state import State
-from heliograph.api.plain import LONGEST_HEAD, PlainSend
+from heliograph.api.fast_send.connection import HotConnection
+from heliograph.api.fast_send.head import LONGEST_HEAD, PlainSend
+from heliograph.http.brief import BriefTransport
+from heliograph.http.state import State
 
 MOST_ACCEPTED: Final = 64
 """Connections accepted in one turn of the loop, so that those who are connected have theirs."""

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from heliograph.app.browse import BOOLEAN_WORDS
-from heliograph.app.submit import DLR_WORDS, SubmitRules
+from heliograph.app.sending.browse import BOOLEAN_WORDS
+from heliograph.app.sending.compose import DLR_WORDS, SubmitRules
 from heliograph.domain import limits, phone
 from heliograph.domain.message import KIND_NAMES, KIND_WORDS, Kind
 from heliograph.domain.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS

@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph.api import answer
 from heliograph.api.fields import Terms
-from heliograph.runtime.asgi import Receive, Scope, Send, respond
+from heliograph.http.asgi import Receive, Scope, Send, respond
 
 DOCUMENT_PATH = "/openapi.json"
 PAGE_PATH = "/docs"

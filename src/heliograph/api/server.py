@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 from heliograph.api.app import Api
 from heliograph.api.entrance import Entrance
-from heliograph.api.http.proxies import Proxies
-from heliograph.api.http.state import State
-from heliograph.runtime.asgi import Asgi
+from heliograph.http.asgi import Asgi
+from heliograph.http.proxies import Proxies
+from heliograph.http.state import State
 from heliograph.runtime.ending import end
 
 MAX_CONNECTIONS = 4_096

@@ -6,7 +6,7 @@ requests, submissions, receipts and callback results share a commit, and nobody 
 Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. A message is named by its `key`, the
 60-bit integer of its UUIDv7 (`domain.ids`); `tail`, the other 62 bits, is what a customer must know to look at it.
 A fact about a message also names its `account`, so that it can be written where that account's rows are without the
-message being looked for (`app.divide`).
+message being looked for (`app.commit.divide`).
 """
 
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ from heliograph.domain.display import counted
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from heliograph.app.administer import AccountView, Administration
+    from heliograph.app.admin.manage import AccountView, Administration
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
 
@@ -56,7 +56,7 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
     NAME is the user name: 1 to 64 letters, digits and . _ -
     The password is for /api/v2, the API key for /api/v1, the signing secret verifies receipts.
     """
-    from heliograph.app.fields import amount
+    from heliograph.app.admin.fields import amount
     from heliograph.domain.money import format_credits
 
     settings = {field: text for field, text in given.items() if text is not None}
@@ -93,7 +93,7 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
 @click.pass_obj
 def list_accounts(invocation: Invocation) -> None:
     """Every account with its balance."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
     from heliograph.domain.money import format_credits
 
     found = invocation.administer(lambda admin: admin.accounts())
@@ -122,7 +122,7 @@ def list_accounts(invocation: Invocation) -> None:
 @click.pass_obj
 def show(invocation: Invocation, name: str) -> None:
     """One account: its balance, settings and keys."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     result = _told(views.account_with_keys(invocation.administer(lambda admin: admin.account(name))))
 
@@ -149,7 +149,7 @@ def show(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
     """Adds credit, or takes it back (below zero)."""
-    from heliograph.app import fields
+    from heliograph.app.admin import fields
     from heliograph.domain.money import format_credits
 
     balance = invocation.administer(lambda admin: admin.top_up(name, fields.amount("amount", amount), note))
@@ -177,7 +177,7 @@ def resume(invocation: Invocation, name: str) -> None:
 
 
 def _fields_help() -> str:
-    from heliograph.app.fields import ACCOUNT
+    from heliograph.app.admin.fields import ACCOUNT
 
     width = max(map(len, ACCOUNT))
     return "\b\nFields:\n" + "\n".join(f"  {name:{width}}  {each.expected}" for name, each in ACCOUNT.items())
@@ -201,7 +201,7 @@ class _SetCommand(Command):
 @click.pass_obj
 def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> None:
     """Changes settings of an account, all or none."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     texts = parse_pairs(changes)
 
@@ -222,7 +222,7 @@ def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> N
 @click.pass_obj
 def ledger(invocation: Invocation, name: str, limit: int, before: int | None) -> None:
     """Every change of the balance, the newest first."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     entries = invocation.administer(lambda admin: admin.ledger(name, limit, before))
     rows = [as_json(views.entry(each)) for each in entries]
@@ -290,7 +290,7 @@ def create_key(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def list_keys(invocation: Invocation, name: str) -> None:
     """The keys of an account, by their ids."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     keys = invocation.administer(lambda admin: admin.keys(name))
     invocation.show(

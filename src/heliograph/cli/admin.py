@@ -89,8 +89,8 @@ def remove(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""
-    from heliograph.admin import views
-    from heliograph.app.operators import DeedQuery
+    from heliograph.admin_api import views
+    from heliograph.app.admin.oversight import DeedQuery
 
     query = DeedQuery(limit, None, actor, action, target)
     deeds = invocation.administer(lambda administration: administration.store.deeds(query))
@@ -131,8 +131,8 @@ def token() -> None:
 @click.pass_obj
 def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool) -> None:
     """Makes a token and shows it. NAME is for people."""
-    from heliograph.admin import views
-    from heliograph.app.operators import TOKEN_SCOPES
+    from heliograph.admin_api import views
+    from heliograph.app.admin.oversight import TOKEN_SCOPES
 
     if all_scopes == bool(scopes):
         raise Failure(
@@ -150,7 +150,7 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
     """Every token, by its id."""
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     found = invocation.staff(lambda staff: staff.tokens())
     invocation.show(

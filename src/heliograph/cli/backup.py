@@ -9,8 +9,8 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, forma
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.administer import Administration
-    from heliograph.app.operators import Reach
+    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.oversight import Reach
 
 
 @click.command(cls=Command, epilog=examples("heliograph backup /backup/heliograph-$(date +%F).db"))
@@ -21,14 +21,14 @@ def backup(invocation: Invocation, file: Path) -> None:
 
     The copy is of one moment. FILE must not be there yet. A PostgreSQL database is backed up with its own tools.
     """
-    from heliograph import bootstrap
     from heliograph.app.ports import Unavailable
+    from heliograph.composition import commands
 
     settings = invocation.settings()
     if settings.store.url:
         raise Failure("The store is a PostgreSQL database.", "Back it up with pg_dump, or with base backups.")
     try:
-        bootstrap.back_up(settings, file)
+        commands.back_up(settings, file)
     except FileExistsError as error:
         raise Failure(f"{error}.", "A backup overwrites nothing: name another file.") from error
     except (Unavailable, OSError) as error:

@@ -17,8 +17,8 @@ def callbacks() -> None:
 @click.pass_obj
 def status(invocation: Invocation) -> None:
     """What is to be pushed or was given up, and who fails."""
-    from heliograph.app.access import Actor
-    from heliograph.app.oversee import FailingHost, Oversight
+    from heliograph.app.admin.sign_in import Actor
+    from heliograph.app.admin.views import FailingHost, Oversight
 
     async def work(oversight: Oversight, _: Actor) -> tuple[dict[str, int], list[FailingHost]]:
         return await oversight.store.backlog(), await oversight.failing_hosts()
@@ -66,8 +66,8 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
     """Pushes receipts again that were given up.
 
     So are those whose receiver said 410."""
-    from heliograph.app.access import Actor
-    from heliograph.app.oversee import Oversight
+    from heliograph.app.admin.sign_in import Actor
+    from heliograph.app.admin.views import Oversight
     from heliograph.domain import ids
 
     if (name is not None) + (message is not None) + everything != 1:
@@ -100,8 +100,8 @@ def orphans(invocation: Invocation, limit: int) -> None:
     """Receipts that match no message, the newest first.
 
     A wrong notation of ids shows itself here."""
-    from heliograph.app.accounts import Connector
-    from heliograph.app.administer import Administration
+    from heliograph.app.admin.manage import Administration
+    from heliograph.app.configuration import Connector
     from heliograph.app.facts import EarlyReceipt
     from heliograph.domain.phone import mask
 

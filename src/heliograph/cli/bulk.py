@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from heliograph.cli.client import HOPELESS, Client, Outcome
-from heliograph.cli.contacts import Row
+from heliograph.cli.recipients_file import Row
 from heliograph.domain.money import MICRO
 
 _PROBLEMS_KEPT = 10

@@ -15,10 +15,10 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from heliograph.app.access import Actor
-    from heliograph.app.administer import Administration
-    from heliograph.app.oversee import Oversight
-    from heliograph.app.staff import Staff
+    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.sign_in import Actor
+    from heliograph.app.admin.users import Staff
+    from heliograph.app.admin.views import Oversight
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
@@ -64,21 +64,21 @@ class Invocation:
 
     def administer(self, work: "Callable[[Administration], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration on the store. Raises Failure."""
-        from heliograph import bootstrap
+        from heliograph.composition import commands
 
-        return self._run(bootstrap.administration, work)
+        return self._run(commands.administration, work)
 
     def staff(self, work: "Callable[[Staff], Awaitable[Answer]]") -> Answer:
         """The same for who may look after the gateway."""
-        from heliograph import bootstrap
+        from heliograph.composition import commands
 
-        return self._run(bootstrap.staff, work)
+        return self._run(commands.staff, work)
 
     def oversee(self, work: "Callable[[Oversight, Actor], Awaitable[Answer]]") -> Answer:
         """The same for messages and callbacks; the actor is who is at the terminal."""
-        from heliograph import bootstrap
+        from heliograph.composition import commands
 
-        return self._run(bootstrap.oversight, lambda both: work(*both))
+        return self._run(commands.oversight, lambda both: work(*both))
 
     def _run(
         self,
@@ -87,8 +87,8 @@ class Invocation:
     ) -> Answer:
         import asyncio
 
-        from heliograph.app.administer import AlreadyThere, NoSuch
-        from heliograph.app.fields import Invalid
+        from heliograph.app.admin.fields import Invalid
+        from heliograph.app.admin.manage import AlreadyThere, NoSuch
         from heliograph.app.ports import Unavailable
         from heliograph.domain.error import NOT_FOUND, Fault
 

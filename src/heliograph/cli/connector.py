@@ -21,9 +21,9 @@ from heliograph.cli.command import (
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
-    from heliograph.app.accounts import Connector, LinkState
-    from heliograph.app.administer import Administration, ConnectorChange
-    from heliograph.app.operators import Backlog
+    from heliograph.app.admin.manage import Administration, ConnectorChange
+    from heliograph.app.admin.oversight import Backlog
+    from heliograph.app.configuration import Connector, LinkState
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -107,8 +107,8 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
-    from heliograph import dev
-    from heliograph.admin import shapes, views
+    from heliograph.admin_api import shapes, views
+    from heliograph.composition import dev
 
     async def work(admin: "Administration") -> "tuple[list[shapes.Connector], bool]":
         states, now = await _links(admin)
@@ -149,7 +149,7 @@ def show(invocation: Invocation, name: str) -> None:
 
     With --json it has all that the gateway said, counters too.
     """
-    from heliograph.admin import views
+    from heliograph.admin_api import views
     from heliograph.cli.links import view
 
     async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], Backlog, int]":
@@ -197,7 +197,7 @@ def set_fields(
     KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled; any other one is an option of
     the operator's dialect, as with --option.
     """
-    from heliograph.app.fields import CONNECTOR
+    from heliograph.app.admin.fields import CONNECTOR
 
     pairs = parse_pairs(changes)
     texts = {**{key: text for key, text in pairs.items() if key in CONNECTOR}, **_texts(given, tls)}
@@ -232,11 +232,11 @@ def test(context: click.Context, name: str) -> None:
     """
     import asyncio
 
-    from heliograph import bootstrap
+    from heliograph.composition import commands
 
     invocation = context.find_object(Invocation) or Invocation()
     found = invocation.administer(lambda admin: admin.connector(name))
-    report = asyncio.run(bootstrap.test_connector(found))
+    report = asyncio.run(commands.test_connector(found))
     steps = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
     passed = all(step["ok"] for step in steps)
 
@@ -258,7 +258,7 @@ def _texts(given: dict[str, str | None], tls: bool | None) -> dict[str, str]:
 
 
 def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     for warning in change.warnings:
         tell(f"note: {warning}", err=True)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from heliograph.admin.links import FRESH_MS, read
+from heliograph.admin_api.links import FRESH_MS, read
 from heliograph.cli.command import format_moment
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
-    from heliograph.app.accounts import Connector, LinkState
+    from heliograph.app.configuration import Connector, LinkState
 
 
 def view(connector: "Connector", states: "Sequence[LinkState]", now: int) -> Iterator[str]:

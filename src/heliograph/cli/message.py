@@ -17,9 +17,9 @@ from heliograph.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from heliograph.app.access import Actor
-    from heliograph.app.operators import Found
-    from heliograph.app.oversee import Oversight, Sight
+    from heliograph.app.admin.oversight import Found
+    from heliograph.app.admin.sign_in import Actor
+    from heliograph.app.admin.views import Oversight, Sight
 
 _STANDINGS = ("scheduled", "under-way", "delivered", "undelivered", "failed", "cancelled")
 
@@ -55,7 +55,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     """
 
     async def work(oversight: "Oversight", _: "Actor") -> "tuple[Found, dict[int, str], dict[int, str]]":
-        from heliograph.app.operators import Search, Standing
+        from heliograph.app.admin.oversight import Search, Standing
 
         search = Search(limit=limit, standing=None if state is None else Standing(state))
         accounts = {account.id: account.name for account, _ in await oversight.store.accounts()}
@@ -67,7 +67,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
         return await oversight.find(text, search), accounts, await oversight.connector_names()
 
     found, accounts, connectors = invocation.oversee(work)
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     rows = [as_json(views.message(hit, accounts, connectors)) for hit in found.hits]
     reached = format_moment(found.reached)
@@ -98,8 +98,8 @@ def show(invocation: Invocation, message_id: str) -> None:
         return await oversight.look(key, tail)
 
     sight = invocation.oversee(work)
-    from heliograph.admin import views
-    from heliograph.app.condense import condense
+    from heliograph.admin_api import views
+    from heliograph.app.admin.timeline import condense
 
     result = as_json(views.message_in_full(sight))
 
@@ -138,7 +138,7 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     TIME is in its account's time zone."""
     key, tail = _parse(invocation, message_id)
     at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
-    from heliograph.admin.views import moment
+    from heliograph.admin_api.views import moment
 
     invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))
 

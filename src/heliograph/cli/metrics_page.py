@@ -1,6 +1,6 @@
 """The reference page of the metrics, drawn from their catalogue."""
 
-from heliograph.app.metrics import SECTIONS, Metric
+from heliograph.app.observing.catalogue import SECTIONS, Metric
 
 _HEAD = """\
 # Metrics

@@ -21,10 +21,10 @@ def openapi(invocation: Invocation) -> None:
     """
     import json
 
-    from heliograph import bootstrap
     from heliograph.api.openapi import document
+    from heliograph.composition import commands
 
-    found = document(bootstrap.terms(invocation.settings()))
+    found = document(commands.terms(invocation.settings()))
     if invocation.as_json:
         echo_json(found)
     else:

@@ -108,7 +108,7 @@ def _describe(command: click.Command, parent: click.Context | None, parts: list[
 
 def admin_page() -> str:
     """`docs/admin-api.md`: the operations of the admin API."""
-    from heliograph.admin.reference import page
+    from heliograph.admin_api.reference import page
 
     return page()
 

@@ -8,8 +8,8 @@ from heliograph.cli.command import Failure, Group, Invocation, as_json, examples
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.admin.shapes import Prices
-    from heliograph.app.administer import Administration
+    from heliograph.admin_api.shapes import Prices
+    from heliograph.app.admin.manage import Administration
 
 
 @click.group(cls=Group)
@@ -35,7 +35,7 @@ def route() -> None:
 def add_route(invocation: Invocation, prefix: str, connector: str, priority: int) -> None:
     """Sends numbers to a connector."""
     added = invocation.administer(lambda admin: admin.add_route(prefix, connector, priority))
-    from heliograph.admin import views
+    from heliograph.admin_api import views
 
     invocation.show(
         as_json(views.route(added)),
@@ -48,7 +48,7 @@ def add_route(invocation: Invocation, prefix: str, connector: str, priority: int
 def list_routes(invocation: Invocation) -> None:
     """Every route."""
     routes = invocation.administer(lambda admin: admin.routes())
-    from heliograph.admin import shapes, views
+    from heliograph.admin_api import shapes, views
 
     invocation.show(
         as_json(shapes.Routes([views.route(each) for each in routes])),
@@ -128,8 +128,8 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 
     It replaces what the plan said of the same prefix before; shorter and longer ones stay.
     """
-    from heliograph.admin import views
-    from heliograph.app import fields
+    from heliograph.admin_api import views
+    from heliograph.app.admin import fields
 
     entry = invocation.administer(lambda admin: admin.set_price(prefix, fields.amount("price", amount), plan))
     told = views.price(entry)
@@ -144,8 +144,8 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 @click.pass_obj
 def list_prices(invocation: Invocation, plan: str | None) -> None:
     """Every price, and what a number costs that none names."""
-    from heliograph.admin import views
-    from heliograph.app.directory import DEFAULT_PLAN
+    from heliograph.admin_api import views
+    from heliograph.app.sending.directory import DEFAULT_PLAN
 
     async def work(admin: "Administration") -> "Prices":
         return views.prices(await admin.prices(plan), await admin.built_in_price())

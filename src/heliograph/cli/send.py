@@ -16,7 +16,7 @@ from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.cli.client import Client, Outcome
-    from heliograph.cli.contacts import Row
+    from heliograph.cli.recipients_file import Row
 
 _MAX_CONNECTIONS = 64
 _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
@@ -169,7 +169,7 @@ def _send_file(
     connections: int,
 ) -> bool:
     from heliograph.cli.bulk import Run
-    from heliograph.cli.contacts import BadFile, Contacts
+    from heliograph.cli.recipients_file import BadFile, Contacts
     from heliograph.domain.money import format_credits
 
     try:

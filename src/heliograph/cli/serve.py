@@ -39,8 +39,8 @@ def serve(context: click.Context, listen: str | None, roles: str | None, dev: bo
     It stops on SIGTERM or Ctrl-C: it then takes no more requests, waits for operators' answers, and ends.
     It makes the data directory and the store if they are not there yet.
     """
-    from heliograph import gateway
     from heliograph.app.ports import Unavailable
+    from heliograph.composition import gateway
     from heliograph.config import ROLES, SettingsError, changed, parse_address
 
     invocation = context.find_object(Invocation) or Invocation()

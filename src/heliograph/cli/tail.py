@@ -51,7 +51,7 @@ def tail(
     Accepted, submitted, refused, receipts, final states, callbacks: of all messages, of one account, or of one
     message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.
     """
-    from heliograph.cli.door import ask
+    from heliograph.cli.control import ask
 
     request = {
         "ask": "events", "message": message, "account": account, "connector": connector, "numbers": numbers,

@@ -51,7 +51,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
     Rates, links, windows, queues and callbacks. Rates and latencies are of the time between two looks; what the store
     knows is read there every 15 seconds. With --json each look is an object on a line of its own.
     """
-    from heliograph.cli.picture import Look, picture
+    from heliograph.cli.gateway_figures import Look, picture
 
     fetch = _fetcher(invocation, url)
 
@@ -82,7 +82,7 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
 
 def _fetcher(invocation: Invocation, url: str | None) -> Callable[[], str]:
     if url is None:
-        from heliograph.cli.door import ask_once
+        from heliograph.cli.control import ask_once
 
         return lambda: str(ask_once(invocation, {"ask": "metrics"})["metrics"])
     from urllib.error import URLError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from heliograph.app.access import Actor, same
-from heliograph.app.administer import NoSuch
+from heliograph.app.admin.manage import NoSuch
+from heliograph.app.admin.sign_in import Actor, same
 from heliograph.app.ports import Unavailable
 from heliograph.console import PATH
 from heliograph.console.bulk import Jobs
@@ -29,8 +29,8 @@ from heliograph.console.visit import (
 )
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.runtime.asgi import Receive, Scope, Send, respond
-from heliograph.runtime.body import ClientGone, read_body
+from heliograph.http.asgi import Receive, Scope, Send, respond
+from heliograph.http.body import ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
 """Octets of a form; a long list of recipients comes in one."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from heliograph.app.directory import Directory
+from heliograph.app.admin.oversight import Deed, DeedQuery, Hit
 from heliograph.app.facts import Accept, Verdict
-from heliograph.app.operators import Deed, DeedQuery, Hit
 from heliograph.app.ports import Clock, Intake, Store
-from heliograph.app.submit import Fields, Submit
+from heliograph.app.sending.compose import Fields, Submit
+from heliograph.app.sending.directory import Directory
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.money import format_credits

@@ -6,22 +6,22 @@ from http.cookies import SimpleCookie
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from heliograph.admin.call import Desk
-from heliograph.app.access import Actor
-from heliograph.app.administer import Administration, AlreadyThere, NoSuch
-from heliograph.app.directory import Directory
-from heliograph.app.fields import Invalid
-from heliograph.app.operators import Role, Scope
-from heliograph.app.oversee import Oversight
+from heliograph.admin_api.call import Desk
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import Administration, AlreadyThere, NoSuch
+from heliograph.app.admin.oversight import Role, Scope
+from heliograph.app.admin.sign_in import Actor
+from heliograph.app.admin.users import Staff
+from heliograph.app.admin.views import Oversight
 from heliograph.app.ports import Clock, Intake, Secrets
-from heliograph.app.staff import Staff
-from heliograph.app.submit import Submit
+from heliograph.app.sending.compose import Submit
+from heliograph.app.sending.directory import Directory
 from heliograph.console import PATH
 from heliograph.console.bulk import Jobs
 from heliograph.console.render import Renderer
 from heliograph.domain.error import Fault
-from heliograph.runtime.asgi import Headers
-from heliograph.runtime.pulse import Pulse
+from heliograph.http.asgi import Headers
+from heliograph.runtime.recent_activity import Pulse
 
 SESSION_COOKIE = "heliograph_session"
 NOTICE_COOKIE = "heliograph_notice"

@@ -6,16 +6,16 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from heliograph.app.accounts import Connector, LinkState
-from heliograph.app.awaited import Awaited
-from heliograph.app.dispatch import Dispatcher, LaneEvents
-from heliograph.app.doubt import unknown_wait_ms
-from heliograph.app.item import joins_parts
-from heliograph.app.lane import Lane
+from heliograph.app.configuration import Connector, LinkState
+from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import joins_parts
+from heliograph.app.dispatch.unknown_outcomes import unknown_wait_ms
 from heliograph.app.ports import Carrier
+from heliograph.app.receipts.awaiting import Awaited
+from heliograph.runtime.bind_slots import Slots
+from heliograph.runtime.environment import Duties, World
 from heliograph.runtime.lease import MARGIN_S, Lease
-from heliograph.runtime.slots import Slots
-from heliograph.runtime.world import Duties, World
 
 DRAIN_S = 10.0
 """Seconds that a carrier which is taken down waits for the operator's answers."""

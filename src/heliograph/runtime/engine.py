@@ -5,26 +5,26 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from heliograph.app.accounts import Connector
-from heliograph.app.dispatch import Dispatcher
+from heliograph.app.configuration import Connector
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Facts, Final, Message, Recovery
-from heliograph.app.lane import Lane
-from heliograph.app.lookup import Lookup
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, attempted
-from heliograph.app.notify import Notifier
+from heliograph.app.notices.account_cache import KnownReceivers
+from heliograph.app.notices.notifier import Notifier
 from heliograph.app.ports import Unavailable
-from heliograph.app.receivers import KnownReceivers
-from heliograph.app.report import Reporter
+from heliograph.app.receipts.lookup import Lookup
+from heliograph.app.receipts.matcher import Reporter
 from heliograph.domain.ids import worker_of
 from heliograph.runtime.carriers import Carriers
-from heliograph.runtime.core import Core
 from heliograph.runtime.ending import end
+from heliograph.runtime.engine_parts import Core
+from heliograph.runtime.environment import Deadlines, Duties, World
 from heliograph.runtime.feeder import Feeder
-from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.group_commit import Gatherer, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.upkeep import Upkeep
-from heliograph.runtime.world import Deadlines, Duties, World
 
 CALLBACKS_END_S = 5.0
 """Seconds that a graceful stop waits for callbacks in the air; the rest are tried again at the next start."""

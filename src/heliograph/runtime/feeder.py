@@ -2,10 +2,10 @@
 
 from math import inf
 
-from heliograph.app.lane import Lane
+from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Unavailable
-from heliograph.runtime.core import Core
-from heliograph.runtime.world import Duties, World
+from heliograph.runtime.engine_parts import Core
+from heliograph.runtime.environment import Duties, World
 
 TICK_S = 0.25
 """Seconds between two looks at the queue when nothing says that there is work."""

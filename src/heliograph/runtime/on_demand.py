@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from heliograph.runtime.asgi import Asgi, Receive, Scope, Send
+from heliograph.http.asgi import Asgi, Receive, Scope, Send
 
 TURN_S = 0.0002
 """Seconds for which the thread that makes an application keeps the interpreter to itself, while the loop wants it too:

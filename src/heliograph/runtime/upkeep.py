@@ -2,11 +2,11 @@
 
 import asyncio
 
+from heliograph.app.notices.account_cache import KnownReceivers
 from heliograph.app.ports import Unavailable
-from heliograph.app.receivers import KnownReceivers
-from heliograph.runtime.core import Core
+from heliograph.runtime.engine_parts import Core
+from heliograph.runtime.environment import Deadlines, Duties, World
 from heliograph.runtime.lease import Lease
-from heliograph.runtime.world import Deadlines, Duties, World
 
 HOUSEKEEPING_S = 1.0
 """Seconds between two rounds of housekeeping."""

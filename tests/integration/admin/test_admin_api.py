@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from heliograph.admin.openapi import document
-from heliograph.admin.operations import OPERATIONS, ROOT
+from heliograph.admin_api.openapi import document
+from heliograph.admin_api.operations import OPERATIONS, ROOT
+from heliograph.app.admin.oversight import TOKEN_SCOPES
 from heliograph.app.facts import CallbackRetry, Facts, Final
-from heliograph.app.operators import TOKEN_SCOPES
 from heliograph.domain.receipt import Delivery
 from tests.support.desk import Answered, House, call_asgi, open_house
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks
 
-from heliograph.admin import PATH
-from heliograph.admin.openapi import document
+from heliograph.admin_api import PATH
+from heliograph.admin_api.openapi import document
 from heliograph.api.server import serve
-from heliograph.app.access import digest
-from heliograph.app.operators import TOKEN_SCOPES, AdminToken
+from heliograph.app.admin.oversight import TOKEN_SCOPES, AdminToken
+from heliograph.app.admin.sign_in import digest
 from tests.support.desk import House, open_house
 from tests.support.gateway import START
 

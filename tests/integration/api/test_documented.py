@@ -15,7 +15,7 @@ from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.reference import DOCUMENT_PATH, PAGE_PATH, PATHS, Reference
 from heliograph.api.shapes import EXAMPLE_ID
-from heliograph.app.directory import Directory
+from heliograph.app.sending.directory import Directory
 from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, Entry
 from tests.support.gateway import API_KEY, Gateway, Reply, basic, open_gateway, set_price

@@ -14,10 +14,10 @@ import pytest
 
 from heliograph.api import server as server_module
 from heliograph.api.entrance import PAUSE_S
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.brief import BriefTransport
-from heliograph.api.http.limits import MAX_HEAD_OCTETS
+from heliograph.api.fast_send.connection import HotConnection
 from heliograph.api.server import Server, serve
+from heliograph.http.brief import BriefTransport
+from heliograph.http.limits import MAX_HEAD_OCTETS
 from tests.integration.api.test_server import BODY, SEND, Client, Hold, client, eventually, hold_commits
 from tests.support.gateway import START, Gateway
 from tests.support.patience import PATIENCE_S

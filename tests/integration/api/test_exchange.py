@@ -13,9 +13,9 @@ import httpx
 import pytest
 import uvloop
 
-from heliograph.api.http import limits
 from heliograph.api.server import Server, serve
-from heliograph.runtime.asgi import Asgi, Receive, Scope, Send
+from heliograph.http import limits
+from heliograph.http.asgi import Asgi, Receive, Scope, Send
 from tests.support.gateway import Gateway, open_gateway
 from tests.support.patience import PATIENCE_S
 

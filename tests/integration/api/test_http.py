@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.directory import Directory
+from heliograph.app.sending.directory import Directory
 from heliograph.domain.ids import to_hex
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 

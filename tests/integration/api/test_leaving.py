@@ -10,10 +10,10 @@ import pytest
 import uvloop
 
 from heliograph.api import server as server_module
-from heliograph.api.hot import HotConnection
-from heliograph.api.http import connection, limits
-from heliograph.api.http.connection import Connection
+from heliograph.api.fast_send.connection import HotConnection
 from heliograph.api.server import Server, serve
+from heliograph.http import connection, limits
+from heliograph.http.connection import Connection
 from tests.integration.api.test_server import AUTH, SEND, client, eventually
 from tests.properties.api.test_short_cut import GOOD, Protocol, opened
 from tests.support.gateway import Gateway, basic, open_gateway

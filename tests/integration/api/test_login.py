@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from heliograph.app.accounts import ApiKey
-from heliograph.app.authenticate import FAILURES_REFUSED, REMEMBERED_S
+from heliograph.app.configuration import ApiKey
+from heliograph.app.sending.authenticate import FAILURES_REFUSED, REMEMBERED_S
 from tests.support.gateway import API_KEY, PASSWORD, START, Gateway, basic
 
 SEND = "/api/v2/messages"

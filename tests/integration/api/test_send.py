@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.submit import SubmitRules
+from heliograph.app.sending.compose import SubmitRules
 from heliograph.domain.message import Kind
 from tests.support.gateway import START, Gateway, open_gateway, set_price
 

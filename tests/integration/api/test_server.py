@@ -15,12 +15,12 @@ import uvloop
 from heliograph.api import answer as answer_module
 from heliograph.api import bodies
 from heliograph.api import server as server_module
-from heliograph.api.http import connection, limits
-from heliograph.api.http import state as state_module
-from heliograph.api.http.limits import MAX_HEAD_OCTETS
-from heliograph.api.plain import SHORT_BODY
+from heliograph.api.fast_send.head import SHORT_BODY
 from heliograph.api.server import DRAIN_STEP_S, Server, serve
 from heliograph.app.facts import Facts
+from heliograph.http import connection, limits
+from heliograph.http import state as state_module
+from heliograph.http.limits import MAX_HEAD_OCTETS
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
 

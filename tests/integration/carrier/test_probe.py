@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.probe import probe
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier import connector
 from tests.support.smsc import Smsc, receipt, speaking, wait_until

@@ -11,11 +11,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heliograph import dev
-from heliograph.app.administer import Administration
-from heliograph.app.oversee import FailingHost, Oversight
+from heliograph.app.admin.manage import Administration
+from heliograph.app.admin.views import FailingHost, Oversight
 from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
+from heliograph.composition import dev
 
 Run = Callable[..., Result]
 

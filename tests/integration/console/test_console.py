@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.accounts import Connector
+from heliograph.app.admin.oversight import SCOPES_OF, Deed, Role
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
-from heliograph.app.operators import SCOPES_OF, Deed, Role
 from heliograph.console.pages import PAGES
 from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph import dev
-from heliograph.app.staff import Staff
+from heliograph.app.admin.users import Staff
+from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
 from tests.support.desk import Browser, open_house
 from tests.support.secrets import CountingSecrets

@@ -47,7 +47,7 @@ def must_pass(native: Path, *arguments: str) -> None:
 
 
 def test_the_modules_are_the_compiled_ones(native: Path) -> None:
-    question = "import heliograph.app.lane as a, heliograph.smpp.session as b; print(a.__file__, b.__file__)"
+    question = "import heliograph.app.dispatch.lane as a, heliograph.smpp.session as b; print(a.__file__, b.__file__)"
     said = subprocess.run(
         [sys.executable, "-c", question],
         check=True, env=os.environ | {"PYTHONPATH": str(native)}, capture_output=True, text=True,

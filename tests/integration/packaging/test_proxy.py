@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from heliograph.dev import DEMO_API_KEY, DEMO_NAME, OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, OPERATOR_NAME, OPERATOR_PASSWORD
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, eventually
 

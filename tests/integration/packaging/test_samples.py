@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from heliograph.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
 from tests.support.customer import Customer
 from tests.support.patience import PATIENCE_S
 from tests.support.peers import foreign_program

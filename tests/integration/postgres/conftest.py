@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from tests.support.postgres import LIMITS, PostgresOpener, Server
 from tests.support.store import Given
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.accounts import Account
-from heliograph.app.apart import Apart, Misfit
+from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,

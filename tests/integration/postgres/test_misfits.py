@@ -9,8 +9,8 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.system.clock import SystemClock
-from heliograph.app.accounts import Account
-from heliograph.app.apart import Fate
+from heliograph.app.commit.isolate import Fate
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
     Awaiting,
@@ -25,7 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Unfit
 from heliograph.domain.receipt import Delivery
-from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.group_commit import Gatherer, Hooks
 from heliograph.runtime.outage import Outage
 from tests.simulation.world import SeededIds
 from tests.support.patience import PATIENCE_S

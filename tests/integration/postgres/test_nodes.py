@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.accounts import Account, LinkState
+from heliograph.app.configuration import Account, LinkState
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import Limits, PostgresStore
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable, Unfit
 from tests.support.patience import PATIENCE_S

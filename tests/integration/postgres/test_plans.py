@@ -8,15 +8,16 @@ from heliograph.adapters.store.postgres import (
     PostgresStore,
     browse,
     callbacks,
+    connections,
     dispatch,
-    links,
     oversight,
     receipts,
     recovery,
     search,
 )
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.app.accounts import Account
+from heliograph.app.admin.oversight import Search, Standing
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
     CallbackDone,
@@ -27,7 +28,6 @@ from heliograph.app.facts import (
     Queueing,
     Submission,
 )
-from heliograph.app.operators import Search, Standing
 from heliograph.app.ports import ListQuery
 from heliograph.domain.receipt import Delivery
 from tests.support.postgres import LIMITS, server
@@ -108,7 +108,7 @@ async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch:
         "SELECT 1, 0, 2, n::text, '', '' FROM generate_series(100, 20000) AS n",
         name,
     )
-    monkeypatch.setattr(links, "PLANS_S", 0.0)
+    monkeypatch.setattr(connections, "PLANS_S", 0.0)
     for _ in range(3):
         await store.record(matched)
         await store.find_outstanding(1, ["7"])

@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore, SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.postgres.schema import shipped
-from heliograph.adapters.store.schema import Migration
+from heliograph.adapters.store.shared.schema import Migration
 from tests.support.postgres import LIMITS, server
 from tests.support.store import CREDIT, Given
 

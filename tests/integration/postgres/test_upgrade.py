@@ -14,7 +14,7 @@ import heliograph.adapters.store
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres import schema as versions
 from heliograph.adapters.store.postgres.schema import shipped
-from heliograph.adapters.store.schema import Migration
+from heliograph.adapters.store.shared.schema import Migration
 from heliograph.app.ports import Unavailable
 from tests.support.background import BackgroundSink
 from tests.support.load import Load

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from tests.support.store import Given
 
 BUSY_MS = 300

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore, audit
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Final
 from heliograph.domain.receipt import Delivery
 from tests.support.store import START, Given

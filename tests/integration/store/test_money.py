@@ -1,7 +1,7 @@
 """The keys of ledger entries."""
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.accounts import Account, Entry
+from heliograph.app.configuration import Account, Entry
 from heliograph.domain.ids import WORKERS, time_of
 from heliograph.domain.message import State
 from tests.support.store import HOUR, START, Given

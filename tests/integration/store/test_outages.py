@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.accounts import Account
-from heliograph.app.apart import Apart, Misfit
+from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable, Unfit
 from tests.support.store import CREDIT, START, Given

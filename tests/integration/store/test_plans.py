@@ -20,7 +20,7 @@ from heliograph.adapters.store.sqlite import (
 from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
-from heliograph.app.operators import Search, Standing
+from heliograph.app.admin.oversight import Search, Standing
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.marks import attempted
 from tests.support.store import CREDIT, NODE, START, Given
 

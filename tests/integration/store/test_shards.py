@@ -12,15 +12,15 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.system.clock import SystemClock
-from heliograph.app.accounts import Account, ApiKey, Connector, Route
-from heliograph.app.directory import Directory
+from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.job import Job
+from heliograph.app.notices.job import Job
 from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
+from heliograph.app.sending.directory import Directory
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.world import Deadlines, World
+from heliograph.runtime.environment import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import NoJournal, SeededIds
 from tests.support.patience import PATIENCE_S

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite import SqliteStore, browse, swift
+from heliograph.adapters.store.sqlite import SqliteStore, browse, loop_commit
 from heliograph.app.facts import Facts
 from tests.support.store import Given
 
@@ -49,8 +49,8 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
 ) -> None:
     given = Given(store)
     account = await given.account()
-    monkeypatch.setattr(swift, "SLOW_S", 0.0)
-    for _ in range(int(swift.SLOW_SHARE * swift.WATCHED) + 3):
+    monkeypatch.setattr(loop_commit, "SLOW_S", 0.0)
+    for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
         assert await accepted(store, given, account.id)
     assert store._swift is None
     assert await store.audit() == []
@@ -74,8 +74,8 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
     monkeypatch.setattr(browse, "balance", balance)
     assert await store.balance(account.id) == before
     assert threads == [loop_thread]
-    monkeypatch.setattr(swift, "SLOW_LOOK_S", 0.0)
-    for _ in range(int(swift.SLOW_SHARE * swift.WATCHED) + 3):
+    monkeypatch.setattr(loop_commit, "SLOW_LOOK_S", 0.0)
+    for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
         assert await store.balance(account.id) == before
     assert threads[-1] != loop_thread
     assert await accepted(store, given, account.id)
@@ -96,7 +96,7 @@ def test_what_a_sync_takes_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, quick: bool
 ) -> None:
     monkeypatch.setattr(os, "fdatasync", lambda _: time.sleep(seconds))
-    assert swift.syncs_quickly(tmp_path) is quick
+    assert loop_commit.syncs_quickly(tmp_path) is quick
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,14 +105,14 @@ def test_a_probe_that_was_left_when_the_power_went_is_not_in_the_way(
 ) -> None:
     monkeypatch.setattr(os, "fdatasync", lambda _: None)
     (tmp_path / ".sync-probe").write_bytes(b"left")
-    assert swift.syncs_quickly(tmp_path)
+    assert loop_commit.syncs_quickly(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_syncs_cannot_be_measured_nothing_is_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fdatasync")
-    assert not swift.syncs_quickly(tmp_path)
+    assert not loop_commit.syncs_quickly(tmp_path)
 
 
 def test_where_nothing_can_be_written_nothing_is_quick(tmp_path: Path) -> None:
-    assert not swift.syncs_quickly(tmp_path / "nowhere")
+    assert not loop_commit.syncs_quickly(tmp_path / "nowhere")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.control.door import Door, Handler, Say
-from heliograph.runtime.door import FILE_NAME, door_path
+from heliograph.adapters.control.server import Door, Handler, Say
+from heliograph.runtime.control_socket import FILE_NAME, door_path
 from tests.support.patience import PATIENCE_S
 
 

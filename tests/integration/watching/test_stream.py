@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.control import stream as streams
-from heliograph.adapters.control.stream import Streams
+from heliograph.adapters.control import event_stream as streams
+from heliograph.adapters.control.event_stream import Streams
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
-from heliograph.app.narrate import Narrator
+from heliograph.app.observing.events import Narrator
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway

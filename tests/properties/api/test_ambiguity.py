@@ -5,9 +5,9 @@ octet by octet.
 
 import pytest
 
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.connection import Connection
-from heliograph.api.http.limits import MAX_HEAD_OCTETS
+from heliograph.api.fast_send.connection import HotConnection
+from heliograph.http.connection import Connection
+from heliograph.http.limits import MAX_HEAD_OCTETS
 from tests.properties.api.test_short_cut import BODY, GOOD, JSON, V1, Line, Protocol, opened
 
 LINE = b"POST /api/v1/messages HTTP/1.1\r\n"

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heliograph.api import decode
-from heliograph.app.submit import Fields, Submit, SubmitRules
+from heliograph.app.sending.compose import Fields, Submit, SubmitRules
 from heliograph.domain.error import Fault
 from tests.support.gateway import START, Gateway, Reply, open_gateway
 

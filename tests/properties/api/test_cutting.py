@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.connection import Connection
+from heliograph.api.fast_send.connection import HotConnection
+from heliograph.http.connection import Connection
 from tests.properties.api.test_short_cut import (
     BODY,
     FORM,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.connection import Connection
-from heliograph.api.plain import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
-from heliograph.app.accounts import Account
-from heliograph.app.authenticate import Known
-from heliograph.app.directory import AccountView
+from heliograph.api.fast_send.connection import HotConnection
+from heliograph.api.fast_send.head import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
+from heliograph.app.configuration import Account
+from heliograph.app.sending.authenticate import Known
+from heliograph.app.sending.directory import AccountView
 from heliograph.domain.pricing import PriceTable
-from heliograph.runtime.asgi import Headers
+from heliograph.http.asgi import Headers
+from heliograph.http.connection import Connection
 from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, opened, outcome
 
 V1_LINE = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n"

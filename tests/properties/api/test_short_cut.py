@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.api.hot import HotConnection
-from heliograph.api.http.connection import Connection
-from heliograph.api.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
-from heliograph.api.http.state import State
+from heliograph.api.fast_send.connection import HotConnection
+from heliograph.http.connection import Connection
+from heliograph.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
+from heliograph.http.state import State
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.app.apart import TRIES, Apart, Fate, Misfit
-from heliograph.app.divide import pieces
+from heliograph.app.commit.divide import pieces
+from heliograph.app.commit.isolate import TRIES, Apart, Fate, Misfit
 from heliograph.app.facts import (
     Accept,
     Attempt,

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.app.submit import _PLAIN_URL, _split_url
+from heliograph.app.sending.compose import _PLAIN_URL, _split_url
 
 pieces = st.sampled_from(
     ["http://", "https://", "HTTP://", "a.example", "127.0.0.1", "[::1]", ":80", ":0", ":99999", ":", "/", "/cb", "?",

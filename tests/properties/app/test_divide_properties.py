@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.divide import NAMED, NOBODYS, OWNED, divide, joined, pieces
+from heliograph.app.commit.divide import NAMED, NOBODYS, OWNED, divide, joined, pieces
 from heliograph.app.facts import (
     Accept,
     Attempt,

@@ -5,8 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.lane import Lane
 from heliograph.app.ports import Part
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.store import START

@@ -12,18 +12,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from heliograph.app import dispatch, lane
-from heliograph.app.dispatch import Dispatcher
+from heliograph.app.dispatch import dispatcher, lane
+from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
-from heliograph.app.report import Reporter
+from heliograph.app.receipts.matcher import Reporter
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
 
 SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
-         (dispatch, "SLOW_MESSAGES", 3))  # fmt: skip
+         (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
 OUTCOMES = st.sampled_from(
     [Accepted("a"), Accepted("a"), Deferred(0x58, 0.1, throttled=True), Deferred(0x14, 0.2), Unknown("no answer")]
 )
@@ -220,7 +220,7 @@ class OrderMachine(RuleBasedStateMachine):
     def reroute(self) -> None:
         """What stands in the lane of the connector that is no more, and some of its rows."""
         self.dispatcher.reroute({LIVE})
-        with patch.object(dispatch, "SLOW_MESSAGES", 1):
+        with patch.object(dispatcher, "SLOW_MESSAGES", 1):
             finish(self.dispatcher.reclaim(self.dispatcher.lane(GONE), self.store, self.node))
 
     @rule()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.api.http.response import Response
-from heliograph.runtime.asgi import Headers
+from heliograph.http.asgi import Headers
+from heliograph.http.response import Response
 
 START = b"HTTP/1.1 200 OK\r\n"
 GET = ("GET", "1.1")

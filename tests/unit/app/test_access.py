@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from heliograph.app import access
-from heliograph.app.access import Access, Actor
-from heliograph.app.fields import Invalid
-from heliograph.app.operators import SCOPES_OF, TOKEN_SCOPES, DeedQuery, Role, Scope
-from heliograph.app.staff import Staff
+from heliograph.app.admin import sign_in
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, DeedQuery, Role, Scope
+from heliograph.app.admin.sign_in import Access, Actor
+from heliograph.app.admin.users import Staff
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
@@ -54,7 +54,7 @@ async def test_who_signs_in_is_known_by_the_token_until_it_ends(house: House) ->
     assert actor.csrf != token
     assert await house.access.session(token + "0", "192.0.2.1") is None
     assert await house.access.session("", "192.0.2.1") is None
-    house.clock.ms += access.SESSION_MS
+    house.clock.ms += sign_in.SESSION_MS
     assert await house.access.session(token, "192.0.2.1") is None
 
 
@@ -82,29 +82,29 @@ async def test_it_does_not_tell_who_there_is(house: House) -> None:
 
 
 async def test_guessing_is_slowed_down_for_a_user_at_an_address(house: House) -> None:
-    for _ in range(access.FAILURES):
+    for _ in range(sign_in.FAILURES):
         await house.refused("ada", "wrong", UNAUTHENTICATED)
     slowed = await house.refused("ada", "correct horse", TOO_EARLY)
-    assert slowed.retry_after == access.WINDOW_S
+    assert slowed.retry_after == sign_in.WINDOW_S
     assert await house.access.sign_in("ada", "correct horse", "192.0.2.2")
-    house.clock.forward(access.WINDOW_S)
+    house.clock.forward(sign_in.WINDOW_S)
     assert await house.access.sign_in("ada", "correct horse", "192.0.2.1")
 
 
 async def test_guessing_of_many_names_is_slowed_down_at_an_address(house: House) -> None:
-    for number in range(access.FAILURES_AN_ADDRESS):
+    for number in range(sign_in.FAILURES_AN_ADDRESS):
         await house.refused(f"user{number}", "wrong", UNAUTHENTICATED)
     await house.refused("ada", "correct horse", TOO_EARLY)
 
 
 async def test_guessing_from_many_addresses_is_slowed_down_for_a_user(house: House) -> None:
-    for number in range(access.FAILURES_A_USER):
+    for number in range(sign_in.FAILURES_A_USER):
         await house.refused("ada", "wrong", UNAUTHENTICATED, f"192.0.2.{number}")
     await house.refused("ada", "correct horse", TOO_EARLY, "198.51.100.1")
 
 
 async def test_failures_are_counted_for_so_many(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "WATCHED", 10)
+    monkeypatch.setattr(sign_in, "WATCHED", 10)
     for number in range(30):
         await house.refused(f"user{number}", "wrong", UNAUTHENTICATED, f"192.0.2.{number}")
     assert len(house.access._failures) <= 10
@@ -119,12 +119,12 @@ async def test_only_so_many_passwords_wait_to_be_checked(house: House) -> None:
     house.go.clear()
     tasks = [
         asyncio.create_task(house.access.sign_in("ada", "correct horse", f"192.0.2.{number}"))
-        for number in range(access.CHECKS_WAITING)
+        for number in range(sign_in.CHECKS_WAITING)
     ]
     await asyncio.sleep(0)
     await house.refused("ada", "correct horse", UNAVAILABLE)
     house.go.set()
-    assert len(set(await asyncio.gather(*tasks))) == access.CHECKS_WAITING
+    assert len(set(await asyncio.gather(*tasks))) == sign_in.CHECKS_WAITING
 
 
 async def test_signing_in_and_failing_to_are_in_the_audit_log(house: House) -> None:
@@ -163,7 +163,7 @@ async def test_no_token_is_no_actor(house: House, header: bytes | None) -> None:
 
 async def test_guessing_tokens_is_slowed_down(house: House) -> None:
     made = await house.staff.create_token("billing", ["accounts:read"])
-    for _ in range(access.FAILURES_AN_ADDRESS):
+    for _ in range(sign_in.FAILURES_AN_ADDRESS):
         with pytest.raises(Fault):
             await house.access.bearer(b"Bearer x", "x")
     with pytest.raises(Fault) as refusal:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.administer import Administration, AlreadyThere, Credentials, NoSuch, digest_key
-from heliograph.app.fields import Invalid
-from heliograph.app.operators import DeedQuery
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import Administration, AlreadyThere, Credentials, NoSuch, digest_key
+from heliograph.app.admin.oversight import DeedQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
 from tests.support.memory_store import MemoryStore

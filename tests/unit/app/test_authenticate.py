@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from heliograph.app import authenticate, checks
-from heliograph.app.accounts import Account, ApiKey
-from heliograph.app.authenticate import Gate
-from heliograph.app.directory import Directory
+from heliograph.app.configuration import Account, ApiKey
+from heliograph.app.sending import authenticate, password_queue
+from heliograph.app.sending.authenticate import Gate
+from heliograph.app.sending.directory import Directory
 from heliograph.domain.error import Fault
 from tests.support.gateway import PlainSecrets, basic
 from tests.support.memory_store import MemoryStore
@@ -71,7 +71,7 @@ async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "A_LINE", 2)
+    monkeypatch.setattr(password_queue, "A_LINE", 2)
     gate, secrets, go = await open_gate()
     go.clear()
     waiting = [asyncio.create_task(gate.check(2, basic("a", f"wrong {n}"), "x", 0.0)) for n in range(3)]

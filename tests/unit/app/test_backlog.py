@@ -2,11 +2,11 @@
 
 import pytest
 
-from heliograph.app import lane as lanes
-from heliograph.app.backlog import Backlogs, Stage
+from heliograph.app.dispatch import lane as lanes
+from heliograph.app.dispatch.account_order import Backlogs, Stage
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import Item
 from heliograph.app.facts import Facts, Queued, Verdict
-from heliograph.app.item import Item
-from heliograph.app.lane import Lane
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.store import START
 

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from heliograph.app import checks
-from heliograph.app.checks import Checks, network
+from heliograph.app.sending import password_queue
+from heliograph.app.sending.password_queue import Checks, network
 from heliograph.domain.error import Fault
 
 
@@ -46,7 +46,7 @@ class Rig:
 
 async def test_one_address_takes_no_place_of_another() -> None:
     rig = Rig()
-    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(checks.A_LINE + 50)]
+    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(password_queue.A_LINE + 50)]
     guest = rig.ask("192.0.2.2", "acme", "right")
     assert await rig.refused(flood) == 50
     assert await guest
@@ -56,15 +56,15 @@ async def test_one_address_takes_no_place_of_another() -> None:
 async def test_who_has_signed_in_from_there_before_goes_first_and_has_a_place() -> None:
     rig = Rig()
     await rig.knows("192.0.2.1", "acme")
-    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(checks.A_LINE + 1)]
+    flood = [rig.ask("192.0.2.1", f"nobody {n}") for n in range(password_queue.A_LINE + 1)]
     customer = rig.ask("192.0.2.1", "acme", "right")
     assert await rig.refused(flood) == 1
     assert await customer
-    assert [first for _, first in rig.lines] == [False] + [False] * checks.A_LINE + [True]
+    assert [first for _, first in rig.lines] == [False] + [False] * password_queue.A_LINE + [True]
 
 
 async def test_so_many_may_wait_in_all_lines_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "ALL_LINES", 10)
+    monkeypatch.setattr(password_queue, "ALL_LINES", 10)
     rig = Rig()
     await rig.knows("192.0.2.9", "acme")
     flood = [rig.ask(f"198.51.100.{n}", "nobody") for n in range(12)]
@@ -82,7 +82,7 @@ async def test_a_customer_with_many_connections_has_one_place() -> None:
 
 
 async def test_so_many_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "PROVEN", 2)
+    monkeypatch.setattr(password_queue, "PROVEN", 2)
     rig = Rig()
     for user in ("a", "b", "c"):
         await rig.knows("192.0.2.1", user)

@@ -1,6 +1,6 @@
 """A history in which the same happens again and again stays short."""
 
-from heliograph.app.condense import condense
+from heliograph.app.admin.timeline import condense
 from heliograph.app.ports import Event
 
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from heliograph.app import directory as directory_module
-from heliograph.app.accounts import Account, ApiKey, Connector, Price, Route
-from heliograph.app.directory import BUILT_IN_PRICE, Directory
+from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
 from heliograph.app.ports import Unavailable
+from heliograph.app.sending import directory as directory_module
+from heliograph.app.sending.directory import BUILT_IN_PRICE, Directory
 from tests.support.memory_store import MemoryStore
 
 

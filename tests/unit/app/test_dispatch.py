@@ -3,8 +3,14 @@ from math import inf
 
 import pytest
 
-from heliograph.app import dispatch, lane
-from heliograph.app.dispatch import FAST_LANE_MS, LONGEST_PUT_OFF_MS, PUT_OFF_SHARE, UNANSWERED_TRIES, Dispatcher
+from heliograph.app.dispatch import dispatcher, lane
+from heliograph.app.dispatch.dispatcher import (
+    FAST_LANE_MS,
+    LONGEST_PUT_OFF_MS,
+    PUT_OFF_SHARE,
+    UNANSWERED_TRIES,
+    Dispatcher,
+)
 from heliograph.app.facts import (
     NO_ANSWER,
     NOT_SENT,
@@ -19,7 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
-from heliograph.app.report import Reporter
+from heliograph.app.receipts.matcher import Reporter
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
@@ -367,7 +373,7 @@ async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_we
 
 
 async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "SLOW_MESSAGES", 4)
+    monkeypatch.setattr(dispatcher, "SLOW_MESSAGES", 4)
     desk.lane.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
     assert await desk.dispatcher.refill(desk.lane, store, NODE)

@@ -2,13 +2,13 @@
 
 from unittest.mock import patch
 
-from heliograph.app import dispatch
-from heliograph.app.backlog import Stage
-from heliograph.app.dispatch import Dispatcher
+from heliograph.app.dispatch import dispatcher
+from heliograph.app.dispatch.account_order import Stage
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NOT_SENT, Facts, Final, Message
-from heliograph.app.lane import Lane
 from heliograph.app.ports import Accepted, Deferred, Unknown
-from heliograph.app.report import Reporter
+from heliograph.app.receipts.matcher import Reporter
 from tests.support.core import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
@@ -49,7 +49,7 @@ class Desk:
         await self.end(self.begin(*messages, connector=connector))
 
     async def reclaim_one(self, lane: Lane) -> None:
-        with patch.object(dispatch, "SLOW_MESSAGES", 1):
+        with patch.object(dispatcher, "SLOW_MESSAGES", 1):
             await self.dispatcher.reclaim(lane, self.store, 1)
 
 

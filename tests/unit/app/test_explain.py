@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.explain import explain
+from heliograph.app.admin.explain import explain
+from heliograph.app.admin.oversight import CallbackView, Trace
 from heliograph.app.facts import Attempt, CallbackEnd, Message, Submission
-from heliograph.app.operators import CallbackView, Trace
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 

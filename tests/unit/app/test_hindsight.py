@@ -2,13 +2,13 @@
 
 import pytest
 
-from heliograph.app import doubt as doubts
-from heliograph.app.doubt import REPEAT_AFTER_MS, WAIT_S, unknown_wait_ms
+from heliograph.app.dispatch import unknown_outcomes as doubts
+from heliograph.app.dispatch.late_answers import GUESS_MS
+from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS, WAIT_S, unknown_wait_ms
 from heliograph.app.facts import Outstanding, Queued
-from heliograph.app.hindsight import GUESS_MS
-from heliograph.app.lookup import Lookup
-from heliograph.app.names import STALE_MS
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
+from heliograph.app.receipts.lookup import Lookup
+from heliograph.app.receipts.operator_ids import STALE_MS
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore

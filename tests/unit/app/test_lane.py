@@ -1,9 +1,9 @@
 import pytest
 
-from heliograph.app import lane as lanes
+from heliograph.app.dispatch import lane as lanes
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import Item
 from heliograph.app.facts import Accept, Facts, Queued, Verdict
-from heliograph.app.item import Item
-from heliograph.app.lane import Lane
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Part
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of

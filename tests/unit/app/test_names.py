@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.app.names import OTHER_NAMES, REMEMBER_FINISHED, STALE_MS, Names, agrees, is_for
 from heliograph.app.ports import Report
+from heliograph.app.receipts.operator_ids import OTHER_NAMES, REMEMBER_FINISHED, STALE_MS, Names, agrees, is_for
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, SetClock
 from tests.support.store import START

@@ -3,12 +3,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from heliograph.app import notify
-from heliograph.app.accounts import Account
+from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Facts, Final, Message, Owed
-from heliograph.app.job import Sent
 from heliograph.app.marks import CALLBACK
-from heliograph.app.notify import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
+from heliograph.app.notices import notifier
+from heliograph.app.notices.job import Sent
+from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
 from heliograph.app.ports import Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -215,7 +215,7 @@ def test_when_the_sender_dies_all_in_the_air_is_owed_a_little_later(desk: Desk) 
 
 
 def test_what_memory_has_no_room_for_goes_to_the_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notify, "IN_THE_AIR", 2)
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 2)
     several = [desk.message() for _ in range(3)]
     desk.owe(*several)
     facts = desk.commit()
@@ -301,7 +301,7 @@ async def test_what_is_claimed_is_not_left_lying_when_its_account_cannot_be_read
 
 
 async def test_no_more_is_claimed_than_there_is_room_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notify, "IN_THE_AIR", 3)
+    monkeypatch.setattr(notifier, "IN_THE_AIR", 3)
     store = OwingStore(*(owed(desk.message()) for _ in range(5)))
     assert await desk.notifier.take_up(store, 1)
     assert (len(desk.sender.jobs), len(store.owed)) == (3, 2)

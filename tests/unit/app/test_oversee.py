@@ -2,9 +2,9 @@
 
 import pytest
 
-from heliograph.app.accounts import Connector, Price, Route
-from heliograph.app.operators import Search
-from heliograph.app.oversee import Oversight
+from heliograph.app.admin.oversight import Search
+from heliograph.app.admin.views import Oversight
+from heliograph.app.configuration import Connector, Price, Route
 from heliograph.app.ports import Event
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from heliograph.app import awaited, early, lookup
-from heliograph.app.awaited import KEEP_MS
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
-from heliograph.app.lookup import Lookup, by_name
 from heliograph.app.marks import AWAITING, GATHERED
-from heliograph.app.names import STALE_MS, ending
 from heliograph.app.ports import Leases, Report, Unavailable
-from heliograph.app.report import Reporter
+from heliograph.app.receipts import awaiting, early, lookup
+from heliograph.app.receipts.awaiting import KEEP_MS
+from heliograph.app.receipts.lookup import Lookup, by_name
+from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.operator_ids import STALE_MS, ending
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG, Messages, NotedGathering, SetClock
@@ -626,7 +626,7 @@ def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk:
 def test_memory_is_bounded_and_keeps_those_whose_receipts_come_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(awaited, "KEEP_PARTS", 3)
+    monkeypatch.setattr(awaiting, "KEEP_PARTS", 3)
     messages = [desk.message() for _ in range(5)]
     for number, message in enumerate(messages):
         desk.taken(message, str(number))

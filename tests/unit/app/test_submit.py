@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.directory import AccountView
-from heliograph.app.number import Number
-from heliograph.app.submit import Fields, Submit, SubmitRules
+from heliograph.app.sending.compose import Fields, Submit, SubmitRules
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.number import Number
 from heliograph.domain.error import Fault
 from heliograph.domain.message import State
 from tests.support.gateway import START, open_gateway

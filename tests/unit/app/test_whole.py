@@ -2,9 +2,9 @@
 
 import pytest
 
-from heliograph.app.dispatch import UNANSWERED_TRIES
+from heliograph.app.dispatch.dispatcher import UNANSWERED_TRIES
+from heliograph.app.dispatch.lane_item import joins_parts
 from heliograph.app.facts import NO_ANSWER, Message, Outstanding, Queued
-from heliograph.app.item import joins_parts
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG

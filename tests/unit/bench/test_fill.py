@@ -9,7 +9,7 @@ import pytest
 from bench.loop.fill import add_history, add_queue
 from bench.loop.gateways import Heliograph
 
-from heliograph.bootstrap import STORE_FILE
+from heliograph.composition.commands import STORE_FILE
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 SIZE = 50

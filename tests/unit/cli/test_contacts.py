@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.cli.contacts import BadFile, Contacts
+from heliograph.cli.recipients_file import BadFile, Contacts
 
 DEFAULTS = {"from": "ACME", "content": "Hi {name}"}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin.links import FRESH_MS, standing
-from heliograph.app.accounts import Connector, LinkState
+from heliograph.admin_api.links import FRESH_MS, standing
+from heliograph.app.configuration import Connector, LinkState
 from heliograph.cli.links import view
 
 NOW = 1_800_000_000_000

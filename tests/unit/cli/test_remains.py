@@ -5,11 +5,11 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from heliograph.app.accounts import LinkState
+from heliograph.app.configuration import LinkState
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
-from heliograph.bootstrap import SIMULATOR
-from heliograph.cli.finding import Finding
-from heliograph.cli.remains import remains
+from heliograph.cli.doctor_finding import Finding
+from heliograph.cli.doctor_leftovers import remains
+from heliograph.composition.commands import SIMULATOR
 from heliograph.domain.receipt import Delivery
 from tests.support.carrier import connector
 from tests.support.memory_rows import Rows

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from heliograph.adapters.metrics.exposition import Sample, render
-from heliograph.app.metrics import MS_SHORT, US_COMMIT
-from heliograph.app.tally import Histogram
+from heliograph.app.observing.catalogue import MS_SHORT, US_COMMIT
+from heliograph.app.observing.counters import Histogram
+from heliograph.cli.gateway_figures import Look, picture
 from heliograph.cli.main import heliograph
-from heliograph.cli.picture import Look, picture
 from heliograph.cli.tail import shown
 from heliograph.cli.top import view
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from heliograph.app.submit import Fields
+from heliograph.app.sending.compose import Fields
 from heliograph.console.bulk import JOBS, Job, Jobs
 
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from heliograph.console import chart, render
-from heliograph.runtime.pulse import SECONDS, Pulse
+from heliograph.runtime.recent_activity import SECONDS, Pulse
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
-from heliograph.app.fields import CONNECTOR, parse_option
+from heliograph.app.admin.fields import CONNECTOR, parse_option
 from heliograph.app.ports import Deferred, Refused
 from heliograph.smpp.constants import CommandStatus
 from tests.fuzz.targets import TARGETS

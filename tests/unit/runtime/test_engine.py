@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.accounts import Account, ApiKey, Connector, Route
-from heliograph.app.directory import Directory
+from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.job import Job
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
+from heliograph.app.notices.job import Job
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
+from heliograph.app.sending.directory import Directory
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.world import Deadlines, World
+from heliograph.runtime.environment import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.memory_rows import Rows

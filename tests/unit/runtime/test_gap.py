@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, Gap
+from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, Gap
 
 FACTS = 4
 """A message's: accepted, submitted, ended, called back."""

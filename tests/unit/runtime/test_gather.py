@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.apart import Fate
+from heliograph.app.commit.isolate import Fate
+from heliograph.app.dispatch.lane import PARTS_A_COMMIT, Lane
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
-from heliograph.app.lane import PARTS_A_COMMIT, Lane
 from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
-from heliograph.runtime import gather
-from heliograph.runtime.gap import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
-from heliograph.runtime.gather import LULL_PARTS, Gatherer, Hooks
+from heliograph.runtime import group_commit
+from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
+from heliograph.runtime.group_commit import LULL_PARTS, Gatherer, Hooks
 from heliograph.runtime.lull import LULL_S, Lull
 from heliograph.runtime.outage import Outage
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
@@ -161,7 +161,7 @@ def test_what_happens_while_a_commit_is_written_shares_the_next_one() -> None:
 
 
 def test_one_commit_takes_so_many_messages_and_the_rest_follow_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "COMMIT_PARTS", 3)
+    monkeypatch.setattr(group_commit, "COMMIT_PARTS", 3)
 
     async def story(rig: Rig) -> None:
         accepts = [rig.send(number) for number in (2, 1, 1, 4, 5, 1)]
@@ -177,7 +177,7 @@ def test_one_commit_takes_so_many_messages_and_the_rest_follow_in_order(monkeypa
 
 
 def test_of_long_messages_one_commit_takes_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "COMMIT_PARTS", 4)
+    monkeypatch.setattr(group_commit, "COMMIT_PARTS", 4)
 
     async def story(rig: Rig) -> None:
         for content in ("short", LONG, "short", LONG):
@@ -388,7 +388,7 @@ def test_marks_move_about_once_a_second_and_know_the_highest_key() -> None:
 
 
 def test_what_waits_is_bounded_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "WAITING_MESSAGES", 5)
+    monkeypatch.setattr(group_commit, "WAITING_MESSAGES", 5)
 
     async def story(rig: Rig) -> None:
         rig.send(3)

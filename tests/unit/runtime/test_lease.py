@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.ports import Fenced, Unavailable
+from heliograph.runtime.bind_slots import Slots
 from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
 from heliograph.runtime.outage import Outage
-from heliograph.runtime.slots import Slots
 from tests.support.virtual_time import VirtualClock, run
 
 

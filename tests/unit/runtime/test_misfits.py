@@ -1,10 +1,10 @@
 """What the store would not have, in the log: each, but not more of them than a log is for."""
 
-from heliograph.app.apart import Fate, Misfit
+from heliograph.app.commit.isolate import Fate, Misfit
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
-from heliograph.runtime.misfits import LINES, MINUTE_S, Misfits
+from heliograph.runtime.refused_facts import LINES, MINUTE_S, Misfits
 from tests.support.core import SetClock
 from tests.support.store import START
 

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
+from heliograph.adapters.store.postgres.connections import Link
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.links import Link
 
 
 class Silent:

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.adapters.store.postgres import schema as postgres
-from heliograph.adapters.store.schema import Migration
+from heliograph.adapters.store.shared.schema import Migration
 from heliograph.adapters.store.sqlite import schema as sqlite
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
+from heliograph.app.observing.counters import Tally
 from heliograph.app.ports import Unavailable
-from heliograph.app.tally import Tally
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START, Given
 from tests.support.virtual_time import VirtualClock, run

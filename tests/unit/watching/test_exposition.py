@@ -7,8 +7,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from heliograph.adapters.metrics.exposition import Sample, render
-from heliograph.app.metrics import METRICS, Kind
-from heliograph.app.tally import Histogram
+from heliograph.app.observing.catalogue import METRICS, Kind
+from heliograph.app.observing.counters import Histogram
 
 HARD = 'a "name"\\ with\nall'
 
@@ -80,7 +80,7 @@ def test_what_the_catalogue_does_not_know_is_a_fault() -> None:
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_names_keep_the_conventions(metric: object) -> None:
-    from heliograph.app.metrics import Metric
+    from heliograph.app.observing.catalogue import Metric
 
     assert isinstance(metric, Metric)
     assert metric.name.startswith(("heliograph_", "process_", "python_"))

@@ -1,6 +1,5 @@
 """What is told of a commit's facts, and that nothing is while nobody listens."""
 
-from heliograph.app import narrate
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -15,7 +14,8 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.narrate import Happening, Narrator
+from heliograph.app.observing import events
+from heliograph.app.observing.events import Happening, Narrator
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000
@@ -120,7 +120,7 @@ def test_while_nobody_listens_nothing_is_remembered() -> None:
 def test_memory_is_bounded() -> None:
     narrator = Narrator()
     ear = Ear(narrator)
-    for key in range(1, narrate.REMEMBERED + 11):
+    for key in range(1, events.REMEMBERED + 11):
         narrator.remember(message(key))
     ear.words(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
     assert [each.message is None for each in ear.heard] == [True, False]

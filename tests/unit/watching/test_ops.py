@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from heliograph.app.metrics import METRICS, Kind, Metric
+from heliograph.app.observing.catalogue import METRICS, Kind, Metric
 
 OPS = Path(__file__).parents[3] / "ops"
 ALERTS: list[dict[str, Any]] = yaml.safe_load((OPS / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]

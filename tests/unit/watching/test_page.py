@@ -7,7 +7,7 @@ import pytest
 from heliograph.adapters.metrics import MetricsPage
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.config import MetricsSettings
-from heliograph.runtime.asgi import Event
+from heliograph.http.asgi import Event
 
 BY_DEFAULT = MetricsSettings().allowed_networks
 

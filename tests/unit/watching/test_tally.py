@@ -13,7 +13,7 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.tally import CODES, Histogram, LaneTally, Tally
+from heliograph.app.observing.counters import CODES, Histogram, LaneTally, Tally
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000

@@ -11,7 +11,7 @@ from dataclasses import replace
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.adapters.system.journal import LogJournal
 from heliograph.config import Settings, changed
-from heliograph.watching import Unusable, Watching
+from heliograph.composition.watching import Unusable, Watching
 
 settings = Settings()
 {change}

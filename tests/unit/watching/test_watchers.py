@@ -4,7 +4,7 @@ import asyncio
 
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.ports import Unavailable
-from heliograph.runtime.gather import Gatherer, Hooks
+from heliograph.runtime.group_commit import Gatherer, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.gateway import START, HandClock, MemoryJournal
 from tests.support.memory_store import MemoryStore

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.connection import Connection
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.job import Job
+from heliograph.app.notices.job import Job
 
 LIMITS = Limits(head_octets=1_000, body_octets=2_000)
 

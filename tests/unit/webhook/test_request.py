@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.request import Address, parse, request, split_plain, standing_lines
-from heliograph.app.job import Job
+from heliograph.app.notices.job import Job
 from heliograph.domain.signature import sign
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from heliograph import __version__
 from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
-from heliograph.app.accounts import Connector
-from heliograph.app.apart import Fate
+from heliograph.app.admin.oversight import Backlog
+from heliograph.app.commit.isolate import Fate
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
-from heliograph.app.operators import Backlog
+from heliograph.app.observing.counters import LaneTally, Tally
 from heliograph.app.ports import Clock, Store, Unavailable
-from heliograph.app.tally import LaneTally, Tally
 from heliograph.domain.money import format_credits
 from heliograph.runtime.engine import Engine
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from math import inf, isinf
 from typing import NamedTuple
 
-from heliograph.app.metrics import METRICS, Kind, Metric
-from heliograph.app.tally import Histogram
+from heliograph.app.observing.catalogue import METRICS, Kind, Metric
+from heliograph.app.observing.counters import Histogram
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"

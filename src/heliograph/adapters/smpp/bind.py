@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_not_connected
 from heliograph.adapters.smpp.setup import Counters, Setup
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.link import WRONG_CREDENTIALS, Backoff

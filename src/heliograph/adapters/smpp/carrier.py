@@ -11,7 +11,7 @@ from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Timings, read_options
 from heliograph.adapters.smpp.setup import Counters, Setup
 from heliograph.adapters.smpp.spread import Spread
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
 from heliograph.runtime.lull import Lull

@@ -12,7 +12,7 @@ from heliograph.adapters.smpp.bind import ROLES, bind_request
 from heliograph.adapters.smpp.dial import tls_context
 from heliograph.adapters.smpp.options import Dialect, Timings, read_options
 from heliograph.adapters.smpp.reasons import why_closed, why_not_connected, why_refused
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p

@@ -7,7 +7,7 @@ from typing import Any
 from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.options import Dialect, Timings
-from heliograph.app.accounts import Connector
+from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
 from heliograph.runtime.lull import Lull
 

@@ -14,7 +14,8 @@ Lines = dict[bytes, deque[Asked]]
 
 
 class Verifier:
-    """Implements `app.checks.Verify`. One at a time: each takes 19 MiB for a while, which a thread keeps.
+    """Implements `app.sending.password_queue.Verify`. One at a time: each takes 19 MiB for a while, which a
+    thread keeps.
 
     A client that opens many connections at once sends the same password on each: it is checked once.
     """

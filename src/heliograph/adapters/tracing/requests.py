@@ -8,7 +8,7 @@ from random import random
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from heliograph.runtime.asgi import Asgi, Event, Receive, Scope, Send
+from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send
 
 current: ContextVar[Span | None] = ContextVar("current", default=None)
 """The span of the request that is being answered, if it is sampled."""

@@ -20,10 +20,10 @@ from opentelemetry.util.types import Attributes
 from heliograph import __version__
 from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 from heliograph.app.ports import Clock, Intake, Sender
 from heliograph.domain import ids
-from heliograph.runtime.asgi import Asgi
+from heliograph.http.asgi import Asgi
 
 KEPT = 20_000
 """Messages whose trace goes on, the latest; the trace of one that was there for longer has ended."""

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.job import Job
+from heliograph.app.notices.job import Job
 
 SWITCHING_PROTOCOLS = 101
 

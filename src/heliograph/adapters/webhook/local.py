@@ -10,7 +10,7 @@ from heliograph.adapters.webhook.names import Lookup, Names, system_lookup
 from heliograph.adapters.webhook.origin import Origin, Shared
 from heliograph.adapters.webhook.request import Address, parse, split_plain
 from heliograph.adapters.webhook.settings import Settings
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 
 SWEEP_SECONDS = 0.25
 """How late a deadline may be noticed."""

@@ -13,7 +13,7 @@ from heliograph.adapters.webhook.connection import Connection
 from heliograph.adapters.webhook.dial import Dialer, NameUnknown, Refused, explain, is_own_fault
 from heliograph.adapters.webhook.request import Address, request, standing_lines
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 
 UNWELL = frozenset((429, 502, 503, 504))
 """Answers that say something of the whole origin, not of one URL on it."""

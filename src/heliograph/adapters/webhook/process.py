@@ -21,7 +21,7 @@ import uvloop
 from heliograph.adapters.webhook.frame import JOBS_PER_FRAME, FrameReader, framed
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.settings import Settings
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 
 log = logging.getLogger(__name__)
 

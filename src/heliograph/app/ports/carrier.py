@@ -69,7 +69,7 @@ Outcome = Accepted | Deferred | Refused | Unknown
 @dataclass(slots=True)
 class Report:
     """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says; `came`
-    when it came, in ms, where that was long before now (`app.names.STALE_MS`), else 0."""
+    when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0."""
 
     operator_id: str
     destination: str

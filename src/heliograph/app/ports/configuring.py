@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from heliograph.app.accounts import (
+from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,

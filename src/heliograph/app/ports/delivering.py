@@ -19,8 +19,8 @@ class Delivering(Protocol):
         callbacks that are recorded already, and queue rows that are gone, are passed over. A final whose message is
         Cancelled is passed over.
 
-        Raises Unfit where a value of one of them cannot be written: then `app.apart` records the others. Whatever is
-        raised, each accept is UNAVAILABLE.
+        Raises Unfit where a value of one of them cannot be written: then `app.commit.isolate` records the others.
+        Whatever is raised, each accept is UNAVAILABLE.
         """
 
     # --- the queue: scheduled, deferred and overflowing messages

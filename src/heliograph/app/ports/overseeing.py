@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.operators import (
+from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
@@ -20,7 +20,7 @@ from heliograph.app.operators import (
 
 
 class Overseeing(Protocol):
-    """A part of `Store`: see `app.operators`. None of it counts as a change of the configuration."""
+    """A part of `Store`: see `app.admin.oversight`. None of it counts as a change of the configuration."""
 
     async def create_admin(self, user: AdminUser) -> None:
         """Raises Exists."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.operators import Deed, Reach
+from heliograph.app.admin.oversight import Deed, Reach
 from heliograph.app.ports.asking import Asking
 from heliograph.app.ports.configuring import Configuring
 from heliograph.app.ports.delivering import Delivering

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from heliograph.app.job import Job, Sent
+from heliograph.app.notices.job import Job, Sent
 
 
 class Clock(Protocol):

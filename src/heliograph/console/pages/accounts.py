@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from heliograph.app import fields
-from heliograph.app.accounts import Account
-from heliograph.app.operators import Scope, Usage
+from heliograph.app.admin import fields
+from heliograph.app.admin.oversight import Scope, Usage
+from heliograph.app.configuration import Account
 from heliograph.console import chart
 from heliograph.console.render import priced
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of

@@ -1,6 +1,6 @@
 """Callbacks: what is owed to customers, which receivers fail, what was given up."""
 
-from heliograph.app.operators import COUNTED, Scope
+from heliograph.app.admin.oversight import COUNTED, Scope
 from heliograph.console.visit import Page, Reply, Visit
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from heliograph.app import fields
-from heliograph.app.accounts import Connector
-from heliograph.app.operators import Scope
+from heliograph.app.admin import fields
+from heliograph.app.admin.oversight import Scope
+from heliograph.app.configuration import Connector
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from heliograph.app.condense import condense
-from heliograph.app.operators import Scope, Search, Standing, standing_of
+from heliograph.app.admin.oversight import Scope, Search, Standing, standing_of
+from heliograph.app.admin.timeline import condense
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault

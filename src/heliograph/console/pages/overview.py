@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.accounts import Connector
-from heliograph.app.operators import COUNTED, Backlog, Scope
+from heliograph.app.admin.oversight import COUNTED, Backlog, Scope
+from heliograph.app.configuration import Connector
 from heliograph.console import chart
 from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
 from heliograph.domain.display import counted, duration

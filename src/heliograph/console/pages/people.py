@@ -1,6 +1,6 @@
 """Who looks after the gateway: users, tokens, the audit log, one's own password."""
 
-from heliograph.app.operators import TOKEN_SCOPES, DeedQuery, Role, Scope
+from heliograph.app.admin.oversight import TOKEN_SCOPES, DeedQuery, Role, Scope
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain.error import CONFLICT, Fault
 

@@ -1,9 +1,9 @@
 """Routes and prices, and where a number would go."""
 
-from heliograph.app import fields
-from heliograph.app.directory import DEFAULT_PLAN
-from heliograph.app.fields import Invalid
-from heliograph.app.operators import Scope
+from heliograph.app.admin import fields
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.oversight import Scope
+from heliograph.app.sending.directory import DEFAULT_PLAN
 from heliograph.console.sheet import number_of
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 

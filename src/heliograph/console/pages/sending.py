@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.directory import AccountView
-from heliograph.app.operators import DeedQuery, Scope
-from heliograph.app.submit import Fields
+from heliograph.app.admin.oversight import DeedQuery, Scope
+from heliograph.app.sending.compose import Fields
+from heliograph.app.sending.directory import AccountView
 from heliograph.console import bulk, sheet
 from heliograph.console.bulk import Job, Order
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of

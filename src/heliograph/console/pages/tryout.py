@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heliograph.app.operators import Scope
+from heliograph.app.admin.oversight import Scope
 from heliograph.console.visit import Page, Problem, Reply, Simulated, Visit
 from heliograph.domain.error import NOT_FOUND, Fault
 

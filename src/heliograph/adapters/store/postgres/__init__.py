@@ -2,6 +2,6 @@
 
 from heliograph.adapters.store.postgres.limits import Limits
 from heliograph.adapters.store.postgres.store import PostgresStore
-from heliograph.adapters.store.schema import SchemaChanged, SchemaTooNew
+from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
 
 __all__ = ["Limits", "PostgresStore", "SchemaChanged", "SchemaTooNew"]

@@ -6,8 +6,15 @@ from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.routing import changed, put_price
-from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, KINDS, TOP_UP, account_of, account_row, changed_account
-from heliograph.app.accounts import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.adapters.store.shared.rows import (
+    ACCOUNT_COLUMNS,
+    KINDS,
+    TOP_UP,
+    account_of,
+    account_row,
+    changed_account,
+)
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = $1"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = $1"  # noqa: S608 - made of constants

@@ -1,9 +1,9 @@
 """What customers read: balance, messages, batches, lists, histories."""
 
-from heliograph.adapters.store.history import Rowset, compose
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of, messages_of
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.history import Rowset, compose
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.app.facts import Message
 from heliograph.app.ports import BatchSlice, Event, ListQuery
 from heliograph.domain.receipt import Delivery

@@ -5,7 +5,7 @@ from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.app.facts import Owed
 from heliograph.domain.receipt import Delivery
 

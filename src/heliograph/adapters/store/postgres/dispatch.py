@@ -5,7 +5,7 @@ from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.app.facts import NO_ANSWER, Queued
 
 _CLAIM = "SELECT key, connector, attempted FROM claim_queue($1, $2, $3, $4, $5, $6)"

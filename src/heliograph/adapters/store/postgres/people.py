@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.app.accounts import Exists, Missing
-from heliograph.app.operators import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.configuration import Exists, Missing
 
 _USERS = 'SELECT name, password_hash, role, created FROM admin_user ORDER BY name COLLATE "C"'
 _USER = "SELECT name, password_hash, role, created FROM admin_user WHERE name = $1"

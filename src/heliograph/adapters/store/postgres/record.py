@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from heliograph.adapters.store.postgres.connections import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.faults import (
     describe,
     is_elsewhere,
@@ -13,7 +14,6 @@ from heliograph.adapters.store.postgres.faults import (
     is_unfit,
     translated,
 )
-from heliograph.adapters.store.postgres.links import TRIES, Link, Unresolved, resolve
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (

@@ -4,7 +4,7 @@ from heliograph.adapters.store.postgres.callbacks import owed_of
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.dispatch import queued_of
 from heliograph.adapters.store.postgres.receipts import orphans, outstanding_of
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.app.facts import Recovery
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.ports import Fenced

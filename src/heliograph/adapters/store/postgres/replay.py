@@ -2,7 +2,7 @@
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.app.facts import Accept, Verdict
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heliograph.adapters.store import rows
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared import rows
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.app.facts import Message
 
 _BY_KEYS = f"""

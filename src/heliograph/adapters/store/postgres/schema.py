@@ -6,12 +6,12 @@ from pathlib import Path
 
 import asyncpg
 
-from heliograph.adapters.store import schema
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import SCHEMA
-from heliograph.adapters.store.schema import Migration
+from heliograph.adapters.store.shared import schema
+from heliograph.adapters.store.shared.schema import Migration
 from heliograph.app.ports import Unavailable
 
 OLDEST_SERVER = 150_000

@@ -10,11 +10,11 @@ from typing import Any
 from heliograph.adapters.store.postgres import numbers
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
-from heliograph.adapters.store.standings import LATEST, STANDINGS
-from heliograph.app.accounts import LedgerEntry
+from heliograph.adapters.store.shared.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
+from heliograph.app.admin.oversight import CallbackView, Found, Hit, Search, Standing, Trace
+from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
-from heliograph.app.operators import CallbackView, Found, Hit, Search, Standing, Trace
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

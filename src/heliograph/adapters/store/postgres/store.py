@@ -16,25 +16,23 @@ from heliograph.adapters.store.postgres import (
     numbers,
     oversight,
     people,
-    plan,
     receipts,
     recovery,
     replay,
+    reschedule,
     routing,
     upkeep,
 )
 from heliograph.adapters.store.postgres import search as searching
+from heliograph.adapters.store.postgres.connections import Noting, Pool, R, Work
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.limits import Limits
-from heliograph.adapters.store.postgres.links import Noting, Pool, R, Work
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.adapters.store.schema import Migration
-from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
-from heliograph.app.operators import (
+from heliograph.adapters.store.shared.schema import Migration
+from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
@@ -49,6 +47,8 @@ from heliograph.app.operators import (
     Trace,
     Usage,
 )
+from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS
@@ -230,10 +230,10 @@ class PostgresStore:
         return await self._pool.read(lambda db: browse.delivery(db, key))
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
-        return await self._pool.write(lambda db: plan.cancel(db, account, key, tail, now))
+        return await self._pool.write(lambda db: reschedule.cancel(db, account, key, tail, now))
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
-        return await self._pool.write(lambda db: plan.reschedule(db, account, key, tail, time, expires, now))
+        return await self._pool.write(lambda db: reschedule.reschedule(db, account, key, tail, time, expires, now))
 
     # --- administration
 

@@ -1,9 +1,9 @@
 """Counts for people, and the proof of the books."""
 
-from heliograph.adapters.store.audit import MOST, checks, findings
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.reach import COUNTS, NEWEST, NEWEST_KEY, latest
-from heliograph.app.operators import Reach
+from heliograph.adapters.store.shared.audit import MOST, checks, findings
+from heliograph.adapters.store.shared.reach import COUNTS, NEWEST, NEWEST_KEY, latest
+from heliograph.app.admin.oversight import Reach
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",

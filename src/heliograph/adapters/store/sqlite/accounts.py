@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heliograph.adapters.store.rows import ACCOUNT_COLUMNS, account_of, account_row, changed_account
+from heliograph.adapters.store.shared.rows import ACCOUNT_COLUMNS, account_of, account_row, changed_account
 from heliograph.adapters.store.sqlite.money import KINDS, TOP_UP, Book
 from heliograph.adapters.store.sqlite.routing import changed, put_price
-from heliograph.app.accounts import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = ?"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = ?"  # noqa: S608 - made of constants

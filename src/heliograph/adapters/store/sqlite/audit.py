@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from heliograph.adapters.store.audit import MOST, checks, findings
+from heliograph.adapters.store.shared.audit import MOST, checks, findings
 
 
 def _mark(name: str, key: str) -> str:  # noqa: ARG001 - one writer, hence one mark of a name

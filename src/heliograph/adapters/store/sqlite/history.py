@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from heliograph.adapters.store.history import Rowset, compose
+from heliograph.adapters.store.shared.history import Rowset, compose
 from heliograph.adapters.store.sqlite.browse import message
 from heliograph.app.ports import Event
 

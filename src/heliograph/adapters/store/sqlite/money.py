@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from heliograph.adapters.store.rows import CHARGE, KINDS, REFUND, TOP_UP
+from heliograph.adapters.store.shared.rows import CHARGE, KINDS, REFUND, TOP_UP
 from heliograph.domain.ids import first_key_at
 
 __all__ = ["CHARGE", "KINDS", "REFUND", "TOP_UP", "Book"]

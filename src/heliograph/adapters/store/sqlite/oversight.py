@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.sqlite.statements import many
+from heliograph.app.admin.oversight import COUNTED, Backlog, CallbackView, Usage
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.operators import COUNTED, Backlog, CallbackView, Usage
 from heliograph.domain.ids import first_key_at
 
 ENTRIES = 2_000_000

@@ -4,8 +4,8 @@ import json
 import sqlite3
 from typing import Any
 
-from heliograph.app.accounts import Exists, Missing
-from heliograph.app.operators import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.configuration import Exists, Missing
 
 _USERS = "SELECT name, password_hash, role, created FROM admin_user ORDER BY name"
 _USER = "SELECT name, password_hash, role, created FROM admin_user WHERE name = ?"

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.adapters.store.rows import CONNECTOR_COLUMNS, connector_of, connector_row
-from heliograph.app.accounts import Connector, Exists, LinkState, Missing, Price, Route, Tables
+from heliograph.adapters.store.shared.rows import CONNECTOR_COLUMNS, connector_of, connector_row
+from heliograph.app.configuration import Connector, Exists, LinkState, Missing, Price, Route, Tables
 
 _CHANGED = "UPDATE revision SET value = value + 1"
 _REVISION = "SELECT value FROM revision"

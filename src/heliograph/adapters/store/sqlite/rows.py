@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from heliograph.adapters.store.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.sqlite.statements import Row, many
 from heliograph.app.facts import Message
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from heliograph.adapters.store import schema
-from heliograph.adapters.store.schema import Migration, SchemaChanged, SchemaTooNew
+from heliograph.adapters.store.shared import schema
+from heliograph.adapters.store.shared.schema import Migration, SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.sqlite.connection import primary_code
 
 __all__ = ["Migration", "SchemaChanged", "SchemaTooNew", "migrate", "shipped"]

@@ -9,13 +9,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.adapters.store.sqlite import numbers
 from heliograph.adapters.store.sqlite.money import KINDS
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
-from heliograph.adapters.store.standings import LATEST, STANDINGS
-from heliograph.app.accounts import LedgerEntry
+from heliograph.app.admin.oversight import CallbackView, Found, Hit, Search, Standing, Trace
+from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
-from heliograph.app.operators import CallbackView, Found, Hit, Search, Standing, Trace
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

@@ -15,9 +15,9 @@ from heliograph.adapters.store.sqlite import (
     numbers,
     oversight,
     people,
-    plan,
     receipts,
     recovery,
+    reschedule,
     routing,
     upkeep,
 )
@@ -25,16 +25,14 @@ from heliograph.adapters.store.sqlite.audit import audit
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.history import history
 from heliograph.adapters.store.sqlite.log import lengthen
+from heliograph.adapters.store.sqlite.loop_commit import Swift, syncs_quickly
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
-from heliograph.adapters.store.sqlite.swift import Swift, syncs_quickly
 from heliograph.adapters.store.sqlite.worker import Noting, P, R, Session, Worker
-from heliograph.app.accounts import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
-from heliograph.app.operators import (
+from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
@@ -49,6 +47,8 @@ from heliograph.app.operators import (
     Trace,
     Usage,
 )
+from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
@@ -196,10 +196,10 @@ class SqliteStore:
         return await self._glance(browse.delivery, key)
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
-        return await self._writer.transact(plan.cancel, account, key, tail, now)
+        return await self._writer.transact(reschedule.cancel, account, key, tail, now)
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
-        return await self._writer.transact(plan.reschedule, account, key, tail, time, expires, now)
+        return await self._writer.transact(reschedule.reschedule, account, key, tail, time, expires, now)
 
     # --- administration
 

@@ -3,8 +3,8 @@
 import sqlite3
 from typing import Any
 
-from heliograph.adapters.store.reach import COUNTS, NEWEST, NEWEST_KEY, latest
-from heliograph.app.operators import Reach
+from heliograph.adapters.store.shared.reach import COUNTS, NEWEST, NEWEST_KEY, latest
+from heliograph.app.admin.oversight import Reach
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",

@@ -1,0 +1,106 @@
+"""The server behind the socket: one request a connection, one line of JSON; see `runtime.control_socket`."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from heliograph.runtime.control_socket import FILE_NAME, LINE_OCTETS, door_path
+
+ASK_S = 5.0
+"""Seconds in which a client must have said what it wants."""
+
+STOP_S = 1.0
+"""Seconds that an answer under way may take when the gateway stops."""
+
+Answer = dict[str, Any]
+Say = Callable[[Answer], Awaitable[None]]
+"""Writes one line of the answer, and waits while the client does not read. Raises OSError when it has gone."""
+
+Handler = Callable[[Mapping[str, Any], Say], Awaitable[None]]
+"""Answers one request. Raises ValueError, with a sentence for people, for one that makes no sense."""
+
+
+class Door:
+    """`handlers` are by what is asked for."""
+
+    def __init__(self, data: Path, handlers: Mapping[str, Handler]) -> None:
+        self._data = data
+        self._handlers = handlers
+        self._server: asyncio.Server | None = None
+        self._talks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Raises OSError where there can be no socket. The caller holds the data directory: one that is there is of a
+        gateway that has ended."""
+        self._path.unlink(missing_ok=True)
+        with door_path(self._data) as path:
+            self._server = await asyncio.start_unix_server(self._meet, path, limit=LINE_OCTETS)
+        self._path.chmod(0o600)
+
+    async def close(self) -> None:
+        """Ends what listens; harmless if it was never open."""
+        if self._server is None:
+            return
+        self._server.close()
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        for task in self._talks:
+            task.cancel()
+        if self._talks:
+            await asyncio.wait(self._talks, timeout=STOP_S)
+
+    @property
+    def _path(self) -> Path:
+        return self._data / FILE_NAME
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._talks.add(task)
+        try:
+            await self._talk(reader, writer)
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            pass  # it has gone, or we are about to
+        finally:
+            self._talks.discard(task)
+            writer.close()
+
+    def _handler(self, request: object) -> Handler:
+        handler = self._handlers.get(str(request.get("ask"))) if isinstance(request, dict) else None
+        if handler is None:
+            raise ValueError(f"ask for one of {', '.join(self._handlers)}")
+        return handler
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def say(answer: Answer) -> None:
+            writer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+            await writer.drain()
+
+        try:
+            async with asyncio.timeout(ASK_S):
+                request = json.loads(await reader.readline())
+            handler = self._handler(request)
+        except ValueError as problem:
+            await say({"problem": str(problem)})
+            return
+        talk = asyncio.ensure_future(handler(request, say))
+        gone = asyncio.ensure_future(_end(reader))
+        try:
+            await asyncio.wait({talk, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if talk.done():
+                talk.result()
+        except ValueError as problem:
+            await say({"problem": str(problem)})
+        finally:
+            for task in (talk, gone):
+                task.cancel()
+            await asyncio.wait({talk, gone})
+
+
+async def _end(reader: asyncio.StreamReader) -> None:
+    """Waits until the client has closed its side."""
+    while await reader.read(4096):
+        pass

@@ -1,0 +1,1 @@
+"""What both stores share: rows, queries for people, the proof of the books."""

@@ -1,0 +1,149 @@
+"""Rows and the values they stand for, where all engines agree: the order of columns, and which are JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from sys import intern
+from typing import Any
+
+from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, Entry
+from heliograph.app.facts import Message
+
+MESSAGE_COLUMNS = (
+    "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
+    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail"
+)
+
+MESSAGE_WIDTH = 17
+
+ACCOUNT_COLUMNS = (
+    "id, name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate, "
+    "callback_url, callback_format, content_decoding, networks, senders, created"
+)
+
+CONNECTOR_COLUMNS = (
+    'id, name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created'
+)
+
+KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
+CHARGE, REFUND, TOP_UP = KINDS
+
+
+def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:
+    """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form.
+
+    What the thousands of messages of one campaign have in common is in memory once.
+    """
+    return Message(
+        account=row[0],
+        destination=row[1],
+        sender=intern(row[2]),
+        kind=row[3],
+        content=intern(row[4] if content is None else content),
+        segments=row[5],
+        price=row[6],
+        time=row[7],
+        expires=row[8],
+        state=row[9],
+        connector=row[10],
+        wants_receipt=bool(row[11]),
+        callback_url=intern(row[12]),
+        reference=row[13] or None,
+        batch=row[14],
+        queued=queued,
+        key=row[15],
+        tail=row[16],
+    )
+
+
+def account_row(account: Account) -> tuple[Any, ...]:
+    """In the order of ACCOUNT_COLUMNS."""
+    return (
+        account.id,
+        account.name,
+        account.password_hash,
+        account.signing_secret,
+        account.timezone,
+        account.plan,
+        account.credit_limit,
+        account.suspended,
+        account.list_interval,
+        account.rate,
+        account.callback_url,
+        account.callback_format,
+        account.content_decoding,
+        json.dumps(account.networks),
+        json.dumps(account.senders),
+        account.created,
+    )
+
+
+def account_of(row: Sequence[Any]) -> Account:
+    """The account of a row that begins with ACCOUNT_COLUMNS."""
+    return Account(
+        id=row[0],
+        name=row[1],
+        password_hash=row[2],
+        signing_secret=row[3],
+        timezone=row[4],
+        plan=row[5],
+        credit_limit=row[6],
+        suspended=bool(row[7]),
+        list_interval=row[8],
+        rate=row[9],
+        callback_url=row[10],
+        callback_format=row[11],
+        content_decoding=row[12],
+        networks=tuple(json.loads(row[13])),
+        senders=tuple(json.loads(row[14])),
+        created=row[15],
+    )
+
+
+def changed_account(account: Account, changes: dict[str, Any]) -> tuple[Account, dict[str, Any]]:
+    """The account with these changes out of ACCOUNT_FIELDS, and the columns that they change. Raises ValueError."""
+    for name in changes:
+        if name not in ACCOUNT_FIELDS:
+            raise ValueError(f"{name} of an account cannot be changed")
+    updated = replace(account, **changes)
+    columns = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
+    return updated, {name: columns[name] for name in changes}
+
+
+def connector_row(connector: Connector) -> tuple[Any, ...]:
+    """In the order of CONNECTOR_COLUMNS, without the id."""
+    return (
+        connector.name,
+        connector.host,
+        connector.port,
+        connector.system_id,
+        connector.password,
+        connector.bind,
+        connector.binds,
+        connector.window,
+        connector.rate,
+        connector.tls,
+        connector.enabled,
+        json.dumps(connector.options),
+        connector.created,
+    )
+
+
+def connector_of(row: Sequence[Any]) -> Connector:
+    """The connector of a row of CONNECTOR_COLUMNS."""
+    return Connector(
+        id=row[0],
+        name=row[1],
+        host=row[2],
+        port=row[3],
+        system_id=row[4],
+        password=row[5],
+        bind=row[6],
+        binds=row[7],
+        window=row[8],
+        rate=row[9],
+        tls=bool(row[10]),
+        enabled=bool(row[11]),
+        options=json.loads(row[12]),
+        created=row[13],
+    )

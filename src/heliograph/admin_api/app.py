@@ -1,0 +1,129 @@
+"""The ASGI application of the admin API."""
+
+import re
+import traceback
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from heliograph.admin_api import PATH
+from heliograph.admin_api.call import Call, Desk, decode
+from heliograph.admin_api.openapi import document
+from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.ports import Unavailable
+from heliograph.domain import error
+from heliograph.domain.error import Fault
+from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
+from heliograph.http.body import ClientGone, read_body
+
+MAX_BODY_OCTETS = 1 << 20
+
+STORE_PAUSE_S = 2
+"""What `Retry-After` says while the store cannot be used."""
+
+Found = tuple[Operation, dict[str, str]]
+
+_encode = msgspec.json.encode
+
+
+class AdminApi:
+    """Mounted at PATH."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._document = _encode(document())
+        self._patterns = [(_pattern(operation.path), operation) for operation in OPERATIONS]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: Headers = []
+        try:
+            status, body = await self._answer(scope, receive, headers)
+        except ClientGone:
+            return
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer
+            fault = self._fault(problem, scope)
+            status, body = fault.entry.http, _encode(fault.body())
+            if fault.entry is error.UNAUTHENTICATED:
+                headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
+            elif fault.retry_after is not None:
+                headers.append((b"retry-after", b"%d" % fault.retry_after))
+        headers += [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"),
+        ]
+        await respond(scope, send, status, headers, body)
+
+    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> tuple[int, bytes]:
+        path = scope["path"].rstrip("/")
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        if path == f"{PATH}/openapi.json":
+            if method != "GET":
+                raise _not_allowed(["GET"], headers)
+            return 200, self._document
+        operation, values = self._find(path, method, headers)
+        given = dict(scope["headers"])
+        client = scope.get("client")
+        actor = await self._desk.access.bearer(given.get(b"authorization"), client[0] if client else "")
+        actor.need(operation.scope)
+        try:
+            query = dict(parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict"))
+        except ValueError:
+            raise Fault(error.MALFORMED, "The query cannot be read; it is UTF-8, percent-encoded.") from None
+        if "\0" in path or any("\0" in text for text in query.values()):
+            # nothing here has one, and PostgreSQL takes none even to look for
+            raise Fault(error.MALFORMED, "There is a NUL character in the path or the query; leave it out.")
+        call = Call(self._desk, actor, values, query)
+        if operation.reads is not None:
+            media = given.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+            if media != b"application/json":
+                raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
+            call.body = decode(await read_body(receive, MAX_BODY_OCTETS), operation.reads)
+        return operation.status, _encode(await operation.run(call))
+
+    def _find(self, path: str, method: str, headers: Headers) -> Found:
+        found: dict[str, Found] = {}
+        for pattern, operation in self._patterns:
+            match = pattern(path)
+            if match is not None and operation.method not in found:
+                found[operation.method] = operation, match.groupdict()
+        if not found:
+            raise Fault(error.NOT_FOUND, f"There is no such path; {PATH}/openapi.json tells those there are.")
+        if method not in found:
+            raise _not_allowed(list(found), headers)
+        return found[method]
+
+    def _fault(self, problem: Exception, scope: Scope) -> Fault:
+        match problem:
+            case Fault():
+                return problem
+            case Invalid():
+                return error.invalid(problem.field, str(problem))
+            case NoSuch():
+                return Fault(error.NOT_FOUND, f"{str(problem).capitalize()}.")
+            case AlreadyThere():
+                return Fault(error.CONFLICT, f"{str(problem).capitalize()}.")
+            case Unavailable():
+                sentence = "The store cannot be used at this moment; try again later."
+                return Fault(error.UNAVAILABLE, sentence, None, STORE_PAUSE_S)
+        self._desk.journal.say(
+            "error",
+            "admin.request_failed",
+            method=scope["method"],
+            problem=type(problem).__name__,
+            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
+        )
+        return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
+
+
+def _pattern(path: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(ROOT + re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)).fullmatch
+
+
+def _not_allowed(allowed: list[str], headers: Headers) -> Fault:
+    text = ", ".join(sorted([*allowed, "HEAD"] if "GET" in allowed else allowed))
+    headers.append((b"allow", text.encode()))
+    return Fault(error.METHOD, f"The method is not allowed here; use {text}.")

@@ -1,0 +1,176 @@
+"""One request to the admin API, and what its operations stand on."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import Administration
+from heliograph.app.admin.sign_in import Access, Actor
+from heliograph.app.admin.views import Oversight
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import Journal
+from heliograph.domain import ids, money
+from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
+
+Body = TypeVar("Body")
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`").match
+_PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})").fullmatch
+_WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
+
+
+@dataclass(slots=True)
+class Probed:
+    """What a bind that was tried out came to: name of the step, whether it worked, what happened."""
+
+    ok: bool
+    steps: list[tuple[str, bool, str]]
+
+
+@dataclass(slots=True)
+class Desk:
+    """What the admin API, and the console, stand on.
+
+    `administration` acts for nobody in particular: take `acting_as`. `links` are the connectors that this process
+    binds, with the state of their binds.
+    """
+
+    access: Access
+    administration: Administration
+    oversight: Oversight
+    journal: Journal
+    probe: Callable[[Connector], Awaitable[Probed]]
+    links: Callable[[], list[tuple[Connector, dict[str, Any]]]]
+
+
+@dataclass(slots=True)
+class Call:
+    """A request whose token allows the operation."""
+
+    desk: Desk
+    actor: Actor
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any = None
+
+    @property
+    def administration(self) -> Administration:
+        return self.desk.administration.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def oversight(self) -> Oversight:
+        return self.desk.oversight
+
+    def message_id(self) -> tuple[int, int]:
+        """Raises Fault where the path names no message."""
+        found = ids.parse(self.path["id"])
+        if found is None:
+            raise Fault(NOT_FOUND, "There is no such message.")
+        return found
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A parameter that is a whole number from 1. Raises Fault."""
+        text = self.query.get(name) or str(default)
+        if _WHOLE(text) is None or not 1 <= int(text) <= most:
+            raise invalid(name, f"The parameter {name} is a whole number from 1 to {most}.")
+        return int(text)
+
+    def key(self, name: str) -> int | None:
+        """A parameter that is a key given by an earlier answer. Raises Fault."""
+        text = self.query.get(name)
+        if not text:
+            return None
+        if _WHOLE(text) is None:
+            raise invalid(name, f"The parameter {name} is a whole number that an earlier answer gave.")
+        return int(text)
+
+    def moment(self, name: str) -> int | None:
+        """A parameter that is a time, in ms. Raises Fault."""
+        text = self.query.get(name)
+        return None if text is None else parse_moment(name, text)
+
+    def place(self) -> tuple[int, int] | None:
+        """The parameter `cursor`. Raises Fault."""
+        text = self.query.get("cursor")
+        if not text:
+            return None
+        time, dash, key = text.partition("-")
+        if not dash or _WHOLE(time) is None or _WHOLE(key) is None:
+            raise invalid("cursor", "The cursor is one that an earlier answer gave.")
+        return int(time), int(key)
+
+
+def decode(body: bytes, kind: type[Body]) -> Body:
+    """A JSON body. Raises Fault (400)."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as problem:
+        raise _told(str(problem)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise Fault(MALFORMED, "The body is no JSON in UTF-8.") from None
+
+
+def _told(problem: str) -> Fault:
+    absent = _MISSING(problem)
+    if absent is not None:
+        return missing(absent[1])
+    unknown = _UNKNOWN(problem)
+    if unknown is not None:
+        return invalid(unknown[1], f"There is no field {unknown[1]} here.")
+    place = _PLACE(problem)
+    if place is not None and place[2]:
+        field = re.split(r"[.\[]", place[2])[0]
+        return invalid(field, f"The field {field} does not fit: {place[1]}.")
+    return Fault(MALFORMED, f"The body does not fit: {problem}.")
+
+
+def parse_moment(name: str, text: str) -> int:
+    """Milliseconds of ISO 8601 with an offset. Raises Fault."""
+    problem = f"The parameter {name} is a time in ISO 8601 with Z or an offset, such as 2027-01-15T08:00:00Z."
+    if _MOMENT(text) is None:
+        raise invalid(name, problem)
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise invalid(name, problem) from None
+
+
+def cursor(place: tuple[int, int] | None) -> str | None:
+    return None if place is None else f"{place[0]}-{place[1]}"
+
+
+def credits_of(field: str, text: str) -> int:
+    """Micro-credits. Raises Invalid."""
+    try:
+        return money.parse_credits(text)
+    except ValueError as problem:
+        raise Invalid(field, str(problem)) from None
+
+
+def texts_of(settings: msgspec.Struct, *, but: tuple[str, ...] = ()) -> dict[str, str]:
+    """The fields that a body has, as the texts that administration takes."""
+    given: dict[str, str] = {}
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        if value is not msgspec.UNSET and name not in but:
+            given[name] = _text(value)
+    return given
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "default"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(value)
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return str(value)

@@ -1,0 +1,162 @@
+"""The operations of the admin API: path, scope, what is read and answered, and what runs. The dispatcher and the
+OpenAPI document are drawn from this table."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Struct
+
+from heliograph.admin_api import customers, network, shapes, traffic
+from heliograph.admin_api.call import Call
+from heliograph.app.admin.oversight import Scope, Standing
+from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
+
+ROOT = "/admin/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the query, with its meaning."""
+
+    name: str
+    meaning: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    method: str
+    path: str
+    """Below ROOT; `{name}` stands for one segment."""
+    scope: Scope
+    summary: str
+    run: Callable[[Call], Awaitable[Struct]]
+    answers: type[Struct]
+    reads: type[Struct] | None = None
+    query: tuple[Parameter, ...] = ()
+    faults: tuple[Entry, ...] = ()
+    """Beyond those that every operation has."""
+    status: int = 200
+
+    @property
+    def group(self) -> str:
+        return self.path.split("/")[1]
+
+
+def _whole(most: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 1, "maximum": most}
+
+
+_LIMIT = Parameter("limit", "Entries at most.", _whole(customers.PAGE))
+_GOES_ON = "Goes on after an earlier answer: its `cursor`."
+_LINE = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
+_CURSOR = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
+_DAYS = Parameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
+_STANDING = Parameter("standing", "How far they are.", {"type": "string", "enum": [each.value for each in Standing]})
+_NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
+_MOMENT = {"type": "string", "format": "date-time"}
+_PREFIX = Parameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
+_PLAN = Parameter("plan", "The price plan.")
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
+              traffic.overview, shapes.Overview),
+    # accounts
+    Operation("GET", "/accounts", Scope.READ_ACCOUNTS, "Every account with its balance",
+              customers.list_accounts, shapes.Accounts),
+    Operation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
+              customers.open_account, shapes.OpenedAccount, shapes.NewAccount, (), (INVALID, CONFLICT), 201),
+    Operation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
+              customers.get_account, shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
+    Operation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
+              customers.set_account, shapes.AccountWithKeys, shapes.AccountSettings, (), (INVALID, NOT_FOUND)),
+    Operation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
+              customers.top_up, shapes.Balance, shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
+    Operation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
+              customers.ledger, shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
+    Operation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
+              customers.usage, shapes.UsageOfAccount, None,
+              (_DAYS,), (INVALID, NOT_FOUND)),
+    Operation("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, "Replace the password of /api/v2",
+              customers.new_password, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    Operation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, "Replace the secret of receipts",
+              customers.new_signing_secret, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    Operation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
+              customers.list_keys, shapes.Keys, None, (), (NOT_FOUND,)),
+    Operation("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, "Make one more API key",
+              customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
+    Operation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
+              customers.revoke_key, shapes.Done, None, (), (NOT_FOUND,)),
+    # connectors
+    Operation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
+              network.list_connectors, shapes.Connectors),
+    Operation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
+              network.add_connector, shapes.Connector, shapes.NewConnector, (), (INVALID, CONFLICT), 201),
+    Operation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
+              network.get_connector, shapes.ConnectorWithLinks, None, (), (NOT_FOUND,)),
+    Operation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
+              network.set_connector, shapes.Connector, shapes.ConnectorSettings, (), (INVALID, NOT_FOUND)),
+    Operation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
+              network.remove_connector, shapes.Done, None, (), (NOT_FOUND,)),
+    Operation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
+              network.pause_connector, shapes.Connector, None, (), (NOT_FOUND,)),
+    Operation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
+              network.resume_connector, shapes.Connector, None, (), (NOT_FOUND,)),
+    Operation("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
+              network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
+    # routes and prices
+    Operation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
+    Operation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
+              network.add_route, shapes.Route, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
+    Operation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
+              network.remove_route, shapes.Done, None, (), (NOT_FOUND,)),
+    Operation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
+              network.decide, shapes.Decision, None,
+              (Parameter("number", "Digits in international form.", _NUMBER, required=True),
+               Parameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
+    Operation("GET", "/prices", Scope.READ_PRICES, "Every price, or those of a plan",
+              network.list_prices, shapes.Prices, None, (_PLAN,)),
+    Operation("PUT", "/prices", Scope.WRITE_PRICES, "Set or replace a price",
+              network.set_price, shapes.Price, shapes.NewPrice, (), (INVALID,)),
+    Operation("DELETE", "/prices", Scope.WRITE_PRICES, "Remove a price",
+              network.remove_price, shapes.Done, None, (_PREFIX, _PLAN), (NOT_FOUND,)),
+    # messages
+    Operation("GET", "/messages", Scope.READ_MESSAGES, "Find messages, the newest first",
+              traffic.search, shapes.Messages, None,
+              (Parameter("number", "The destination or its beginning. It is looked for in the order of time, among a "
+                                   "million messages at once: narrow it by account or time.",
+                         {"type": "string", "pattern": "^([0-9]{1,15})?$"}),
+               Parameter("reference", "What a request gave as its reference."),
+               Parameter("account", "The account's name."),
+               _STANDING,
+               Parameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
+               Parameter("end", "Up to this time.", _MOMENT),
+               Parameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
+    Operation("GET", "/messages/{id}", Scope.READ_MESSAGES, "One message and all that happened to it",
+              traffic.get_message, shapes.MessageInFull, None, (), (NOT_FOUND,)),
+    Operation("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, "Cancel a scheduled message and refund it",
+              traffic.cancel, shapes.Done, None, (), (NOT_FOUND, CONFLICT)),
+    Operation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
+              traffic.reschedule, shapes.Done, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
+    Operation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
+              traffic.replay_callback, shapes.Done, None, (), (NOT_FOUND, CONFLICT)),
+    # callbacks
+    Operation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are owed, or were given up",
+              traffic.list_callbacks, shapes.Callbacks, None,
+              (Parameter("state", "Which ones; owed ones where it is left out.",
+                         {"type": "string", "enum": [traffic.OWED, traffic.ENDED]}), _LIMIT, _CURSOR), (INVALID,)),
+    Operation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
+              traffic.failing_hosts, shapes.FailingHosts),
+    Operation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Owe callbacks again that were given up",
+              traffic.replay_callbacks, shapes.Count, shapes.Replay, (), (INVALID, NOT_FOUND)),
+    Operation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Give up callbacks that are owed",
+              traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
+    # audit
+    Operation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
+              customers.audit, shapes.Audit, None,
+              (Parameter("actor", "Such as user:ada, token:4f1a, cli:root."),
+               Parameter("action", "The beginning of the action, such as account."),
+               Parameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""`docs/admin-api.md`, drawn from the operations and their types."""
+
+from typing import Any
+
+import msgspec
+
+from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation
+from heliograph.app.admin.oversight import TOKEN_SCOPES
+
+_HEAD = """\
+# Admin API
+
+Administration over HTTP, for programs: accounts, keys, credit, connectors, routes, prices, messages, callbacks, and
+the audit log. It mirrors the [commands](cli.md) and does what the [console](console.md) does. Its OpenAPI 3.1
+document is served at `/admin/openapi.json`.
+
+Make a token with the scopes that the program needs; it is shown once, and only its digest is kept:
+
+```
+heliograph admin token create billing --scope accounts:read --scope topups:write
+```
+
+```
+curl -H "Authorization: Bearer $TOKEN" https://sms.example.com/admin/v1/accounts
+curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+     -d '{"amount": "250", "note": "invoice 2041"}' https://sms.example.com/admin/v1/accounts/acme/top-ups
+```
+
+Bodies are JSON; a field that is not known is refused. Amounts are exact decimal text, times ISO 8601 in UTC. A list
+that has more tells a `cursor`: give it back as the parameter `cursor` for what follows. Errors have the status codes
+and the body of the customers' API: `Status`, `Message`, and `Field` where one field is at fault. Wrong tokens are
+slowed down by address. Every change is in the audit log under the token's id.
+
+A running gateway heeds changes of accounts, connectors, routes and prices within five seconds. A search for
+messages looks at 100,000 at once where it has no index (messages under way, the first few digits of a number within an
+account): `reached` says how far it came then, and `cursor` goes on.
+
+Scopes: {scopes}. No token can make admin users or tokens.
+"""
+
+
+def page() -> str:
+    parts = [_HEAD.replace("{scopes}", ", ".join(f"`{scope}`" for scope in TOKEN_SCOPES))]
+    group = ""
+    for operation in OPERATIONS:
+        if operation.group != group:
+            group = operation.group
+            parts.append(f"\n## {group.capitalize()}\n")
+        parts.append(_section(operation))
+    return "".join(parts)
+
+
+def _section(operation: Operation) -> str:
+    lines = [
+        f"\n### {operation.method} {ROOT}{operation.path}\n",
+        f"\n{operation.summary}. Scope `{operation.scope}`.\n",
+    ]
+    if operation.query:
+        lines.append("\n| parameter | meaning |\n|---|---|\n")
+        lines += [
+            f"| `{each.name}`{' (required)' if each.required else ''} | {each.meaning} |\n" for each in operation.query
+        ]
+    if operation.reads is not None:
+        lines.append("\nReads " + _fields(operation.reads) + ".\n")
+    lines.append(f"\nAnswers {operation.status} with " + _fields(operation.answers) + ".\n")
+    return "".join(lines)
+
+
+def _fields(kind: type[msgspec.Struct]) -> str:
+    told = []
+    for each in msgspec.structs.fields(kind):
+        optional = "" if each.required else "?"
+        told.append(f"`{each.encode_name}{optional}`{_inner(each.type)}")
+    return ", ".join(told)
+
+
+def _inner(kind: Any) -> str:
+    """The fields of the objects in a list."""
+    arguments: tuple[Any, ...] = getattr(kind, "__args__", ())
+    if getattr(kind, "__origin__", None) is list and isinstance(arguments[0], type):
+        item = arguments[0]
+        if issubclass(item, msgspec.Struct):
+            return f" (each {_fields(item)})"
+    return ""

@@ -1,0 +1,459 @@
+"""What requests and answers of the admin API consist of. Decoding, encoding and the OpenAPI document use these types.
+
+Amounts are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
+"""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from heliograph.app.admin.fields import MAX_BINDS, MAX_LIST_INTERVAL_S, MAX_RATE, MAX_WINDOW
+from heliograph.app.admin.manage import MAX_PRIORITY
+
+# Patterns under `extra_json_schema` are for the document: what does not fit them is told in our own words.
+Name = Annotated[
+    str,
+    Meta(
+        description="1 to 64 letters A-Z, a-z, digits and . _ -",
+        examples=["acme"],
+        extra_json_schema={"pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    ),
+]
+Credits = Annotated[
+    str,
+    Meta(
+        description="Credits, as exact decimal text.",
+        examples=["12.5"],
+        extra_json_schema={"pattern": "^-?[0-9]{1,12}([.][0-9]{1,6})?$"},
+    ),
+]
+Moment = Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2027-01-15T08:00:00.000Z"])]
+MessageId = Annotated[
+    str, Meta(description="Id of a message.", pattern="^[0-9a-f]{32}$", examples=["019e2b1c5f3a70008c1de1f5a0b7c3d2"])
+]
+Prefix = Annotated[
+    str, Meta(description="Digits that a number begins with; empty for all numbers.", pattern="^([1-9][0-9]{0,14})?$")
+]
+Details = Annotated[dict[str, str], Meta(description="More about it, by name.")]
+Cursor = Annotated[
+    str | None, Meta(description="Given back as `cursor`, it brings what follows; null where nothing does.")
+]
+
+
+class Accepts(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A body that is read: a field that nobody knows is refused."""
+
+
+class Done(Struct):
+    """It is done."""
+
+    done: bool = True
+
+
+class Key(Struct):
+    """An API key of an account, without its secret."""
+
+    id: str
+    created: Moment
+    revoked: Moment | None
+
+
+class Account(Struct):
+    """A customer."""
+
+    name: Name
+    balance: Credits
+    suspended: bool
+    timezone: str
+    plan: str
+    credit_limit: Credits
+    list_interval: Annotated[
+        float | None, Meta(description="Seconds between two list queries; null is the gateway's setting, 0 none.")
+    ]
+    rate: Annotated[float, Meta(description="Messages a second; 0 is no limit.")]
+    callback_url: str
+    callback_format: str
+    content_decoding: str
+    networks: Annotated[list[str], Meta(description="Client networks that may use it; empty is any.")]
+    senders: Annotated[list[str], Meta(description="Sender IDs that it may use; empty is any.")]
+    created: Moment
+
+
+class AccountWithKeys(Account):
+    """A customer with its keys, revoked ones included."""
+
+    keys: list[Key]
+
+
+class Accounts(Struct):
+    accounts: list[Account]
+
+
+class AccountSettings(Accepts):
+    """Settings of an account; what is left out stays as it is."""
+
+    timezone: Annotated[str, Meta(description="IANA time zone.", examples=["Europe/Berlin"])] | UnsetType = UNSET
+    plan: str | UnsetType = UNSET
+    credit_limit: Credits | UnsetType = UNSET
+    suspended: bool | UnsetType = UNSET
+    list_interval: Annotated[float, Meta(ge=0, le=MAX_LIST_INTERVAL_S)] | UnsetType | None = UNSET
+    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
+    callback_url: str | UnsetType = UNSET
+    callback_format: Literal["form", "json"] | UnsetType = UNSET
+    content_decoding: Literal["auto", "always", "never"] | UnsetType = UNSET
+    networks: list[str] | UnsetType = UNSET
+    senders: list[str] | UnsetType = UNSET
+
+
+class NewAccount(AccountSettings, kw_only=True):
+    """An account to open. With a `price` it has a price plan of its own that has its name."""
+
+    name: Name
+    credit: Credits = "0"
+    price: Credits | UnsetType = UNSET
+
+
+class OpenedAccount(Struct):
+    """A new account with its secrets, which are told only now."""
+
+    name: Name
+    password: Annotated[str, Meta(description="For /api/v2.")]
+    api_key: Annotated[str, Meta(description="For /api/v1.")]
+    key_id: str
+    signing_secret: Annotated[str, Meta(description="Verifies receipts: `whsec_...`.")]
+    balance: Credits
+
+
+class TopUp(Accepts):
+    """Credit to add, or, below zero, to take back."""
+
+    amount: Credits
+    note: Annotated[str, Meta(description="What it is for; stands in the ledger.", max_length=200)] = ""
+
+
+class Balance(Struct):
+    balance: Credits
+
+
+class LedgerEntry(Struct):
+    """A change of a balance."""
+
+    key: int
+    time: Moment
+    kind: Annotated[str, Meta(description="`charge`, `refund` or `top-up`.")]
+    amount: Credits
+    note: str
+
+
+class Ledger(Struct):
+    """Changes of a balance, the newest first."""
+
+    entries: list[LedgerEntry]
+    cursor: Cursor
+
+
+class Span(Struct):
+    """An account's use of the gateway in one span of time."""
+
+    time: Moment
+    requests: int
+    charged: Credits
+    refunded: Credits
+
+
+class UsageOfAccount(Struct):
+    spans: list[Span]
+
+
+class NewSecret(Struct):
+    """A new secret, told only now."""
+
+    secret: str
+
+
+class Keys(Struct):
+    keys: list[Key]
+
+
+class CreatedKey(Struct):
+    """A new API key, told only now."""
+
+    key_id: str
+    api_key: str
+
+
+class ConnectorSettings(Accepts):
+    """Settings of a connector; what is left out stays as it is."""
+
+    host: str | UnsetType = UNSET
+    port: Annotated[int, Meta(ge=1, le=65535)] | UnsetType = UNSET
+    system_id: str | UnsetType = UNSET
+    password: str | UnsetType = UNSET
+    bind: Literal["transceiver", "transmitter+receiver"] | UnsetType = UNSET
+    binds: Annotated[int, Meta(ge=1, le=MAX_BINDS)] | UnsetType = UNSET
+    window: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
+    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
+    tls: bool | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    options: (
+        Annotated[dict[str, str], Meta(description="Options of the dialect, as text; an empty one goes back.")]
+        | UnsetType
+    ) = UNSET
+
+
+class NewConnector(ConnectorSettings, kw_only=True):
+    """An operator account to add; `host`, `port`, `system_id` and `password` are needed."""
+
+    name: Name
+
+
+class Connector(Struct):
+    """An operator account, without its password."""
+
+    name: Name
+    host: str
+    port: int
+    system_id: str
+    bind: str
+    binds: int
+    window: int
+    rate: float
+    tls: bool
+    enabled: bool
+    options: dict[str, Any]
+    created: Moment
+    state: Annotated[
+        str,
+        Meta(
+            description="`bound`, `1 of 2 bound`, `silent` where the operator answers no submit_sm on any bind, "
+            "`bound, 1 silent` where it answers on others, `not bound`, `wrong credentials`, `disabled`, or "
+            "`no gateway` where none has said anything of late."
+        ),
+    ]
+    warnings: Annotated[list[str], Meta(description="What may not work, in sentences.")] = []
+
+
+class Link(Struct):
+    """What a node last said of a connector's binds."""
+
+    time: Moment
+    node: Annotated[int, Meta(description="Which run of which process said it.")]
+    state: Annotated[dict[str, Any], Meta(description="`summary` says it in a sentence.")]
+
+
+class ConnectorWithLinks(Connector):
+    """`deferred` are messages that wait for another try: the operator did not want them yet, or did not answer."""
+
+    deferred: int = 0
+    links: list[Link] = []
+
+
+class Connectors(Struct):
+    connectors: list[Connector]
+
+
+class ProbeStep(Struct):
+    name: str
+    ok: bool
+    detail: str
+
+
+class Probe(Struct):
+    """A bind that was tried out, step by step."""
+
+    ok: bool
+    steps: list[ProbeStep]
+
+
+class NewRoute(Accepts):
+    """Numbers that begin with `prefix` go to `connector`; the longest prefix wins, then the higher priority."""
+
+    connector: Name
+    prefix: Prefix = ""
+    priority: Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
+
+
+class Route(Struct):
+    id: int
+    prefix: Prefix
+    connector: Name
+    priority: int
+
+
+class Routes(Struct):
+    routes: list[Route]
+
+
+class Decision(Struct):
+    """Where a number would go now and what a segment would cost, and why."""
+
+    number: str
+    connector: Name | None
+    price: Credits | None
+    reasons: list[str]
+
+
+class NewPrice(Accepts):
+    """Credits a segment to numbers that begin with `prefix`, in a price plan."""
+
+    price: Credits
+    prefix: Prefix = ""
+    plan: Name = "default"
+
+
+class Price(Struct):
+    plan: Name
+    prefix: Prefix
+    price: Credits
+
+
+class Prices(Struct):
+    """What plans name. What an account's plan does not name costs what the plan `default` names."""
+
+    prices: list[Price]
+    built_in: Annotated[
+        Credits | None,
+        Meta(
+            description="What a segment costs where the plan `default` names nothing; null where it names all numbers."
+        ),
+    ]
+
+
+class Message(Struct):
+    """One message to one destination."""
+
+    id: MessageId
+    account: str
+    to: str
+    sender: str
+    time: Annotated[Moment, Meta(description="When it was accepted, or is to be sent.")]
+    standing: Annotated[
+        str, Meta(description="`scheduled`, `under-way`, `delivered`, `undelivered`, `failed` or `cancelled`.")
+    ]
+    delivery: Annotated[str | None, Meta(description="The final state, as operators name it.", examples=["DELIVRD"])]
+    err: str
+    segments: int
+    price: Credits
+    connector: str
+    reference: str | None
+
+
+class Messages(Struct):
+    """Messages, the newest first. A search that comes to its limit of rows stops there: `reached` says at what time."""
+
+    messages: list[Message]
+    cursor: Cursor
+    reached: Moment | None
+
+
+class HistoryEvent(Struct):
+    time: Moment
+    event: str
+    segment: int | None
+    detail: str
+
+
+class MessageInFull(Message):
+    """One message with its text and everything that happened to it."""
+
+    explanation: Annotated[str, Meta(description="Why it is where it is, in a sentence or two.")]
+    content: str
+    callback_url: str
+    history: list[HistoryEvent]
+    now: Annotated[Decision, Meta(description="Where its destination would go now.")]
+
+
+class NewTime(Accepts):
+    """When a scheduled message is to be sent instead: as in the customers' API, in the account's time zone."""
+
+    time: str
+
+
+class Callback(Struct):
+    """A receipt that is to be pushed to a customer, or could not be."""
+
+    message: MessageId
+    account: str
+    url: str
+    attempts: int
+    problem: str
+    due: Moment | None
+    ended: Moment | None
+    code: Annotated[int, Meta(description="The last HTTP status; 0 where there was no answer.")]
+
+
+class Callbacks(Struct):
+    callbacks: list[Callback]
+    cursor: Cursor
+
+
+class FailingHost(Struct):
+    """A receiver whose callbacks were tried in vain."""
+
+    host: str
+    owed: int
+    attempts: int
+    problem: str
+    due: Moment
+
+
+class FailingHosts(Struct):
+    hosts: list[FailingHost]
+
+
+class Replay(Accepts):
+    """Which callbacks that were given up are owed again: those of an account, or, with null, all."""
+
+    account: Name | None
+
+
+class Drop(Accepts):
+    """Which owed callbacks are given up: those of messages, or those to a failing host."""
+
+    messages: list[MessageId] | UnsetType = UNSET
+    host: str | UnsetType = UNSET
+
+
+class Count(Struct):
+    count: int
+
+
+class AuditEntry(Struct):
+    """One change by one who looks after the gateway."""
+
+    key: int
+    time: Moment
+    actor: str
+    action: str
+    target: str
+    details: Details
+    address: str
+
+
+class Audit(Struct):
+    """The audit log, the newest first."""
+
+    entries: list[AuditEntry]
+    cursor: Cursor
+
+
+class Overview(Struct):
+    """How much waits, and which connectors are up. Counts stop at 100,000."""
+
+    scheduled: int
+    waiting: int
+    deferred: int
+    awaiting_receipts: int
+    callbacks_owed: int
+    callbacks_ended: int
+    orphans: int
+    oldest_waiting: Moment | None
+    links: dict[str, str]
+
+
+class Problem(Struct, rename="pascal"):
+    """What was wrong: an entry of the error catalogue, which is the customers' API's."""
+
+    status: Annotated[str, Meta(description="The code of the entry.", pattern="^[0-9]{2}$", examples=["03"])]
+    message: Annotated[str, Meta(description="What is wrong and what to do.")]
+    field: Annotated[str, Meta(description="The field at fault.")] | UnsetType = UNSET

@@ -1,0 +1,164 @@
+"""What answers of the admin API, and of commands with --json, show of accounts, connectors, messages and the rest."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from heliograph.admin_api import links, shapes
+from heliograph.app import configuration
+from heliograph.app.admin.manage import AccountView, BuiltIn, RouteView
+from heliograph.app.admin.oversight import AdminToken, Backlog, Deed, Hit
+from heliograph.app.ports import Event
+from heliograph.domain import ids
+from heliograph.domain.money import format_credits
+
+if TYPE_CHECKING:
+    from heliograph.app.admin import views  # brings half of the app, and few commands look at a message
+
+
+def moment(at: int) -> str:
+    """Milliseconds since the epoch as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def maybe_moment(at: int | None) -> str | None:
+    return None if at is None else moment(at)
+
+
+def account(found: configuration.Account, balance: int) -> shapes.Account:
+    return shapes.Account(
+        name=found.name,
+        balance=format_credits(balance),
+        suspended=found.suspended,
+        timezone=found.timezone,
+        plan=found.plan,
+        credit_limit=format_credits(found.credit_limit),
+        list_interval=found.list_interval,
+        rate=found.rate,
+        callback_url=found.callback_url,
+        callback_format=found.callback_format,
+        content_decoding=found.content_decoding,
+        networks=list(found.networks),
+        senders=list(found.senders),
+        created=moment(found.created),
+    )
+
+
+def account_with_keys(view: AccountView) -> shapes.AccountWithKeys:
+    plain = account(view.account, view.balance)
+    return shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
+
+
+def key(found: configuration.ApiKey) -> shapes.Key:
+    return shapes.Key(found.id, moment(found.created), maybe_moment(found.revoked))
+
+
+def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntry:
+    return shapes.LedgerEntry(found.key, moment(found.at), found.kind.value, format_credits(found.amount), found.note)
+
+
+def connector(
+    found: configuration.Connector, states: Iterable[configuration.LinkState], now: int, warnings: Iterable[str] = ()
+) -> shapes.Connector:
+    return shapes.Connector(
+        name=found.name,
+        host=found.host,
+        port=found.port,
+        system_id=found.system_id,
+        bind=found.bind,
+        binds=found.binds,
+        window=found.window,
+        rate=found.rate,
+        tls=found.tls,
+        enabled=found.enabled,
+        options=found.options,
+        created=moment(found.created),
+        state=links.standing(found, states, now),
+        warnings=list(warnings),
+    )
+
+
+def connector_with_links(
+    found: configuration.Connector, states: Iterable[configuration.LinkState], backlog: Backlog, now: int
+) -> shapes.ConnectorWithLinks:
+    own = [state for state in states if state.connector == found.id]
+    plain = connector(found, own, now)
+    said = [shapes.Link(moment(state.at), state.node, links.read(state)) for state in own]
+    return shapes.ConnectorWithLinks(**asdict(plain), deferred=backlog.deferred.get(found.id, 0), links=said)
+
+
+def route(found: RouteView) -> shapes.Route:
+    return shapes.Route(found.id, found.prefix, found.connector, found.priority)
+
+
+def price(found: configuration.Price) -> shapes.Price:
+    return shapes.Price(found.plan, found.prefix, format_credits(found.price))
+
+
+def prices(found: Iterable[configuration.Price], built_in: BuiltIn) -> shapes.Prices:
+    return shapes.Prices([price(each) for each in found], None if built_in is None else format_credits(built_in))
+
+
+def decision(found: "views.Decision") -> shapes.Decision:
+    cost = None if found.price is None else format_credits(found.price)
+    return shapes.Decision(found.number, found.connector, cost, found.reasons)
+
+
+def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shapes.Message:
+    """`names` are the accounts', by id."""
+    found = hit.message
+    return shapes.Message(
+        id=ids.to_hex(found.key, found.tail),
+        account=names.get(found.account, str(found.account)),
+        to=found.destination,
+        sender=found.sender,
+        time=moment(found.time),
+        standing=hit.standing.value,
+        delivery=None if hit.delivery is None else hit.delivery.name,
+        err=hit.err,
+        segments=found.segments,
+        price=format_credits(found.price),
+        connector=connectors.get(found.connector, str(found.connector)),
+        reference=found.reference,
+    )
+
+
+def message_in_full(sight: "views.Sight") -> shapes.MessageInFull:
+    trace = sight.trace
+    final = trace.final
+    plain = message(
+        Hit(trace.message, None if final is None else final[0], "" if final is None else final[1]),
+        {sight.account.id: sight.account.name},
+        sight.connectors,
+    )
+    return shapes.MessageInFull(
+        **asdict(plain),
+        explanation=sight.explanation,
+        content=trace.message.content,
+        callback_url=trace.message.callback_url,
+        history=[event(each) for each in sight.events],
+        now=decision(sight.decision),
+    )
+
+
+def event(found: Event) -> shapes.HistoryEvent:
+    return shapes.HistoryEvent(moment(found.at), found.event, found.segment, found.detail)
+
+
+def deed(found: Deed) -> shapes.AuditEntry:
+    return shapes.AuditEntry(
+        found.key, moment(found.at), found.actor, found.action, found.target, found.details, found.address
+    )
+
+
+def token(found: AdminToken) -> dict[str, object]:
+    """No operation of the API tells of tokens."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "scopes": list(found.scopes),
+        "created": moment(found.created),
+        "revoked": maybe_moment(found.revoked),
+    }

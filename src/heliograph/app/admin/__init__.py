@@ -1,0 +1,1 @@
+"""Administration: accounts, connectors, users, and what they look at."""

@@ -1,0 +1,89 @@
+"""Why a message is where it is, in a sentence or two, for whoever looks for it at night."""
+
+from collections.abc import Callable, Mapping
+
+from heliograph.app.admin.oversight import CallbackView, Trace
+from heliograph.app.facts import CallbackEnd
+from heliograph.domain.display import counted
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+
+_SAYS = {
+    Delivery.DELIVRD: "The operator says that it was delivered.",
+    Delivery.EXPIRED: "The operator took it and gave up: the phone was not reached while the message was valid.",
+    Delivery.DELETED: "The operator took it, and somebody there deleted it.",
+    Delivery.UNDELIV: "The operator took it and says that it cannot be delivered.",
+    Delivery.UNKNOWN: "The operator took it, and nobody knows what became of it: no receipt came in time, or one that "
+    "says nothing.",
+    Delivery.REJECTD: "The operator took it and rejected it afterwards.",
+}
+
+_REFUNDED = " It was refunded."
+
+
+def explain(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+    """`connectors` are names by id; `status_name` names a command status."""
+    message = trace.message
+    match message.state:
+        case State.SCHEDULED:
+            return "It waits for its time."
+        case State.CANCELLED:
+            return "It was cancelled before its time." + _REFUNDED
+        case State.FAILED:
+            return _failed(trace, connectors, status_name) + _REFUNDED + _untold(trace.callback)
+    if trace.final is not None and trace.final[0] is not None:
+        return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
+    return _under_way(trace, connectors, status_name)
+
+
+def _failed(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+    refused = next((each for each in trace.submissions if each.status > 0), None)
+    if refused is not None:
+        name = connectors.get(refused.connector, "a connector that is gone")
+        return f"The operator behind {name} refused it: {status_name(refused.status)}, {refused.status:#x}."
+    if trace.final is not None and trace.final[0] is Delivery.EXPIRED:
+        return "It never left: its validity ended while it waited for its operator."
+    return "It never left: there was no route for it any more."
+
+
+def _ended(state: Delivery, err: str) -> str:
+    if state is Delivery.DELIVRD:
+        return _SAYS[state]
+    if err == "001":
+        return _SAYS[state] + " It gave no code of its own (001 stands for none)."
+    return f"{_SAYS[state]} Its own code for why is {err}: ask the operator what that means."
+
+
+def _untold(callback: CallbackView | None) -> str:
+    """That the customer does not know yet, or was not to be told."""
+    if callback is None or callback.end is CallbackEnd.DELIVERED:
+        return ""
+    tries = counted(callback.attempts, "try", "tries")
+    why = f": {callback.problem}" if callback.problem else ""
+    if callback.end is CallbackEnd.GONE:
+        return " The customer's receiver did not want to be told: it answered 410."
+    if callback.end is CallbackEnd.GIVEN_UP:
+        return f" The customer was not told: the callback was given up after {tries}{why}."
+    if callback.attempts:
+        return f" The customer has not been told: {tries} in vain{why}. The callback is tried again by itself."
+    return ""
+
+
+def _under_way(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+    message = trace.message
+    taken = sum(each.status == 0 for each in trace.submissions)
+    if taken == message.segments:
+        if message.wants_receipt:
+            return (
+                "The operator took it; its receipt has not come yet. If it is late, see whether the receipts that "
+                "match nothing have it under another id; if not, ask the operator for it by the id that it gave."
+            )
+        return "The operator took it. Nobody asked for its receipt, so no more will be known."
+    connector = message.connector if trace.queued is None else trace.queued[0]
+    name = connectors.get(connector, "a connector that is gone")
+    if not trace.attempts:
+        return f"It waits to be sent through {name}: look there for why it is not sent yet."
+    last = max(trace.attempts, key=lambda attempt: attempt.at)
+    times = "once" if len(trace.attempts) == 1 else counted(len(trace.attempts), "time")
+    said = "nothing" if last.status < 0 else f"{status_name(last.status)}, {last.status:#x}: not now"
+    return f"It was tried {times} through {name}, and is tried again by itself. The last time the operator said {said}."

@@ -1,0 +1,467 @@
+"""What the operator of the gateway does: accounts, keys, credit, connectors, routes and prices.
+
+Everything is checked here and then made durable by one call of the store: each change is there whole, or not
+at all. A running gateway notices it by the store's revision.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from heliograph.app.admin import fields
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.oversight import Deed
+from heliograph.app.admin.sign_in import Hash, hash_at_once
+from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
+from heliograph.app.ports import Clock, Secrets, Store
+from heliograph.app.sending.directory import BUILT_IN_PRICE, DEFAULT_PLAN
+from heliograph.domain import money, signature
+
+MAX_NOTE_CHARS = 200
+MAX_PRIORITY = 1_000_000
+
+_KEY_ID_OCTETS = 5
+_PASSWORD_OCTETS = 16
+_API_KEY_OCTETS = 24
+
+
+BuiltIn = int | None
+"""Micro-credits a segment that the plan `default` asks for what it does not name; None where it names all numbers."""
+
+
+class NoSuch(Exception):
+    """What was named is not there; nothing was changed. `kind` is such as `account`."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"there is no {kind} {name}")
+        self.kind = kind
+
+
+class AlreadyThere(Exception):
+    """What was to be created is there already; nothing was changed."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"the {kind} {name} exists already")
+        self.kind = kind
+
+
+@dataclass(slots=True)
+class Credentials:
+    """What a new account is to be opened with, where it is not left to chance (a demonstration's account)."""
+
+    password: str = field(repr=False)
+    api_key: str = field(repr=False)
+    signing_secret: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class NewAccount:
+    """An account with its secrets, which are known only now: the store keeps verifiers."""
+
+    account: Account = field(repr=False)
+    balance: int
+    password: str = field(repr=False)
+    api_key: str = field(repr=False)
+    key_id: str
+    signing_secret: str = field(repr=False)
+    """As customers are given it: `whsec_...`."""
+
+
+@dataclass(slots=True)
+class NewKey:
+    """An API key, known only now."""
+
+    account: str
+    key_id: str
+    api_key: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class AccountView:
+    account: Account
+    balance: int
+    keys: list[ApiKey]
+    """Revoked ones included."""
+
+
+@dataclass(slots=True)
+class ConnectorChange:
+    """A connector as it is now; `warnings` are sentences about what may not work."""
+
+    connector: Connector
+    warnings: list[str]
+
+
+@dataclass(slots=True)
+class RouteView:
+    id: int
+    prefix: str
+    connector: str
+    priority: int
+
+
+def digest_key(api_key: str) -> bytes:
+    """What is kept of an API key: its SHA-256. A key has enough random bits to need no slow hash."""
+    return hashlib.sha256(api_key.encode()).digest()
+
+
+class Administration:
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable.
+
+    Each change has its line in the audit log by the same transaction.
+    """
+
+    __slots__ = ("_actor", "_address", "_clock", "_hash", "_option_problems", "_secrets", "_store")
+
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        option_problems: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _options: (),
+        actor: str = "system",
+        address: str = "",
+        hash_password: Hash | None = None,
+    ) -> None:
+        """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows.
+        `actor` and `address` are whom the audit log names. Without `hash_password` everything else waits for it."""
+        self._hash = hash_password or hash_at_once(secrets)
+        self._actor = actor
+        self._address = address
+        self._option_problems = option_problems
+        self._store = store
+        self._secrets = secrets
+        self._clock = clock
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the epoch by the clock that changes are dated with."""
+        return self._clock.now()
+
+    def acting_as(self, actor: str, address: str = "") -> "Administration":
+        """The same, at the hands of another."""
+        return Administration(
+            self._store, self._secrets, self._clock, self._option_problems, actor, address, self._hash
+        )
+
+    async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
+        """A line of the audit log about what changes no rows; no secrets and no message texts."""
+        await self._store.note(self._deed(action, target, details or {}))
+
+    def noting(self, action: str, target: str, details: Mapping[str, str] | None = None) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = self._deed(action, target, details or {})
+        return self._store.noting(lambda _: deed)
+
+    def _deed(self, action: str, target: str, details: Mapping[str, str]) -> Deed:
+        return Deed(self._clock.now(), self._actor, action, target, dict(details), self._address)
+
+    # --- accounts
+
+    async def create_account(
+        self,
+        name: str,
+        credit: int,
+        settings: Mapping[str, str] | None = None,
+        price: int | None = None,
+        credentials: Credentials | None = None,
+    ) -> NewAccount:
+        """Opens an account with a first API key and `credit` micro-credits.
+
+        `settings` are texts for fields of `fields.ACCOUNT`. A `price` (micro-credits a segment, everywhere)
+        gives the account a plan of its own that has its name.
+        """
+        fields.check_name("name", name)
+        if credit < 0:
+            raise Invalid("credit", "the opening credit must not be below zero")
+        changes = fields.parse_changes(fields.ACCOUNT, settings or {})
+        prices: list[Price] = []
+        if price is not None:
+            prices.append(Price(self._own_plan(name, changes), "", _not_negative(price)))
+            changes["plan"] = name
+        now = self._clock.now()
+        given = credentials or self._fresh_credentials()
+        account = Account(
+            id=0,
+            name=name,
+            password_hash=await self._hash(given.password),
+            signing_secret=given.signing_secret,
+            created=now,
+            **changes,
+        )
+        key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
+        noting = self.noting("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
+        try:
+            created = await noting.create_account(account, key, credit, prices)
+        except Exists:
+            raise AlreadyThere("account", name) from None
+        secret = signature.format_secret(given.signing_secret)
+        return NewAccount(created, credit, given.password, given.api_key, key.id, secret)
+
+    async def accounts(self) -> list[tuple[Account, int]]:
+        """Every account with its balance, by name."""
+        return await self._store.accounts()
+
+    async def account(self, name: str) -> AccountView:
+        found = await self._find(name)
+        return AccountView(found[0], await self._store.balance(found[0].id), found[1])
+
+    async def top_up(self, name: str, micro: int, note: str = "") -> int:
+        """Adds credit, or takes it back if below zero; returns the new balance."""
+        account, _ = await self._find(name)
+        if micro == 0:
+            raise Invalid("amount", "an amount of 0 changes nothing")
+        if len(note) > MAX_NOTE_CHARS or not (note.isprintable() or not note):
+            raise Invalid("note", f"a note is one line of at most {MAX_NOTE_CHARS} printable characters")
+        if micro < 0:
+            left = await self._store.balance(account.id)
+            if left + micro < -account.credit_limit:
+                raise Invalid(
+                    "amount",
+                    f"the balance is {money.format_credits(left)} and may not fall below "
+                    f"{money.format_credits(-account.credit_limit)}",
+                )
+
+        def noted(balance: int) -> Deed:
+            texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
+            return self._deed("account.top-up", name, texts)
+
+        return await self._store.noting(noted).add_credit(account.id, micro, note, self._clock.now())
+
+    async def suspend(self, name: str, suspended: bool) -> Account:
+        account, _ = await self._find(name)
+        noting = self.noting("account.suspend" if suspended else "account.resume", name)
+        return await noting.update_account(account.id, {"suspended": suspended})
+
+    async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
+        """Changes fields of `fields.ACCOUNT`, all or none."""
+        changes = fields.parse_changes(fields.ACCOUNT, texts)
+        account, _ = await self._find(name)
+        return await self.noting("account.set", name, texts).update_account(account.id, changes)
+
+    async def new_password(self, name: str) -> str:
+        """Replaces the password; the old one stops working."""
+        account, _ = await self._find(name)
+        password = self._secrets.octets(_PASSWORD_OCTETS).hex()
+        changes = {"password_hash": await self._hash(password)}
+        await self.noting("account.new-password", name).update_account(account.id, changes)
+        return password
+
+    async def new_signing_secret(self, name: str) -> str:
+        """Replaces the secret that signs receipts; returns it as `whsec_...`."""
+        account, _ = await self._find(name)
+        secret = self._secrets.octets(signature.SECRET_OCTETS)
+        await self.noting("account.new-signing-secret", name).update_account(account.id, {"signing_secret": secret})
+        return signature.format_secret(secret)
+
+    async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        """Changes of the balance, newest first, those before the key `before`."""
+        account, _ = await self._find(name)
+        return await self._store.ledger(account.id, limit, before)
+
+    # --- keys
+
+    async def create_key(self, name: str) -> NewKey:
+        account, _ = await self._find(name)
+        api_key = self._fresh_key()
+        key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
+        await self.noting("key.create", name, {"key": key.id}).add_key(key)
+        return NewKey(name, key.id, api_key)
+
+    async def keys(self, name: str) -> list[ApiKey]:
+        return (await self._find(name))[1]
+
+    async def revoke_key(self, name: str, key_id: str) -> None:
+        account, _ = await self._find(name)
+        try:
+            await self.noting("key.revoke", name, {"key": key_id}).revoke_key(account.id, key_id, self._clock.now())
+        except Missing:
+            raise NoSuch(f"key in use of the account {name} with the id", key_id) from None
+
+    # --- connectors
+
+    async def add_connector(
+        self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None
+    ) -> ConnectorChange:
+        """Adds an operator account out of texts for fields of `fields.CONNECTOR`, and options by name."""
+        fields.check_name("name", name)
+        for needed in ("host", "port", "system_id", "password"):
+            if needed not in texts:
+                raise Invalid(needed, "it is needed to bind")
+        values = fields.parse_changes(fields.CONNECTOR, texts)
+        connector = Connector(id=0, name=name, created=self._clock.now(), **values)
+        connector.options = self._options({}, options or {})
+        noting = self.noting("connector.add", name, _shown({**texts, **(options or {})}))
+        try:
+            added = await noting.add_connector(connector)
+        except Exists:
+            raise AlreadyThere("connector", name) from None
+        return ConnectorChange(added, _doubts(added))
+
+    async def connectors(self) -> list[Connector]:
+        """By name."""
+        return sorted((await self._store.tables()).connectors, key=lambda connector: connector.name)
+
+    async def connector(self, name: str) -> Connector:
+        for connector in (await self._store.tables()).connectors:
+            if connector.name == name:
+                return connector
+        raise NoSuch("connector", name)
+
+    async def set_connector(
+        self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None
+    ) -> ConnectorChange:
+        """Changes fields and options, all or none; an empty option goes back to its default."""
+        values = fields.parse_changes(fields.CONNECTOR, texts)
+        connector = await self.connector(name)
+        changed = replace(connector, **values, options=self._options(connector.options, options or {}))
+        noting = self.noting("connector.set", name, _shown({**texts, **(options or {})}))
+        try:
+            await noting.update_connector(changed)
+        except Missing:
+            raise NoSuch("connector", name) from None
+        return ConnectorChange(changed, _doubts(changed))
+
+    async def remove_connector(self, name: str) -> None:
+        """Its routes go with it. What they were stands in the audit log, so that they can be made again."""
+        routes = [route.prefix or "(all)" for route in await self.routes() if route.connector == name]
+        details = {"routes": ", ".join(routes)} if routes else {}
+        try:
+            await self.noting("connector.remove", name, details).remove_connector(name)
+        except Missing:
+            raise NoSuch("connector", name) from None
+
+    # --- routes
+
+    async def add_route(self, prefix: str, connector: str, priority: int = 0) -> RouteView:
+        fields.check_prefix(prefix)
+        if not -MAX_PRIORITY <= priority <= MAX_PRIORITY:
+            raise Invalid("priority", f"it must lie between -{MAX_PRIORITY} and {MAX_PRIORITY}")
+        target = await self.connector(connector)
+        noting = self.noting("route.add", prefix, {"connector": connector, "priority": str(priority)})
+        try:
+            route = await noting.add_route(Route(0, prefix, target.id, priority))
+        except Exists:
+            raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
+        return RouteView(route.id, prefix, connector, priority)
+
+    async def routes(self) -> list[RouteView]:
+        """By prefix, and the one that is taken first."""
+        tables = await self._store.tables()
+        names = {connector.id: connector.name for connector in tables.connectors}
+        routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
+        return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
+
+    async def remove_route(self, route: int) -> None:
+        """What it was stands in the audit log, so that it can be made again."""
+        gone = next((each for each in await self.routes() if each.id == route), None)
+        if gone is None:
+            raise NoSuch("route", str(route))
+        was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
+        try:
+            await self.noting("route.remove", str(route), was).remove_route(route)
+        except Missing:
+            raise NoSuch("route", str(route)) from None
+
+    # --- prices
+
+    async def set_price(self, prefix: str, price: int, plan: str = DEFAULT_PLAN) -> Price:
+        """Sets or replaces a price, in micro-credits a segment."""
+        fields.check_prefix(prefix)
+        fields.check_name("plan", plan)
+        entry = Price(plan, prefix, _not_negative(price))
+        noting = self.noting("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
+        await noting.set_price(entry)
+        return entry
+
+    async def prices(self, plan: str | None = None) -> list[Price]:
+        """By plan and prefix."""
+        prices = (await self._store.tables()).prices
+        chosen = [price for price in prices if plan is None or price.plan == plan]
+        return sorted(chosen, key=lambda price: (price.plan, price.prefix))
+
+    async def built_in_price(self) -> BuiltIn:
+        named = any(price.plan == DEFAULT_PLAN and not price.prefix for price in (await self._store.tables()).prices)
+        return None if named else BUILT_IN_PRICE
+
+    async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
+        try:
+            await self.noting("price.remove", prefix, {"plan": plan}).remove_price(plan, prefix)
+        except Missing:
+            raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
+
+    # --- inside
+
+    async def _find(self, name: str) -> tuple[Account, list[ApiKey]]:
+        found = await self._store.account(name)
+        if found is None:
+            raise NoSuch("account", name)
+        return found
+
+    def _options(self, before: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+        merged = _merged(before, texts)
+        problems = self._option_problems(merged)
+        if problems:
+            raise Invalid("options", "; ".join(problems))
+        return merged
+
+    def _own_plan(self, name: str, changes: Mapping[str, Any]) -> str:
+        if "plan" in changes:
+            raise Invalid("price", "give a plan or a price of its own, not both")
+        if name == DEFAULT_PLAN:
+            raise Invalid("price", f"the plan {DEFAULT_PLAN} is everybody's; set its prices, or take another name")
+        return name
+
+    def _fresh_credentials(self) -> Credentials:
+        password = self._secrets.octets(_PASSWORD_OCTETS).hex()
+        return Credentials(password, self._fresh_key(), self._secrets.octets(signature.SECRET_OCTETS))
+
+    def _fresh_key(self) -> str:
+        # hexadecimal: no character that a shell, a URL or a command line's options would trip over
+        return "hk_" + self._secrets.octets(_API_KEY_OCTETS).hex()
+
+    def _key_id(self) -> str:
+        return self._secrets.octets(_KEY_ID_OCTETS).hex()
+
+
+def _not_negative(price: int) -> int:
+    if price < 0:
+        raise Invalid("price", "it must not be below zero")
+    return price
+
+
+def _shown(texts: Mapping[str, str]) -> dict[str, str]:
+    """Texts as the audit log may have them: without the values of secrets."""
+    return {name: "(changed)" if "password" in name else text for name, text in texts.items()}
+
+
+def _all_or(prefix: str) -> str:
+    return f"the prefix {prefix}" if prefix else "all numbers"
+
+
+def _merged(options: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    merged = dict(options)
+    for name, text in texts.items():
+        value = fields.parse_option(name, text)
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _doubts(connector: Connector) -> list[str]:
+    doubts = []
+    if len(connector.password) > fields.MAX_PASSWORD_CHARS:
+        doubts.append(
+            f"the password has {len(connector.password)} characters; SMPP 3.4 has room for "
+            f"{fields.MAX_PASSWORD_CHARS}, and some operators cut it there or refuse it"
+        )
+    if not connector.system_id:
+        doubts.append("the system_id is empty; most operators refuse such a bind")
+    return doubts

@@ -1,0 +1,329 @@
+"""The people and programs that run the gateway, what they may do, and what they look at.
+
+They sign in to the console as *admin users*, each with a role, or use the admin API with *admin tokens*, each with
+scopes. A role is a set of scopes: one check serves both. Everything that one of them changes is a *deed* in the audit
+log.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from heliograph.app.configuration import LedgerEntry
+from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+
+
+class Scope(StrEnum):
+    """One thing that may be allowed. The values are what tokens are given."""
+
+    READ_ACCOUNTS = "accounts:read"
+    WRITE_ACCOUNTS = "accounts:write"
+    """Open, change and suspend accounts; make and revoke their keys and passwords."""
+    TOP_UP = "topups:write"
+    """Add credit, and take it back."""
+    READ_CONNECTORS = "connectors:read"
+    OPERATE_CONNECTORS = "connectors:operate"
+    """Pause, enable and test connectors."""
+    WRITE_CONNECTORS = "connectors:write"
+    """Add, change and remove connectors."""
+    READ_ROUTES = "routes:read"
+    WRITE_ROUTES = "routes:write"
+    READ_PRICES = "prices:read"
+    WRITE_PRICES = "prices:write"
+    READ_MESSAGES = "messages:read"
+    WRITE_MESSAGES = "messages:write"
+    """Cancel and reschedule messages."""
+    SEND = "messages:send"
+    """Send at an account's cost."""
+    READ_CALLBACKS = "callbacks:read"
+    WRITE_CALLBACKS = "callbacks:write"
+    """Replay and drop callbacks."""
+    READ_AUDIT = "audit:read"
+    PEOPLE = "people:write"
+    """Make and remove admin users and tokens. No token may have it."""
+
+
+class Role(StrEnum):
+    """What an admin user may do; each role may do what the one before it may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+_VIEWER = frozenset(scope for scope in Scope if scope.endswith(":read")) - {Scope.READ_AUDIT}
+_OPERATOR = _VIEWER | {
+    Scope.OPERATE_CONNECTORS, Scope.WRITE_MESSAGES, Scope.SEND, Scope.WRITE_CALLBACKS, Scope.READ_AUDIT,
+}  # fmt: skip
+
+SCOPES_OF: dict[Role, frozenset[Scope]] = {
+    Role.VIEWER: _VIEWER,
+    Role.OPERATOR: _OPERATOR,
+    Role.ADMIN: frozenset(Scope),
+}
+
+_NO_TOKENS = frozenset({Scope.PEOPLE, Scope.SEND})
+
+TOKEN_SCOPES: tuple[Scope, ...] = tuple(scope for scope in Scope if scope not in _NO_TOKENS)
+"""What a token may be given: one that leaks cannot make others, and programs send by the customers' API."""
+
+
+@dataclass(slots=True)
+class AdminUser:
+    """A person who signs in to the console. `password_hash` is argon2id."""
+
+    name: str
+    password_hash: str = field(repr=False)
+    role: Role
+    created: int
+
+
+@dataclass(slots=True)
+class AdminSession:
+    """A person who is signed in. Of the token in the cookie only the SHA-256 is kept.
+
+    `csrf` is what every form of this session carries.
+    """
+
+    digest: bytes = field(repr=False)
+    user: str
+    csrf: str = field(repr=False)
+    created: int
+    expires: int
+
+
+@dataclass(slots=True)
+class AdminToken:
+    """A token for the admin API: only its SHA-256 is kept. `id` is short and may be shown; `name` is for people."""
+
+    id: str
+    name: str
+    digest: bytes = field(repr=False)
+    scopes: tuple[str, ...]
+    created: int
+    revoked: int | None = None
+
+
+@dataclass(slots=True)
+class Deed:
+    """One line of the audit log. `actor` is such as `user:ada`, `token:4f1a`, `cli:root`, `system`; `action` such as
+    `account.top-up`; `target` names what was changed. No secrets and no message texts are in `details`.
+    """
+
+    at: int
+    actor: str
+    action: str
+    target: str
+    details: dict[str, str]
+    address: str = ""
+    """Of the client, where there is one."""
+    key: int = 0
+    """Ascends in the order of writing; given by the store."""
+
+
+@dataclass(slots=True)
+class DeedQuery:
+    """A page of the audit log, newest first: those before the key `before`. Empty texts match all."""
+
+    limit: int = 50
+    before: int | None = None
+    actor: str = ""
+    action: str = ""
+    """The beginning of the action, such as `account.`."""
+    target: str = ""
+
+
+# --- what they look at
+
+
+class Standing(StrEnum):
+    """How far a message is, in one word."""
+
+    SCHEDULED = "scheduled"
+    UNDER_WAY = "under-way"
+    """Accepted, and not in its final state yet; or nobody asked for its receipt."""
+    DELIVERED = "delivered"
+    UNDELIVERED = "undelivered"
+    """It left, and its final state is another than DELIVRD."""
+    FAILED = "failed"
+    """It never left, and was refunded."""
+    CANCELLED = "cancelled"
+
+
+def standing_of(state: int, delivery: Delivery | None) -> Standing:
+    if state == State.SENT:
+        if delivery is None:
+            return Standing.UNDER_WAY
+        return Standing.DELIVERED if delivery is Delivery.DELIVRD else Standing.UNDELIVERED
+    return _STANDINGS[State(state)]
+
+
+_STANDINGS = {
+    State.SCHEDULED: Standing.SCHEDULED,
+    State.CANCELLED: Standing.CANCELLED,
+    State.FAILED: Standing.FAILED,
+}
+
+
+@dataclass(slots=True)
+class Search:
+    """Messages by what is known of them, newest first; None and '' match all.
+
+    `start` and `end` mean when messages were accepted, within an account when they were, or are to be, sent. Both are
+    inclusive, in ms. The order is when they were accepted where `by_acceptance` says so, else when they are, or are to
+    be, sent.
+    """
+
+    account: int | None = None
+    number: str = ""
+    """The destination, whole or its beginning."""
+    standing: Standing | None = None
+    start: int | None = None
+    end: int | None = None
+    before: tuple[int, int] | None = None
+    """Goes on where an earlier page ended: its `Found.more`."""
+    limit: int = 50
+    effort: int = 100_000
+    """Rows that are looked at, at most: a search that finds little stops there, and can be gone on with."""
+
+    @property
+    def by_acceptance(self) -> bool:
+        """Whether messages come in the order in which they were accepted, rather than sent.
+
+        Within an account the order is when they are sent, unless there is something rarer to find them by.
+        """
+        rare = len(self.number) >= TELLING_DIGITS or self.standing in (Standing.UNDELIVERED, Standing.FAILED)
+        return self.account is None or rare
+
+
+TELLING_DIGITS = 7
+"""Digits of a number, or of its beginning, from which on few messages of an account are expected to have it."""
+
+
+@dataclass(slots=True)
+class Hit:
+    """A message with its final state, if it has one."""
+
+    message: Message
+    delivery: Delivery | None
+    err: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        return standing_of(self.message.state, self.delivery)
+
+
+@dataclass(slots=True)
+class Found:
+    """`more` is where to go on: None where nothing is left. It may stand there without any hit: then the search has
+    come to its effort, at the time `reached`."""
+
+    hits: list[Hit]
+    more: tuple[int, int] | None = None
+    reached: int | None = None
+
+
+@dataclass(slots=True)
+class CallbackView:
+    """A callback that is owed (`due` is set) or has ended without having been delivered (`end` is).
+
+    `first` is when it was first owed, `problem` what went wrong last, `code` the last HTTP status of an ended one.
+    """
+
+    key: int
+    tail: int
+    account: int
+    url: str
+    attempts: int
+    problem: str
+    first: int
+    due: int | None = None
+    held: bool = False
+    """It is in the air at this moment."""
+    end: CallbackEnd | None = None
+    code: int = 0
+    at: int = 0
+    """When it ended."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that the rows know of one message."""
+
+    message: Message
+    submissions: list[Submission]
+    attempts: list[Attempt]
+    receipts: list[PartReceipt]
+    """Of its parts, those that are not final too, in the order of time."""
+    final: tuple[Delivery | None, str, int] | None
+    """State, error code, time. The state of a cancelled message is None."""
+    entries: list[LedgerEntry]
+    """Its charge (that of its whole batch, if it came in one) and its refund."""
+    queued: tuple[int, int, bool] | None
+    """Its row of the queue: the connector, when it is due, whether somebody has claimed it."""
+    callback: CallbackView | None
+    """Where it is owed by a row, or has ended; one that was delivered has the end DELIVERED."""
+
+
+COUNTED = 100_000
+"""Counts for people stop there: a longer backlog is not worth the time of counting it."""
+
+
+@dataclass(slots=True)
+class Backlog:
+    """How much waits in the rows; each number is at most COUNTED."""
+
+    scheduled: int
+    waiting: int
+    """Messages due in the queue that nobody has claimed: a lane counts those that it has."""
+    oldest: int | None
+    """When the first of them was due."""
+    deferred: dict[int, int]
+    """Messages that wait for another try, by connector: the operator did not want them yet, or did not answer. COUNTED
+    is the most over all."""
+    awaiting: int
+    """Parts whose receipts are to come, and are no longer looked for in memory."""
+    owed: int
+    """Callbacks in the retry table."""
+    ended: int
+    """Callbacks that were given up, or whose receiver is gone."""
+    orphans: int
+
+
+@dataclass(slots=True)
+class Reach:
+    """How far the rows reach. What they hold as not done yet may have been done since, where they are a copy that was
+    put back."""
+
+    latest: int | None
+    """When the newest of them was written, in milliseconds; None if there are none."""
+    scheduled: int
+    unsent: int
+    """Messages that are to be sent, whole or in part."""
+    awaiting: int
+    """Messages that were sent, and whose receipts are to come."""
+    owed: int
+    """Callbacks that are to be made."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """An account's ledger over one span of time that begins at `at`; money in micro-credits, not below zero."""
+
+    at: int
+    requests: int
+    charged: int
+    refunded: int
+
+
+def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
+    """The scopes of these words, in the order of `Scope`. Raises ValueError with a sentence for people."""
+    wanted = set(texts)
+    unknown = wanted - set(TOKEN_SCOPES)
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))}: no such scope; there are {', '.join(TOKEN_SCOPES)}")
+    if not wanted:
+        raise ValueError("a token needs at least one scope")
+    return tuple(scope.value for scope in TOKEN_SCOPES if scope in wanted)

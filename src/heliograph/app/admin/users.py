@@ -1,0 +1,151 @@
+"""Admin users and admin tokens: who may look after the gateway."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from heliograph.app.admin import fields
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.admin.oversight import AdminToken, AdminUser, Deed, Role, read_scopes
+from heliograph.app.admin.sign_in import Hash, digest, hash_at_once
+from heliograph.app.configuration import Exists, Missing
+from heliograph.app.ports import Clock, Secrets, Store
+
+MIN_PASSWORD_CHARS = 10
+MAX_PASSWORD_CHARS = 128
+MAX_TOKEN_NAME_CHARS = 64
+
+_PASSWORD_OCTETS = 12
+_TOKEN_OCTETS = 24
+_TOKEN_ID_OCTETS = 4
+
+
+@dataclass(slots=True)
+class NewToken:
+    """A token with its secret, which is known only now."""
+
+    token: AdminToken
+    secret: str = field(repr=False)
+
+
+class Staff:
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change has its line
+    in the audit log by the same transaction."""
+
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        clock: Clock,
+        actor: str = "system",
+        address: str = "",
+        hash_password: Hash | None = None,
+    ) -> None:
+        """Without `hash_password` everything else waits while a password is hashed."""
+        self._hash = hash_password or hash_at_once(secrets)
+        self._store = store
+        self._secrets = secrets
+        self._clock = clock
+        self._actor = actor
+        self._address = address
+
+    def acting_as(self, actor: str, address: str = "") -> "Staff":
+        """The same, at the hands of another."""
+        return Staff(self._store, self._secrets, self._clock, actor, address, self._hash)
+
+    # --- users
+
+    async def create(self, name: str, role: str, password: str | None = None) -> str:
+        """Adds a user; returns the password, which is made up where none is given."""
+        fields.check_name("name", name)
+        chosen = self._password(password)
+        user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
+        try:
+            await self._noting("admin.create", name, {"role": user.role.value}).create_admin(user)
+        except Exists:
+            raise AlreadyThere("admin user", name) from None
+        return chosen
+
+    async def users(self) -> list[AdminUser]:
+        """By name."""
+        return await self._store.admins()
+
+    async def set_password(self, name: str, password: str | None = None) -> str:
+        """Replaces the password and ends the user's sessions; returns the new one."""
+        await self._find(name)
+        chosen = self._password(password)
+        password_hash = await self._hash(chosen)
+        # Read after the hash, which takes its time: what changed meanwhile, the role above all, must stay so.
+        changed = replace(await self._find(name), password_hash=password_hash)
+        await self._update(self._noting("admin.set-password", name), changed)
+        return chosen
+
+    async def set_role(self, name: str, role: str) -> None:
+        """Changes what the user may do, and ends their sessions."""
+        user = await self._find(name)
+        await self._update(self._noting("admin.set-role", name, {"role": role}), replace(user, role=_role(role)))
+
+    async def remove(self, name: str) -> None:
+        try:
+            await self._noting("admin.remove", name).remove_admin(name)
+        except Missing:
+            raise NoSuch("admin user", name) from None
+
+    # --- tokens
+
+    async def create_token(self, name: str, scopes: Iterable[str]) -> NewToken:
+        if not 1 <= len(name) <= MAX_TOKEN_NAME_CHARS or not name.isprintable():
+            raise Invalid("name", f"a token's name is one line of 1 to {MAX_TOKEN_NAME_CHARS} printable characters")
+        try:
+            granted = read_scopes(scopes)
+        except ValueError as problem:
+            raise Invalid("scopes", str(problem)) from None
+        secret = "hat_" + self._secrets.octets(_TOKEN_OCTETS).hex()
+        token = AdminToken(
+            self._secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, self._clock.now()
+        )
+        await self._noting("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).add_token(token)
+        return NewToken(token, secret)
+
+    async def tokens(self) -> list[AdminToken]:
+        """In the order of their making, revoked ones included."""
+        return await self._store.tokens()
+
+    async def revoke_token(self, token: str) -> None:
+        try:
+            await self._noting("token.revoke", token).revoke_token(token, self._clock.now())
+        except Missing:
+            raise NoSuch("token in use with the id", token) from None
+
+    # --- inside
+
+    async def _find(self, name: str) -> AdminUser:
+        found = await self._store.admin(name)
+        if found is None:
+            raise NoSuch("admin user", name)
+        return found
+
+    async def _update(self, noting: Store, user: AdminUser) -> None:
+        try:
+            await noting.update_admin(user)
+        except Missing:
+            raise NoSuch("admin user", user.name) from None
+
+    def _password(self, given: str | None) -> str:
+        if given is None:
+            return self._secrets.octets(_PASSWORD_OCTETS).hex()
+        if not MIN_PASSWORD_CHARS <= len(given) <= MAX_PASSWORD_CHARS:
+            raise Invalid("password", f"it must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters")
+        return given
+
+    def _noting(self, action: str, target: str, details: dict[str, str] | None = None) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = Deed(self._clock.now(), self._actor, action, target, details or {}, self._address)
+        return self._store.noting(lambda _: deed)
+
+
+def _role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError:
+        raise Invalid("role", f"{text!r} is none of {', '.join(Role)}") from None

@@ -1,0 +1,311 @@
+"""What those who run the gateway look at and do beside administration: messages, callbacks, the way of a number."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from heliograph.app.admin.explain import explain
+from heliograph.app.admin.oversight import CallbackView, Deed, DeedQuery, Found, Hit, Search, Trace
+from heliograph.app.admin.sign_in import Actor
+from heliograph.app.configuration import Account, Connector, Price, Route
+from heliograph.app.ports import Clock, Event, Store
+from heliograph.app.sending.directory import BUILT_IN_PRICE, DEFAULT_PLAN, AccountView, Directory
+from heliograph.app.sending.reschedule import Plan
+from heliograph.domain import ids, phone
+from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
+
+HITS = 1_000
+"""Messages of one id (a batch's) or of one reference that are shown."""
+
+_STATUS = re.compile(r"(?<=answered )0x[0-9A-F]{8}\b")
+"""A command status in a line of a message's history."""
+
+HOSTS_FROM = 5_000
+"""Owed callbacks that the list of failing receivers is made from: those due first."""
+
+
+@dataclass(slots=True)
+class Sight:
+    """One message with everything about it."""
+
+    trace: Trace
+    account: Account
+    events: list[Event]
+    decision: "Decision"
+    """Where its destination would go now."""
+    connectors: dict[int, str]
+    """Names by id, for what the rows name by number."""
+    explanation: str
+    """Why it is where it is."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """Where a number would go now and what it would cost there, and why."""
+
+    number: str
+    connector: str | None
+    route: Route | None
+    """The one that decided; None where none covers the number."""
+    others: list[str]
+    """Connectors of the same prefix that come after it."""
+    plan: str
+    """The plan that named the price; empty where it is the built-in one."""
+    prefix: str
+    price: int | None
+    """Micro-credits a segment; None where the account's prices do not cover the number."""
+    reasons: list[str] = field(default_factory=list)
+    """The same in sentences."""
+
+
+@dataclass(slots=True)
+class FailingHost:
+    """A receiver of callbacks that fails: how many it is owed, how often the worst of them was tried."""
+
+    host: str
+    owed: int
+    attempts: int
+    problem: str
+    due: int
+    keys: list[int]
+
+
+class Oversight:
+    """Raises Fault (and the store's Unavailable). What changes anything is noted in the audit log."""
+
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        plan: Plan,
+        clock: Clock,
+        fallbacks: dict[int, str] | None = None,
+        *,
+        names: dict[int, str] | None = None,
+        status_name: Callable[[int], str] = hex,
+    ) -> None:
+        """`fallbacks` are connectors that take what no route covers and that the store does not have, by id: a
+        development run's. `names` are those that an earlier run may have had. `status_name` names a command status."""
+        self._names = (names or {}) | (fallbacks or {})
+        self._status_name = status_name
+        self.store = store
+        self._directory = directory
+        self._plan = plan
+        self._clock = clock
+        self._fallbacks = fallbacks or {}
+
+    @property
+    def now(self) -> int:
+        return self._clock.now()
+
+    # --- messages
+
+    async def find(self, text: str, search: Search) -> Found:
+        """Messages by what somebody typed: an id, a reference, or a number or its beginning; and by the rest."""
+        text = text.strip()
+        parsed = ids.parse(text)
+        if parsed is not None:
+            return Found(await self.store.identified(*parsed, HITS))
+        number = _digits(text)
+        hits: list[Hit] = []
+        if text and search.before is None:
+            hits = await self.store.referenced(text, search.account, HITS)
+        if text and not number:
+            return Found(hits)
+        found = await self.store.search(replace(search, number=number))
+        known = {hit.message.key for hit in hits}
+        return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
+
+    async def look(self, key: int, tail: int) -> Sight:
+        trace = await self.store.trace(key)
+        if trace is None or trace.message.tail != tail:
+            raise _no_message()
+        message = trace.message
+        account = await self.store.account_by_id(message.account)
+        events = await self.store.history(message.account, key, tail)
+        if account is None or events is None:
+            raise _no_message()
+        for event in events:
+            for number, name in self._names.items():
+                event.detail = event.detail.replace(f"connector {number}", name)
+            event.detail = _STATUS.sub(lambda found: self._status_name(int(found[0], 16)), event.detail)
+        connectors = await self.connector_names()
+        decision = await self.decide(message.destination, account.name)
+        explanation = explain(trace, connectors, self._status_name)
+        return Sight(trace, account, events, decision, connectors, explanation)
+
+    async def connector_names(self) -> dict[int, str]:
+        tables = await self.store.tables()
+        return self._names | {connector.id: connector.name for connector in tables.connectors}
+
+    async def cancel(self, actor: Actor, key: int, tail: int) -> None:
+        view = await self._owner(key, tail)
+        noting = self._noting(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
+        await self._plan.through(noting).cancel(view, key, tail, self.now)
+
+    async def reschedule(self, actor: Actor, key: int, tail: int, text: str) -> int:
+        """Moves a scheduled message to a time in the account's zone; returns it in ms."""
+        view = await self._owner(key, tail)
+        now = self.now
+        at = self._plan.new_time(view, text, True, now)
+        details = {"account": view.account.name, "time": text}
+        noting = self._noting(actor, "message.reschedule", ids.to_hex(key, tail), details)
+        await self._plan.through(noting).reschedule(view, key, tail, at, now)
+        return at
+
+    async def _owner(self, key: int, tail: int) -> AccountView:
+        """The account of the message. Raises Fault."""
+        trace = await self.store.trace(key)
+        if trace is None or trace.message.tail != tail:
+            raise _no_message()
+        account = await self.store.account_by_id(trace.message.account)
+        view = None if account is None else await self._directory.fresh_account(account.name)
+        if view is None:
+            raise _no_message()
+        return view
+
+    # --- callbacks
+
+    async def replay_callback(self, actor: Actor, key: int, tail: int) -> None:
+        """Owes one that has ended again."""
+        view = await self._owner(key, tail)
+        deed = self._deed(actor, "callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
+        if await self.store.noting(lambda count: deed if count else None).replay(None, key, self.now) == 0:
+            raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
+
+    async def replay_account(self, actor: Actor, account: str | None) -> int:
+        """Owes all that have ended again, of one account or of all; returns how many."""
+        number = None
+        if account is not None:
+            found = await self.store.account(account)
+            if found is None:
+                raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
+            number = found[0].id
+        noting = self._counting(actor, "callback.replay", account or "all")
+        return await noting.replay(number, None, self.now)
+
+    async def drop_callbacks(self, actor: Actor, keys: Sequence[int], target: str) -> int:
+        """Ends owed ones; returns how many. One that is in the air at this moment stays."""
+        return await self._counting(actor, "callback.drop", target).drop_callbacks(keys, self.now)
+
+    async def failing_hosts(self) -> list[FailingHost]:
+        """Receivers whose callbacks were tried in vain, the most owed first."""
+        return _by_host(await self.store.owed_callbacks(HOSTS_FROM))
+
+    # --- the way of a number
+
+    async def decide(self, number: str, account: str) -> Decision:
+        """By what the store says now, which every process heeds within seconds. Raises Fault where the number is none,
+        or there is no such account."""
+        if not phone.is_destination(number):
+            raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
+        found = await self.store.account(account)
+        if found is None:
+            raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
+        tables = await self.store.tables()
+        live = {connector.id: connector for connector in tables.connectors}
+        fits = [route for route in tables.routes if number.startswith(route.prefix) and route.connector in live]
+        longest = max((len(route.prefix) for route in fits), default=0)
+        fits = sorted(
+            (route for route in fits if len(route.prefix) == longest),
+            key=lambda route: (-route.priority, route.connector),
+        )
+        chosen = fits[0].connector if fits else next(iter(self._fallbacks), None)
+        names = self._fallbacks | {connector.id: connector.name for connector in tables.connectors}
+        plan, prefix, price = _price(number, found[0].plan, tables.prices)
+        decision = Decision(
+            number,
+            None if chosen is None else names[chosen],
+            fits[0] if fits else None,
+            list(dict.fromkeys(names[route.connector] for route in fits[1:] if route.connector != chosen)),
+            plan,
+            prefix,
+            price,
+        )
+        decision.reasons = _reasons(decision, None if chosen is None else live.get(chosen))
+        return decision
+
+    # --- the audit log
+
+    async def deeds(self, query: DeedQuery) -> list[Deed]:
+        return await self.store.deeds(query)
+
+    async def note(self, actor: Actor, action: str, target: str, details: dict[str, str] | None = None) -> None:
+        """A line of the audit log about what changes no rows; no secrets and no message texts."""
+        await self.store.note(self._deed(actor, action, target, details or {}))
+
+    def _noting(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Store:
+        """The store for one change, which has this line in the audit log."""
+        deed = self._deed(actor, action, target, details)
+        return self.store.noting(lambda _: deed)
+
+    def _counting(self, actor: Actor, action: str, target: str) -> Store:
+        """The store for one change of some callbacks: the line says of how many."""
+        return self.store.noting(lambda count: self._deed(actor, action, target, {"callbacks": str(count)}))
+
+    def _deed(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Deed:
+        return Deed(self.now, actor.name, action, target, details, actor.address)
+
+
+def _digits(text: str) -> str:
+    """The digits of what may be a number or its beginning; empty where it is none."""
+    bare = text.removeprefix("+").replace(" ", "").replace("-", "")
+    return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
+
+
+def _no_message() -> Fault:
+    return Fault(NOT_FOUND, "There is no such message.")
+
+
+def _by_host(owed: Iterable[CallbackView]) -> list[FailingHost]:
+    hosts: dict[str, FailingHost] = {}
+    for callback in owed:
+        if callback.attempts == 0 or callback.due is None:
+            continue
+        name = urlsplit(callback.url).netloc
+        host = hosts.get(name)
+        if host is None:
+            host = hosts[name] = FailingHost(name, 0, 0, callback.problem, callback.due, [])
+        host.owed += 1
+        host.keys.append(callback.key)
+        if callback.attempts > host.attempts:
+            host.attempts, host.problem = callback.attempts, callback.problem
+        host.due = min(host.due, callback.due)
+    return sorted(hosts.values(), key=lambda host: -host.owed)
+
+
+def _price(number: str, plan: str, prices: Iterable[Price]) -> tuple[str, str, int | None]:
+    """The plan and the prefix that name the price, and the price; as `directory.AccountView.price` finds it."""
+    table = {(price.plan, price.prefix): price.price for price in prices}
+    for name in dict.fromkeys((plan, DEFAULT_PLAN)):
+        for length in range(len(number), -1, -1):
+            price = table.get((name, number[:length]))
+            if price is not None:
+                return name, number[:length], price
+    own = plan != DEFAULT_PLAN and any(name == plan for name, _ in table)
+    return "", "", None if own else BUILT_IN_PRICE
+
+
+def _reasons(decision: Decision, connector: Connector | None) -> list[str]:
+    reasons = []
+    if decision.route is not None:
+        prefix = decision.route.prefix
+        what = f"the prefix {prefix}" if prefix else "all numbers"
+        reasons.append(f"The route for {what} with priority {decision.route.priority} leads to {decision.connector}.")
+        if decision.others:
+            reasons.append(f"Behind it stand {', '.join(decision.others)}; they are not used while it is there.")
+    elif decision.connector is not None:
+        reasons.append(f"No route covers the number; in a development run it goes to {decision.connector}.")
+    else:
+        reasons.append("No route covers the number: a message to it is refused.")
+    if connector is not None and not connector.enabled:
+        reasons.append(f"The connector {connector.name} is paused: messages wait in its queue.")
+    if decision.price is None:
+        reasons.append("Neither the account's plan nor the plan default names a price: a message to it is refused.")
+    elif decision.plan:
+        what = f"the prefix {decision.prefix}" if decision.prefix else "all numbers"
+        reasons.append(f"The plan {decision.plan} names the price for {what}.")
+    else:
+        reasons.append("No plan names a price; a segment then costs one credit.")
+    return reasons

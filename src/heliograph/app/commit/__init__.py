@@ -1,0 +1,1 @@
+"""One commit of facts: what to do when the store refuses a part of it."""

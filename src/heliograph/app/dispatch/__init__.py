@@ -1,0 +1,1 @@
+"""From accepted messages to the operators' answers: a lane for each connector."""

@@ -1,0 +1,1 @@
+"""What is counted, measured and told of the facts of each commit."""

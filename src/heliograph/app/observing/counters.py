@@ -1,0 +1,193 @@
+"""Counts what comes true and how long it took: one pass over the facts of each commit.
+
+It runs on the event loop between two commits, for every message: nothing here does more than add to numbers.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+
+from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
+from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
+from heliograph.domain.receipt import Delivery
+
+CODES = 40
+"""Command statuses that are told apart for one connector; an operator may make up any number of them."""
+
+THROTTLING = frozenset({0x14, 0x58})
+"""ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
+
+NO_ANSWER = -1
+
+
+class Histogram:
+    """How many values fell into each class of `bounds` (the last: above all of them), and their sum."""
+
+    __slots__ = ("bounds", "classes", "total")
+
+    def __init__(self, bounds: tuple[int, ...]) -> None:
+        self.bounds = bounds
+        self.classes = [0] * (len(bounds) + 1)
+        self.total = 0
+
+    def observe(self, value: int) -> None:
+        """A value below zero, of a clock that was set back, counts as zero."""
+        if value < 0:
+            value = 0
+        self.classes[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def add(self, other: "Histogram") -> None:
+        """Adds what another of the same bounds has counted."""
+        self.classes = [one + two for one, two in zip(self.classes, other.classes, strict=True)]
+        self.total += other.total
+
+
+class LaneTally:
+    """What one connector's operator answered. Times are in milliseconds."""
+
+    __slots__ = ("accepted", "codes", "deferred", "messages", "refused", "throttled", "took", "unknown", "waited")
+
+    def __init__(self) -> None:
+        self.accepted = self.deferred = self.refused = self.unknown = self.throttled = self.messages = 0
+        self.codes: Counter[int] = Counter()
+        """By command status; -1 stands for those beyond `CODES`."""
+        self.waited = Histogram(MS_LONG)
+        self.took = Histogram(MS_SHORT)
+
+    def note(self, status: int) -> None:
+        """An answer that is no success."""
+        if status in THROTTLING:
+            self.throttled += 1
+        self.codes[status if status in self.codes or len(self.codes) < CODES else -1] += 1
+
+    def add(self, other: "LaneTally") -> None:
+        for name in ("accepted", "deferred", "refused", "unknown", "throttled", "messages"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.codes.update(other.codes)
+        self.waited.add(other.waited)
+        self.took.add(other.took)
+
+
+class Tally:
+    """A `Watcher`. Money is in micro-credits."""
+
+    def __init__(self) -> None:
+        self.immediate = self.scheduled = 0
+        self.verdicts: Counter[Verdict] = Counter()
+        """Of requests that were not accepted."""
+        self.accept_ms = Histogram(MS_SHORT)
+        self.charged = self.refunded = 0
+        self.lanes: dict[int, LaneTally] = {}
+        """By connector."""
+        self.finals: Counter[Delivery] = Counter()
+        self.failures: Counter[Delivery] = Counter()
+        self.receipt_ms = Histogram(MS_LONG)
+        self.early = self.late_matches = 0
+        self.callbacks: Counter[CallbackEnd] = Counter()
+        self.callback_ms = Histogram(MS_LONG)
+        self.callback_retries = 0
+        self.commit_us = Histogram(US_COMMIT)
+        self.commit_facts = Histogram(COUNTS)
+
+    def committed(self, facts: Facts, now: int, seconds: float) -> None:
+        """See `app.ports.Watcher`."""
+        accepts, submissions, finals, callbacks = facts.accepts, facts.submissions, facts.finals, facts.callbacks
+        self.commit_us.observe(int(seconds * 1_000_000))
+        self.commit_facts.observe(
+            len(accepts) + len(submissions) + len(finals) + len(callbacks) + len(facts.parts) + len(facts.attempts)
+        )
+        if accepts:
+            self._accepted(accepts, now)
+        if submissions:
+            self._answered(submissions)
+        for attempt in facts.attempts:
+            lane = self._lane(attempt.connector)
+            if attempt.status == NO_ANSWER:
+                lane.unknown += 1
+            else:
+                lane.deferred += 1
+                lane.note(attempt.status)
+        if finals:
+            self._ended(finals)
+        if callbacks:
+            self._told(callbacks)
+        if facts.callback_retries:
+            self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.held)
+        self.early += len(facts.early)
+        self.late_matches += len(facts.early_matched)
+
+    def _accepted(self, accepts: list[Accept], now: int) -> None:
+        classes, accepted = self.accept_ms.classes, Verdict.ACCEPTED
+        immediate = charged = waited = 0
+        for accept in accepts:
+            if accept.verdict is not accepted:
+                self.verdicts[accept.verdict] += 1
+                continue
+            if accept.scheduled:
+                self.scheduled += len(accept.messages)
+            else:
+                immediate += len(accept.messages)
+            charged += accept.total
+            value = now - accept.at
+            classes[bisect_left(MS_SHORT, value)] += 1
+            if value > 0:
+                waited += value
+        self.immediate += immediate
+        self.charged += charged
+        self.accept_ms.total += waited
+
+    def _answered(self, submissions: list[Submission]) -> None:
+        lane, connector = _NOWHERE, -1
+        for answer in submissions:
+            if answer.connector != connector:
+                connector = answer.connector
+                lane = self._lane(connector)
+            status, took = answer.status, answer.took
+            if status == 0:
+                lane.accepted += 1
+                if answer.segment == 0:
+                    lane.messages += 1
+            elif status < 0 and took < 0:
+                continue  # it was never written, or its silence is among the attempts
+            else:
+                lane.refused += 1
+                lane.note(status)
+            if took >= 0:
+                # `observe`, written out
+                waited = answer.waited
+                histogram = lane.waited
+                histogram.classes[bisect_left(MS_LONG, waited)] += 1
+                if waited > 0:
+                    histogram.total += waited
+                histogram = lane.took
+                histogram.classes[bisect_left(MS_SHORT, took)] += 1
+                histogram.total += took
+
+    def _ended(self, finals: list[Final]) -> None:
+        classes = self.receipt_ms.classes
+        waited = 0
+        for final in finals:
+            if final.failed:
+                self.failures[final.state] += 1
+                self.refunded += final.refund
+            elif (value := final.waited) >= 0:
+                classes[bisect_left(MS_LONG, value)] += 1
+                waited += value
+        self.receipt_ms.total += waited
+        self.finals.update([final.state for final in finals if not final.failed])
+
+    def _told(self, callbacks: list[CallbackDone]) -> None:
+        delivered, observe = CallbackEnd.DELIVERED, self.callback_ms.observe
+        for done in callbacks:
+            if done.end is delivered and done.waited >= 0:
+                observe(done.waited)
+        self.callbacks.update([done.end for done in callbacks])
+
+    def _lane(self, connector: int) -> LaneTally:
+        lane = self.lanes.get(connector)
+        if lane is None:
+            lane = self.lanes[connector] = LaneTally()
+        return lane
+
+
+_NOWHERE = LaneTally()

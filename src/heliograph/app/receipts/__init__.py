@@ -1,0 +1,1 @@
+"""From operators' receipts to the final states of messages."""

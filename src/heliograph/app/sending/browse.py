@@ -1,0 +1,109 @@
+"""What customers look up: messages, lists, histories, the balance."""
+
+import re
+from collections.abc import Mapping
+from math import ceil
+
+from heliograph.app.facts import Message
+from heliograph.app.ports import Event, ListQuery, Store
+from heliograph.app.sending.compose import TIME_CHARS, shown
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.reschedule import no_such_message
+from heliograph.domain import calendar, limits
+from heliograph.domain.error import TOO_EARLY, Fault, invalid
+
+_WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
+BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""Every accepted value of a boolean parameter, in any case."""
+
+# `list` is a method below, and would be taken for the type there
+Page = list[Message]
+Events = list[Event]
+
+
+class Browse:
+    def __init__(self, store: Store, list_interval: float = limits.LIST_INTERVAL_S) -> None:
+        """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
+        self._store = store
+        self._list_interval = list_interval
+        self._unanswered: dict[int, int] = {}
+        """When the last list query of an account was admitted, where its reading failed."""
+
+    async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> Message | Page:
+        """A message, or a page of the messages of a batch. Raises Fault."""
+        index, limit = _page(query)
+        message = await self._store.message(view.account.id, key, tail)
+        if message is not None:
+            return message
+        batch = await self._store.batch(view.account.id, key, tail, index, limit)
+        if batch is None:
+            raise no_such_message()
+        return batch.messages
+
+    async def list(self, view: AccountView, query: Mapping[str, str], now: int) -> Page:
+        """A page of the account's messages. Raises Fault: 429 within the interval since the last that was answered."""
+        wanted = _list_query(view, query)
+        account = view.account
+        interval = self._list_interval if account.list_interval is None else account.list_interval
+        if interval > 0:
+            unanswered = self._unanswered.get(account.id)
+            wait = await self._store.admit_list(account.id, now, ceil(interval * 1000), unanswered)
+            if wait > 0:
+                problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
+                raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
+            self._unanswered.pop(account.id, None)
+        try:
+            return await self._store.messages(account.id, wanted)
+        except Exception:
+            # Remembered here, not told to the store: what kept it from reading would keep it from that, too.
+            self._unanswered[account.id] = now
+            raise
+
+    async def history(self, view: AccountView, key: int, tail: int) -> Events:
+        """What has happened to a message. Raises Fault."""
+        events = await self._store.history(view.account.id, key, tail)
+        if events is None:
+            raise no_such_message()
+        return events
+
+    async def balance(self, view: AccountView) -> int:
+        """Micro-credits."""
+        return await self._store.balance(view.account.id)
+
+
+def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
+    """The parameters of a list query. An empty one counts as absent. Raises Fault."""
+    start, end = _second(view, query, "start"), _second(view, query, "end")
+    if start is not None and end is not None and end < start:
+        raise invalid("end", "The end lies before the start; exchange them.")
+    index, limit = _page(query)
+    pending = BOOLEAN_WORDS.get((query.get("pending") or "false").lower())
+    if pending is None:
+        problem = f"The parameter pending is true or false, not {shown(query['pending'])}."
+        raise invalid("pending", problem)
+    order = (query.get("order") or "asc").lower()
+    if order not in ("asc", "desc"):
+        raise invalid("order", f"The order is asc or desc, not {shown(query['order'])}.")
+    return ListQuery(start, end, index, limit, pending, order == "desc")
+
+
+def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | None:
+    """A time cut to its second, in ms: what is compared is what is shown."""
+    text = query.get(name)
+    if not text:
+        return None
+    if len(text) > TIME_CHARS:
+        raise invalid(name, f"The time {shown(text)} is too long to be one.")
+    try:
+        return calendar.parse_time(text, view.zone) // 1000 * 1000
+    except calendar.TimeProblem as problem:
+        raise invalid(name, str(problem)) from None
+
+
+def _page(query: Mapping[str, str]) -> tuple[int, int]:
+    index, limit = query.get("index") or "0", query.get("limit") or str(limits.LIST_LIMIT)
+    if _WHOLE(index) is None:
+        raise invalid("index", f"The index is a whole number from 0 on, not {shown(index)}.")
+    if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.LIST_LIMIT:
+        raise invalid("limit", f"The limit is a whole number from 1 to {limits.LIST_LIMIT}, not {shown(limit)}.")
+    return int(index), int(limit)

@@ -1,0 +1,146 @@
+"""What the operator has set up, kept in memory: accounts with their keys and prices, connectors, routes.
+
+Nothing here looks at a clock. `refresh` is called every second or so, and once at the start; it asks the store for its
+revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
+"""
+
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from heliograph.app.configuration import Account, ApiKey, Connector, Tables
+from heliograph.domain import calendar
+from heliograph.domain.host import Network
+from heliograph.domain.money import MICRO
+from heliograph.domain.pricing import PriceTable
+from heliograph.domain.routing import Route, RouteTable
+
+ACCOUNTS_KEPT = 10_000
+"""Accounts held in memory; of more, the one read longest ago is dropped."""
+
+DEFAULT_PLAN = "default"
+
+BUILT_IN_PRICE = MICRO
+"""Micro-credits a segment where the plan `default` names no price: one credit."""
+
+
+class DirectoryStore(Protocol):
+    """What of the store the directory reads (`ports.Store`)."""
+
+    async def revision(self) -> int: ...
+
+    async def tables(self) -> Tables: ...
+
+    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None: ...
+
+
+@dataclass(slots=True)
+class AccountView:
+    """An account as requests need it. It is replaced, never changed."""
+
+    account: Account
+    keys: tuple[bytes, ...]
+    """SHA-256 of each API key that is not revoked."""
+    zone: ZoneInfo
+    networks: tuple[Network, ...]
+    senders: frozenset[str]
+    own_prices: PriceTable | None
+    """The account's plan, where it is another than `default` and names a price."""
+    default_prices: PriceTable
+
+    def price(self, destination: str) -> int | None:
+        """Micro-credits a segment: by the account's own plan, else by the plan `default`, whose price for what it
+        does not name is one credit. None where an account has a plan of its own and neither names the destination.
+        """
+        own = self.own_prices
+        if own is not None:
+            price = own.price(destination)
+            return self.default_prices.price(destination) if price is None else price
+        price = self.default_prices.price(destination)
+        return BUILT_IN_PRICE if price is None else price
+
+
+class Directory:
+    """`generation` grows whenever anything may have changed: what was worked out from a view before is then void."""
+
+    def __init__(self, store: DirectoryStore, fallback: int | None = None) -> None:
+        """`fallback` is the connector that takes what no route covers: the simulated operator of a development run."""
+        self.generation = 0
+        self._store = store
+        self._fallback = fallback
+        self._revision: int | None = None
+        self._accounts: dict[str, AccountView] = {}
+        self._connectors: dict[int, Connector] = {}
+        self._routes = RouteTable(())
+        self._plans: dict[str, PriceTable] = {}
+        self._default_prices = PriceTable(())
+
+    async def refresh(self) -> bool:
+        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what it has."""
+        if await self._store.revision() == self._revision:
+            return False
+        tables = await self._store.tables()
+        self._connectors = {connector.id: connector for connector in tables.connectors}
+        self._routes = RouteTable(
+            Route(route.prefix, route.connector, route.priority)
+            for route in tables.routes
+            if route.connector in self._connectors
+        )
+        plans: dict[str, list[tuple[str, int]]] = {}
+        for price in tables.prices:
+            plans.setdefault(price.plan, []).append((price.prefix, price.price))
+        self._plans = {plan: PriceTable(prices) for plan, prices in plans.items()}
+        self._default_prices = self._plans.pop(DEFAULT_PLAN, PriceTable(()))
+        self._accounts.clear()
+        self._revision = tables.revision
+        self.generation += 1
+        return True
+
+    async def account(self, name: str) -> AccountView | None:
+        """The account of that name, from memory if it is there."""
+        view = self._accounts.get(name)
+        return view if view is not None else await self.fresh_account(name)
+
+    async def fresh_account(self, name: str) -> AccountView | None:
+        """The account of that name as the store has it now."""
+        generation = self.generation
+        found = await self._store.account(name)
+        if found is None:
+            return None
+        plan = found[0].plan
+        if plan != DEFAULT_PLAN and plan not in self._plans:
+            await self.refresh()  # a plan made with the account a moment ago: nobody else's prices are charged for it
+        view = self._view(*found)
+        if generation == self.generation:  # else it may be older than the refresh that came meanwhile
+            self._accounts.pop(name, None)
+            self._accounts[name] = view
+            if len(self._accounts) > ACCOUNTS_KEPT:
+                del self._accounts[next(iter(self._accounts))]
+        return view
+
+    def route(self, destination: str) -> int | None:
+        """The connector for a destination, or None.
+
+        A connector that is disabled or whose link is down keeps its routes: its messages wait in its queue, since
+        whoever routes a destination to one operator does not want it sent by another.
+        """
+        connector = self._routes.find(destination)
+        return self._fallback if connector is None else connector
+
+    def connector(self, connector: int) -> Connector | None:
+        return self._connectors.get(connector)
+
+    def connectors(self) -> list[Connector]:
+        return list(self._connectors.values())
+
+    def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
+        return AccountView(
+            account=account,
+            keys=tuple(key.digest for key in keys if key.revoked is None),
+            zone=calendar.zone(account.timezone),
+            networks=tuple(ip_network(network, strict=False) for network in account.networks),
+            senders=frozenset(account.senders),
+            own_prices=self._plans.get(account.plan),
+            default_prices=self._default_prices,
+        )

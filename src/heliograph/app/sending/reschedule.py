@@ -1,0 +1,75 @@
+"""Rescheduling and cancelling: what a customer may still change about a message that has not been sent."""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from heliograph.app.configuration import Missing
+from heliograph.app.facts import Message
+from heliograph.app.ports import NotScheduled, Store
+from heliograph.app.sending.compose import Submit, time_text
+from heliograph.app.sending.directory import AccountView
+from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
+
+
+@dataclass(slots=True)
+class Moved:
+    """A message with its new time, or those of a batch that could still be moved, and the id that was asked for."""
+
+    key: int
+    tail: int
+    batch: bool
+    reference: str | None
+    messages: list[Message]
+
+    @property
+    def total(self) -> int:
+        """Micro-credits charged for `messages`."""
+        return sum(message.price for message in self.messages)
+
+
+class Plan:
+    def __init__(self, store: Store, submit: Submit) -> None:
+        self._store = store
+        self._submit = submit
+
+    def through(self, store: Store) -> "Plan":
+        """The same, its changes made through this store."""
+        return Plan(store, self._submit)
+
+    def new_time(self, view: AccountView, time: Any, form: bool, now: int) -> int:
+        """The `time` of a request to reschedule, in ms. Raises Fault."""
+        text = time_text(time, form, version=1)
+        if text is None:
+            raise missing("time")
+        return self._submit.scheduled_time(view, text, now)
+
+    async def reschedule(self, view: AccountView, key: int, tail: int, time: int, now: int) -> Moved:
+        """Moves a message, or all messages of a batch that are still scheduled. Raises Fault (404, 409)."""
+        account = view.account.id
+        try:
+            messages = await self._store.reschedule(account, key, tail, time, self._submit.expiry(time), now)
+        except (Missing, NotScheduled) as refusal:
+            _refuse(refusal, "rescheduled")
+        first = messages[0]
+        if first.key == key:
+            return Moved(key, tail, False, first.reference, messages)
+        batch = await self._store.batch(account, key, tail, 0, 1)
+        return Moved(key, tail, True, None if batch is None else batch.reference, messages)
+
+    async def cancel(self, view: AccountView, key: int, tail: int, now: int) -> None:
+        """Cancels and refunds a message, or those of a batch that are still scheduled. Raises Fault (404, 409)."""
+        try:
+            await self._store.cancel(view.account.id, key, tail, now)
+        except (Missing, NotScheduled) as refusal:
+            _refuse(refusal, "cancelled")
+
+
+def no_such_message() -> Fault:
+    return Fault(NOT_FOUND, "There is no such message in this account.")
+
+
+def _refuse(refusal: Missing | NotScheduled, deed: str) -> NoReturn:
+    if isinstance(refusal, Missing):
+        raise no_such_message() from None
+    problem = f"The message is sent, cancelled or due; only a scheduled one can be {deed}."
+    raise Fault(CONFLICT, problem) from None

@@ -1,0 +1,49 @@
+"""Asks the gateway that runs on the data directory; see `heliograph.runtime.control_socket`."""
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from heliograph.cli.command import Failure, Invocation
+
+
+def ask(invocation: Invocation, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of its answer, as they come. Raises Failure where no gateway runs, or where it says what is wrong."""
+    with _knock(invocation) as connection:
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            try:
+                for line in lines:
+                    answer = json.loads(line)
+                    if "problem" in answer and "event" not in answer:
+                        raise Failure(answer["problem"])
+                    yield answer
+            except OSError as error:
+                raise Failure(f"the gateway went away: {error}", command=invocation.typed("doctor")) from error
+
+
+def ask_once(invocation: Invocation, request: dict[str, Any]) -> dict[str, Any]:
+    """The one line of an answer. Raises Failure."""
+    for answer in ask(invocation, request):
+        return answer
+    raise Failure("the gateway ended before it answered", command=invocation.typed("doctor"))
+
+
+def _knock(invocation: Invocation) -> socket.socket:
+    from heliograph.runtime.control_socket import door_path
+
+    data = invocation.settings().data
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with door_path(data) as path:
+            connection.connect(path)
+    except PermissionError as error:
+        connection.close()
+        raise Failure(f"{data} is not yours to look into", "Run this as the user that the gateway runs as.") from error
+    except OSError as error:
+        connection.close()
+        raise Failure(
+            f"no gateway runs on {data}", "Start it, or name its data directory.", invocation.typed("serve")
+        ) from error
+    return connection

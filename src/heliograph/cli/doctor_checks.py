@@ -1,0 +1,228 @@
+"""What `heliograph doctor` looks at, one check after the other."""
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from heliograph.cli.command import Failure, Invocation
+from heliograph.cli.doctor_finding import Finding
+from heliograph.cli.doctor_leftovers import remains
+from heliograph.domain.display import counted
+
+if TYPE_CHECKING:
+    from heliograph.app.admin.manage import Administration
+    from heliograph.app.configuration import Connector
+    from heliograph.config import Settings
+
+_CONNECT_S = 5.0
+_CLOCK_SLACK_MS = 60_000
+_MIN_FREE_OCTETS = 512 * 1024 * 1024
+
+
+async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
+    """Changes nothing; `binds` says whether each connector is bound to as a test."""
+    try:
+        settings = invocation.settings()
+    except Failure as failure:
+        return [Finding("settings", "fail", failure.message, "Correct it; heliograph settings --example shows all")]
+    where = "defaults and variables" if settings.file is None else str(settings.file)
+    findings = [Finding("settings", "ok", where), *_directory(settings.data)]
+    if settings.store.url or settings.data.is_dir():
+        findings += [finding async for finding in _store(settings, binds)]
+    else:
+        findings.append(
+            Finding("store", "note", "there is none yet", "The first command makes it: heliograph account create")
+        )
+    findings.append(await asyncio.to_thread(_listener, settings))
+    return findings
+
+
+def _directory(data: Path) -> list[Finding]:
+    if not data.exists():
+        return [Finding("data directory", "note", f"{data} is not there yet", "It is made when it is first needed")]
+    findings = []
+    if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+        return [
+            Finding("data directory", "fail", f"{data} is no directory that you can write", "chown it, or use --data")
+        ]
+    mode = stat.S_IMODE(data.stat().st_mode)
+    if mode & 0o077:
+        findings.append(
+            Finding("data directory", "note", f"others may look into {data} (mode {mode:o})", f"chmod 700 {data}")
+        )
+    space = os.statvfs(data)
+    free = space.f_bavail * space.f_frsize
+    if free < _MIN_FREE_OCTETS:
+        findings.append(
+            Finding("disk", "fail", f"{free // 2**20} MiB are free", "Make room: a full disk refuses every message")
+        )
+    return findings or [Finding("data directory", "ok", f"{data}, {free // 2**20} MiB free")]
+
+
+async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
+    from heliograph.app.ports import Unavailable
+    from heliograph.composition import commands
+
+    try:
+        async with commands.administration(settings) as admin:
+            await admin.store.probe()
+            yield Finding("store", "ok", "it can be written, and its schema is current")
+            for hazard in await admin.store.hazards():
+                yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
+            async for finding in _books(admin):
+                yield finding
+            async for finding in _connectors(admin, binds):
+                yield finding
+            async for finding in remains(admin):
+                yield finding
+            async for finding in _callbacks(admin, settings):
+                yield finding
+    except (Unavailable, OSError) as error:
+        advice = "Check permissions, disk space, and that the version fits the store"
+        if settings.store.url:
+            advice = "Check that the database runs, its URL, and that the version fits the store"
+        yield Finding("store", "fail", str(error), advice)
+
+
+async def _books(admin: "Administration") -> AsyncIterator[Finding]:
+    problems = await admin.store.audit()
+    if problems:
+        advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
+        yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
+    else:
+        yield Finding("books", "ok", "every balance, charge and refund is right")
+    accounts = await admin.accounts()
+    newest = max((account.created for account, _ in accounts), default=0)
+    for account, _ in accounts:
+        entries = await admin.store.ledger(account.id, 1)
+        newest = max([newest, *(entry.at for entry in entries)])
+    ahead = newest - admin.now
+    if ahead > _CLOCK_SLACK_MS:
+        detail = f"the store's newest entry is {ahead // 1000} s in the future"
+        yield Finding("clock", "fail", detail, "The clock went back, or was wrong: check NTP (timedatectl)")
+    else:
+        yield Finding("clock", "ok", "not behind the store's newest entry")
+    if not accounts:
+        yield Finding("accounts", "note", "there is none", "heliograph account create NAME --credit N")
+
+
+async def _connectors(admin: "Administration", binds: bool) -> AsyncIterator[Finding]:
+    connectors = await admin.connectors()
+    if not connectors:
+        yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
+        return
+    routed = {route.connector for route in await admin.routes()}
+    for connector in connectors:
+        if not connector.enabled:
+            yield Finding(
+                f"connector {connector.name}",
+                "note",
+                "it is disabled",
+                f"heliograph connector set {connector.name} enabled=true",
+            )
+            continue
+        if connector.name not in routed:
+            command = f'heliograph route add --prefix "" --connector {connector.name}'
+            yield Finding(f"connector {connector.name}", "note", "no route leads to it", command)
+        yield await _reach(connector, binds)
+
+
+async def _reach(connector: "Connector", binds: bool) -> Finding:
+    from heliograph.composition import commands
+
+    check = f"connector {connector.name}"
+    where = f"{connector.host}:{connector.port}"
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            _, writer = await asyncio.open_connection(connector.host, connector.port)
+    except (OSError, TimeoutError) as error:
+        if isinstance(error, socket.gaierror):
+            advice = "Check the host; if it is right, look at this machine's DNS"
+        else:
+            advice = "Check host, port and firewall; the operator may list allowed addresses"
+        return Finding(check, "fail", f"{where} cannot be reached: {_reason(error)}", advice)
+    writer.close()
+    if not binds:
+        return Finding(check, "ok", f"{where} takes connections (not bound)")
+    report = await commands.test_connector(connector)
+    failed = [(name, detail) for name, ok, detail in report.steps if not ok]
+    if failed:
+        name, detail = failed[0]
+        return Finding(check, "fail", f"{name}: {detail}", f"heliograph connector test {connector.name}")
+    return Finding(check, "ok", f"{where} binds and answers")
+
+
+async def _callbacks(admin: "Administration", settings: "Settings") -> AsyncIterator[Finding]:
+    for account, _ in await admin.accounts():
+        if account.callback_url:
+            yield await _receiver(account.name, account.callback_url, settings)
+
+
+async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
+    from heliograph.composition.commands import refused_address
+
+    check = f"callbacks of {account}"
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
+    except OSError as error:
+        return Finding(
+            check, "fail", f"{host} has no address: {error}", f"heliograph account set {account} callback_url=URL"
+        )
+    addresses = sorted({str(each[4][0]) for each in found})
+    usable = [text for text in addresses if refused_address(settings, text.partition("%")[0]) is None]
+    if not usable:
+        advice = f'If that is meant: callbacks.allowed_networks = ["{addresses[0]}"] in the settings'
+        return Finding(check, "fail", f"{host} is {', '.join(addresses)}, which is refused", advice)
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            _, writer = await asyncio.open_connection(usable[0], port)
+    except (OSError, TimeoutError) as error:
+        reason = _reason(error)
+        return Finding(
+            check, "fail", f"{host}:{port} cannot be reached: {reason}", "The receipts wait and are tried again"
+        )
+    writer.close()
+    return Finding(check, "ok", f"{host}:{port} takes connections")
+
+
+def _reason(error: OSError) -> str:
+    """Why a connection failed, without the machine's number for it."""
+    if isinstance(error, TimeoutError):
+        return f"no answer in {_CONNECT_S:g} s"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
+def _listener(settings: "Settings") -> Finding:
+    import http.client
+
+    from heliograph.config import parse_address
+
+    host, port = parse_address(settings.http.listen)
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        with socket.create_server(infos[0][4][:2], family=infos[0][0], reuse_port=False):
+            return Finding("listen", "ok", f"{settings.http.listen} is free; heliograph serve can take it")
+    except OSError as error:
+        problem = str(error)
+    near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to look at, not to listen on
+    try:
+        connection = http.client.HTTPConnection(near, port, timeout=_CONNECT_S)
+        connection.request("GET", "/health/ready")
+        status = connection.getresponse().status
+        connection.close()
+    except (OSError, http.client.HTTPException):
+        return Finding("listen", "fail", f"{settings.http.listen}: {problem}", "Stop what holds it, or set http.listen")
+    if status == 200:
+        return Finding("listen", "ok", f"a gateway runs on {settings.http.listen} and is ready")
+    return Finding(
+        "listen", "fail", f"{settings.http.listen} answers {status}", "See its log; the port may be another program's"
+    )

@@ -1,0 +1,135 @@
+"""The part of the composition root for those who look after the gateway: the admin API and the console."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heliograph import admin_api, console
+from heliograph.admin_api.call import Desk, Probed
+from heliograph.app.admin.manage import Administration
+from heliograph.app.admin.sign_in import Access, Hash, Verify
+from heliograph.app.admin.users import Staff
+from heliograph.app.admin.views import Oversight
+from heliograph.app.configuration import Connector
+from heliograph.app.observing.counters import Tally
+from heliograph.app.ports import Clock, Intake, Journal, Secrets, Store
+from heliograph.app.sending.compose import Submit
+from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.reschedule import Plan
+from heliograph.domain.receipt import Delivery
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.on_demand import OnDemand
+from heliograph.runtime.recent_activity import Pulse
+
+if TYPE_CHECKING:
+    from heliograph.admin_api.app import AdminApi
+    from heliograph.api.app import Api
+    from heliograph.console.app import Console
+    from heliograph.console.visit import Simulated
+
+
+@dataclass(slots=True)
+class Means:
+    """What the back office is given. `probe` tries a bind out, `status_name` names a command status, `fallbacks` are
+    connectors that the store does not have, by id."""
+
+    store: Store
+    secrets: Secrets
+    clock: Clock
+    journal: Journal
+    verify: Verify
+    hash_password: Hash
+    administration: Administration
+    directory: Directory
+    submit: Submit
+    intake: Intake
+    engine: Engine
+    tally: Tally
+    probe: Callable[[Connector], Awaitable[Probed]]
+    status_name: Callable[[int], str]
+    fallbacks: dict[int, str]
+    names: dict[int, str]
+    simulated: "Simulated | None" = None
+
+
+class BackOffice:
+    """The admin API and the console. Each is made when somebody first asks for it: together they are a tenth of the
+    gateway's memory, and most gateways run for weeks without."""
+
+    def __init__(self, means: Means) -> None:
+        """To be made when the engine runs."""
+        self._means = means
+        store, clock = means.store, means.clock
+        self._desk = Desk(
+            access=Access(store, means.secrets, clock, means.verify),
+            administration=means.administration,
+            oversight=Oversight(
+                store,
+                means.directory,
+                Plan(store, means.submit),
+                clock,
+                means.fallbacks,
+                names=means.names,
+                status_name=means.status_name,
+            ),
+            journal=means.journal,
+            probe=means.probe,
+            links=means.engine.links,
+        )
+        self._pulse = Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
+        self._console: Console | None = None
+
+    def start(self, api: "Api") -> None:
+        """Mounts /admin/v1 and /console."""
+        self._pulse.start()
+        api.mount(admin_api.PATH, OnDemand(self._make_api))
+        api.mount(console.PATH, OnDemand(self._make_console))
+
+    async def stop(self) -> None:
+        """Lists that are being sent from the console end where they are."""
+        await self._pulse.stop()
+        if self._console is not None:
+            await self._console.stop()
+
+    def _make_api(self) -> "AdminApi":
+        from heliograph.admin_api.app import AdminApi
+
+        return AdminApi(self._desk)
+
+    def _make_console(self) -> "Console":
+        from heliograph.console.app import Console
+        from heliograph.console.visit import Services
+
+        means = self._means
+        self._console = Console(
+            Services(
+                desk=self._desk,
+                staff=Staff(means.store, means.secrets, means.clock, hash_password=means.hash_password),
+                directory=means.directory,
+                submit=means.submit,
+                intake=means.intake,
+                clock=means.clock,
+                secrets=means.secrets,
+                pulse=self._pulse,
+                waiting=lambda: {
+                    number: (len(lane), lane.oldest) for number, lane in means.engine.dispatcher.lanes.items()
+                },
+                healthy=lambda: means.engine.gatherer.healthy,
+                status_name=means.status_name,
+                simulated=means.simulated,
+            )
+        )
+        self._console.compile()
+        return self._console
+
+
+def counts(tally: Tally) -> dict[str, int]:
+    """What the console's charts show, counted since the start."""
+    ended = sum(tally.finals.values()) + sum(tally.failures.values())
+    delivered = tally.finals[Delivery.DELIVRD]
+    return {
+        "accepted": tally.immediate + tally.scheduled,
+        "submitted": sum(lane.accepted + lane.refused for lane in tally.lanes.values()),
+        "delivered": delivered,
+        "failed": ended - delivered,
+    }

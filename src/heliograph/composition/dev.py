@@ -1,0 +1,226 @@
+"""What a development run has beside a real one: a demo account, and a board that shows the receipts it was sent.
+
+The demo account's secrets are public, and so is the password of the operator `admin`, who signs in to the console.
+They are usable only while a development run lasts: a real one on the same data directory suspends the account and
+removes the operator.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from heliograph.app.admin.manage import Administration, Credentials, digest_key
+from heliograph.app.admin.oversight import Role
+from heliograph.app.admin.users import Staff
+from heliograph.app.ports import Secrets, Store
+from heliograph.domain.money import MICRO
+from heliograph.http.asgi import Receive, Scope, Send, respond
+
+if TYPE_CHECKING:
+    from heliograph.console.visit import Knob, Received
+    from heliograph.simulator.smsc import Simulator
+
+DEMO_NAME = "demo"
+DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
+DEMO_API_KEY = "demo-api-key"
+DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
+DEMO_CREDIT = 1_000_000 * MICRO
+
+OPERATOR_NAME = "admin"
+OPERATOR_PASSWORD = "demo-operator"  # noqa: S105 - public on purpose
+
+BOARD_PATH = "/dev/receipts"
+BOARD_RECEIPTS = 100
+"""Receipts that the board shows; older ones fall off."""
+
+BOARD_OCTETS = 65_536
+"""Octets of a callback's body that the board reads; a longer one is refused."""
+
+
+async def open_demo_account(administration: Administration) -> None:
+    """Makes the demo account, or makes it usable again. Raises AlreadyThere if somebody else's has its name."""
+    if await _demo_exists(administration):
+        await administration.suspend(DEMO_NAME, suspended=False)
+        return
+    credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
+    await administration.create_account(DEMO_NAME, DEMO_CREDIT, {"list_interval": "1"}, credentials=credentials)
+
+
+async def close_demo_account(administration: Administration) -> bool:
+    """Before a real run: suspends the demo account if there is one that can be used; says whether it did."""
+    if not await _demo_exists(administration):
+        return False
+    view = await administration.account(DEMO_NAME)
+    if view.account.suspended:
+        return False
+    await administration.suspend(DEMO_NAME, suspended=True)
+    return True
+
+
+async def _demo_exists(administration: Administration) -> bool:
+    """Whether there is an account with the demo's name and public key."""
+    names = [account.name for account, _ in await administration.accounts()]
+    if DEMO_NAME not in names:
+        return False
+    view = await administration.account(DEMO_NAME)
+    return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
+
+
+async def was_last(store: Store) -> bool:
+    """Whether the last run was one for development: any other suspends the demo account."""
+    found = await store.account(DEMO_NAME)
+    return (
+        found is not None and not found[0].suspended and any(key.digest == digest_key(DEMO_API_KEY) for key in found[1])
+    )
+
+
+async def open_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+    """Makes the console's operator; False if somebody else has the name."""
+    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
+    if user is None:
+        await staff.create(OPERATOR_NAME, Role.ADMIN.value, OPERATOR_PASSWORD)
+        return True
+    return secrets.verify_password(user.password_hash, OPERATOR_PASSWORD)
+
+
+async def remove_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+    """Before a real run: removes the operator with the public password; says whether there was one."""
+    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
+    if user is None or not secrets.verify_password(user.password_hash, OPERATOR_PASSWORD):
+        return False
+    await staff.remove(OPERATOR_NAME)
+    return True
+
+
+class SimulatorView:
+    """The simulated operator, as the console looks at it and turns its knobs."""
+
+    def __init__(self, simulator: "Simulator") -> None:
+        self._simulator = simulator
+
+    def recent(self, limit: int) -> "list[Received]":
+        from heliograph.console.visit import Received
+
+        return [
+            Received(
+                at=round(each.at_s * 1000),
+                sender=each.source_addr,
+                destination=each.destination_addr,
+                text=each.text,
+                parts=each.parts,
+                total=each.total,
+                state=each.state.name,
+                err=each.err,
+            )
+            for each in self._simulator.recent(limit)
+        ]
+
+    def counters(self) -> dict[str, int]:
+        return asdict(self._simulator.counters)
+
+    def knobs(self) -> "list[Knob]":
+        from heliograph.console.visit import Knob
+        from heliograph.simulator.behaviour import KNOBS
+
+        behaviour = self._simulator.behaviour
+        return [
+            Knob(
+                knob.name, _plain(getattr(behaviour, knob.name)), knob.what, knob.unit, _plain(knob.default), knob.group
+            )
+            for knob in KNOBS
+        ]
+
+    def turn(self, texts: Mapping[str, str]) -> None:
+        """Sets knobs, all or none. Raises ValueError with a sentence for people."""
+        from heliograph.simulator.behaviour import KNOBS
+
+        values = {knob.name: knob.read(texts[knob.name]) for knob in KNOBS if knob.name in texts}
+        self._simulator.behaviour = replace(self._simulator.behaviour, **values)
+
+    def cut_links(self) -> None:
+        self._simulator.cut_links()
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class ReceiptBoard:
+    """An ASGI application: takes callbacks by POST, shows the last ones by GET."""
+
+    def __init__(self) -> None:
+        self._receipts: deque[dict[str, Any]] = deque(maxlen=BOARD_RECEIPTS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            body = await _read(receive)
+            status = 200 if body is not None else 413
+            if body is not None:
+                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+                self._receipts.append({"id": headers.get("webhook-id"), "receipt": _receipt(body)})
+            document: dict[str, Any] = {"received": status == 200}
+        elif scope["method"] in ("GET", "HEAD"):
+            status, document = 200, {"count": len(self._receipts), "receipts": list(self._receipts)}
+        else:
+            status, document = 405, {"received": False}
+        reply = msgspec.json.encode(document) + b"\n"
+        headers_out = [(b"content-type", b"application/json"), (b"content-length", str(len(reply)).encode())]
+        if status == 405:
+            headers_out.append((b"allow", b"GET, HEAD, POST"))
+        await respond(scope, send, status, headers_out, reply)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    body = b""
+    while True:
+        event = await receive()
+        body += bytes(event.get("body", b""))
+        if len(body) > BOARD_OCTETS:
+            return None
+        if not event.get("more_body"):
+            return body
+
+
+def _receipt(body: bytes) -> dict[str, Any] | str:
+    text = body.decode("utf-8", "replace")
+    if text.startswith("{"):
+        try:
+            document = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            return text
+        return document if isinstance(document, dict) else text
+    return dict(parse_qsl(text, keep_blank_values=True))
+
+
+def banner(url: str) -> str:
+    """What a person sees when a development run is ready: everything to paste."""
+    return f"""
+Heliograph is ready, with a simulated operator.
+
+  Console    {url}/console      sign in as {OPERATOR_NAME} with {OPERATOR_PASSWORD}
+  API        {url}/api/v1  and  {url}/api/v2
+  Reference  {url}/docs
+  Health     {url}/health/ready
+  Receipts   {url}{BOARD_PATH}   (what your callback URL would have got)
+
+  Account    {DEMO_NAME}     v1 signs in with the API key  {DEMO_API_KEY}
+                      v2 with the password         {DEMO_PASSWORD}
+
+Send a message (v1):
+
+  curl -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
+       -d to=491701234567 -d from=Heliograph --data-urlencode 'content=Hello, world'
+
+Send one and get a receipt for it (v2), then look at the receipt:
+
+  curl -u {DEMO_NAME}:{DEMO_PASSWORD} {url}/api/v2/messages \\
+       -d to=491701234567 -d from=Heliograph --data-urlencode 'content=Your code is 123456' \\
+       -d dlr=yes --data-urlencode 'dlr-url={url}{BOARD_PATH}'
+  curl {url}{BOARD_PATH}
+
+Stop with Ctrl-C.
+"""

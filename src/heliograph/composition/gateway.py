@@ -1,0 +1,348 @@
+"""The composition root of the gateway's main process: everything that runs in it, put together."""
+
+import asyncio
+import fcntl
+import gc
+import os
+import random
+import secrets
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import msgspec
+
+from heliograph.admin_api.call import Probed
+from heliograph.app.admin.manage import Administration, AlreadyThere
+from heliograph.app.admin.users import Staff
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import CarrierEvents, Leases, Sender
+from heliograph.app.sending.compose import Submit
+from heliograph.app.sending.directory import Directory
+from heliograph.composition import dev as development
+from heliograph.composition.administration import BackOffice, Means
+from heliograph.composition.commands import NAMES, SIMULATOR, open_store, option_problems, terms, test_connector
+from heliograph.composition.watching import Watching
+from heliograph.config import Settings, parse_address
+from heliograph.runtime.disk import make_folder
+from heliograph.runtime.ending import whereabouts
+from heliograph.runtime.engine import Engine
+from heliograph.runtime.environment import Deadlines, Duties, World
+from heliograph.runtime.lull import Lull
+
+LOCK_FILE = "engine.lock"
+
+OVERDUE_S = 10.0
+"""Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
+
+HTTP_GRACE_SHARE = 0.5
+"""Of the time for a graceful stop, what requests under way may take."""
+
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Collections are rarer than usual: queues are long here, and next to nothing in them is in a cycle."""
+
+
+class AlreadyRunning(Exception):
+    """Another gateway runs on the data directory."""
+
+
+def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> int:
+    """Runs the gateway until it is told to stop; returns the exit code. Raises AlreadyRunning and OSError."""
+    import uvloop
+
+    from heliograph.adapters.system.journal import configure_logging
+    from heliograph.adapters.system.memory import give_back_large_blocks
+
+    give_back_large_blocks()
+    configure_logging(settings.log.level, settings.log.format)
+    make_folder(settings.data)
+    with _only_engine(settings), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, dev=dev, as_json=as_json))
+
+
+@contextmanager
+def _only_engine(settings: Settings) -> Iterator[None]:
+    """Holds the data directory: there is one writer of facts at a time."""
+    with (settings.data / LOCK_FILE).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise AlreadyRunning(f"another gateway runs on {settings.data}") from None
+        yield
+
+
+async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
+    from heliograph.adapters.system.memory import give_back_what_is_free
+
+    gateway = Gateway(settings, dev=dev)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await gateway.start()
+    try:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        give_back_what_is_free()
+        _announce(gateway, dev=dev, as_json=as_json)
+        failed = loop.create_task(gateway.engine.failed.wait())
+        stopped = loop.create_task(stop.wait())
+        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (failed, stopped):
+            task.cancel()
+    finally:
+        await gateway.stop()
+    return 1 if gateway.engine.failed.is_set() else 0
+
+
+def _announce(gateway: "Gateway", *, dev: bool, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(msgspec.json.encode({"url": gateway.url, "pid": os.getpid()}).decode() + "\n")
+    elif dev:
+        sys.stdout.write(development.banner(gateway.url))
+    else:
+        sys.stdout.write(f"Heliograph is ready at {gateway.url}\n")
+    sys.stdout.flush()
+
+
+class Gateway:
+    """Everything that runs in the gateway's main process, put together."""
+
+    engine: Engine
+
+    def __init__(self, settings: Settings, *, dev: bool) -> None:
+        self._settings = settings
+        self._dev = dev
+        self._simulator: Any = None
+        self._lull = Lull()
+        self.url = ""
+
+    async def start(self) -> None:
+        """Returns when requests are served."""
+        from heliograph.adapters.system.clock import SystemClock
+        from heliograph.adapters.system.ids import RandomIds
+        from heliograph.adapters.system.journal import LogJournal
+        from heliograph.adapters.system.secrets import Argon2Secrets
+        from heliograph.adapters.system.verifier import Verifier
+        from heliograph.api.app import Services, build_app
+        from heliograph.api.reference import PATHS, Reference
+        from heliograph.api.server import serve as serve_http
+        from heliograph.app.sending.authenticate import Gate
+        from heliograph.app.sending.browse import Browse
+        from heliograph.app.sending.reschedule import Plan
+
+        settings = self._settings
+        roles = settings.node.roles
+        host, port = parse_address(settings.http.listen)
+        self._clock = clock = SystemClock()
+        self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
+        self._secrets = Argon2Secrets()
+        self._verifier = Verifier(self._secrets)
+        self._store = store = await open_store(settings)
+        for hazard in await store.hazards():
+            journal.say("error", "store.hazard", problem=hazard)
+        await self._see_to_demo_account()
+        if self._dev:
+            await self._start_simulator()
+        directory = Directory(store, SIMULATOR if self._dev else None)
+        self._watching = watching = Watching(settings, clock, journal)
+        self.engine = Engine(
+            World(
+                store=store,
+                directory=directory,
+                sender=watching.sender(await self._make_sender()),
+                make_carrier=self._make_carrier,
+                ids=RandomIds(),
+                clock=clock,
+                journal=journal,
+                jitter=random.random,
+                encode_json=msgspec.json.encode,
+                encode_state=lambda state: msgspec.json.encode(state).decode(),
+                watchers=watching.watchers,
+                leases=cast("Leases", store) if settings.store.url else None,
+                lull=self._lull,
+            ),
+            Deadlines(
+                settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
+            ),
+            node=secrets.randbits(48),
+            fallbacks=() if self._simulator is None else (self._simulated_connector(),),
+            duties=Duties("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
+        )
+        await self.engine.start()
+        in_force = terms(settings)
+        submit = Submit(directory, store, self._guard().forbidden_host, in_force.rules)
+        services = Services(
+            gate=Gate(directory, self._secrets, self._verifier),
+            submit=submit,
+            plan=Plan(store, submit),
+            browse=Browse(store, in_force.list_interval_s),
+            intake=watching.intake(self.engine.gatherer),
+            clock=clock,
+            journal=journal,
+            probe=store.probe,
+            request_prefix=secrets.token_hex(4),
+            max_body=in_force.max_body,
+            customers="api" in roles,
+        )
+        app = build_app(services)
+        if "api" in roles:
+            reference = Reference(in_force)
+            for path in PATHS:
+                app.mount(path, reference)
+            self._back_office = self._open_back_office(directory, submit)
+            self._back_office.start(app)
+        if self._dev:
+            app.mount(development.BOARD_PATH, development.ReceiptBoard())
+        await watching.start(self.engine, store, app)
+        proxies = settings.http.trusted_proxies
+        self._http = await serve_http(app, host, port, trusted_proxies=proxies, around=watching.around)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._http.port}"
+        journal.say("info", "ready", url=self.url)
+
+    async def stop(self) -> None:
+        """Stops taking requests, lets what is under way end, then ends; what is left over is taken up next time."""
+        drain = self._settings.shutdown.drain_s
+        self._journal.say("info", "stopping", drain_s=drain)
+        overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
+        if hasattr(self, "_http"):
+            await self._http.stop(drain * HTTP_GRACE_SHARE)
+        if hasattr(self, "_back_office"):
+            await self._back_office.stop()
+        if hasattr(self, "engine"):
+            await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
+            await self._watching.stop()
+        if self._simulator is not None:
+            await self._simulator.stop()
+        self._verifier.close()
+        await self._store.close()
+        overdue.cancel()
+        self._journal.say("info", "stopped")
+
+    def _give_up(self) -> None:
+        """Something does not come to its end. Nothing is lost if the process ends as in a crash, and whoever asked it
+        to stop is spared the wait; what it was that did not end is told."""
+        for task in asyncio.all_tasks():
+            self._journal.say("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
+        sys.stderr.flush()
+        os._exit(1)
+
+    # --- parts
+
+    def _open_back_office(self, directory: Directory, submit: Submit) -> BackOffice:
+        from heliograph.smpp.constants import CommandStatus
+
+        async def probe(connector: Connector) -> Probed:
+            report = await test_connector(connector)
+            return Probed(report.ok, report.steps)
+
+        simulator = self._simulator
+        return BackOffice(
+            Means(
+                store=self._store,
+                secrets=self._secrets,
+                clock=self._clock,
+                journal=self._journal,
+                verify=self._verifier,
+                hash_password=self._verifier.hash,
+                administration=Administration(
+                    self._store,
+                    self._secrets,
+                    self._clock,
+                    option_problems,
+                    hash_password=self._verifier.hash,
+                ),
+                directory=directory,
+                submit=submit,
+                intake=self._watching.intake(self.engine.gatherer),
+                engine=self.engine,
+                tally=self._watching.tally,
+                probe=probe,
+                status_name=CommandStatus.name_of,
+                fallbacks={} if simulator is None else NAMES,
+                names=NAMES,
+                simulated=None if simulator is None else development.SimulatorView(simulator),
+            )
+        )
+
+    def _guard(self) -> Any:
+        from heliograph.adapters.webhook.guard import AddressGuard
+
+        return AddressGuard(self._allowed_networks())
+
+    def _allowed_networks(self) -> tuple[str, ...]:
+        allowed = self._settings.callbacks.allowed_networks
+        return (*allowed, "127.0.0.0/8", "::1/128") if self._dev else allowed
+
+    async def _make_sender(self) -> Sender:
+        from heliograph.adapters.webhook.local import LocalSender
+        from heliograph.adapters.webhook.process import ProcessSender
+        from heliograph.adapters.webhook.settings import Limits
+        from heliograph.adapters.webhook.settings import Settings as SenderSettings
+
+        callbacks = self._settings.callbacks
+        settings = SenderSettings(self._allowed_networks(), limits=Limits(try_seconds=callbacks.timeout_s))
+        beside = callbacks.process == "beside" or (callbacks.process == "auto" and len(os.sched_getaffinity(0)) > 1)
+        if not beside or "notify" not in self._settings.node.roles:
+            return LocalSender(settings)
+        sender = ProcessSender(settings)
+        await sender.start()
+        return sender
+
+    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Any:
+        from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
+
+        smpp = self._settings.smpp
+        timings = Timings(
+            connect_timeout_s=smpp.connect_timeout_s,
+            response_timeout_s=smpp.response_timeout_s,
+            enquire_interval_s=smpp.enquire_interval_s,
+            enquire_timeout_s=smpp.enquire_timeout_s,
+            reconnect_first_s=smpp.reconnect_first_s,
+            reconnect_most_s=smpp.reconnect_most_s,
+        )
+        carrier = SmppCarrier(
+            connector, events, clock=self._clock, journal=self._journal, timings=timings, lull=self._lull
+        )
+        carrier.start()
+        return carrier
+
+    # --- a development run
+
+    async def _see_to_demo_account(self) -> None:
+        administration = Administration(self._store, self._secrets, self._clock)
+        staff = Staff(self._store, self._secrets, self._clock)
+        if not self._dev:
+            if await development.close_demo_account(administration):
+                self._journal.say("warning", "demo_account.suspended")
+            if await development.remove_demo_operator(staff, self._secrets):
+                self._journal.say("warning", "demo_operator.removed")
+            return
+        try:
+            await development.open_demo_account(administration)
+        except AlreadyThere:
+            self._journal.say("warning", "demo_account.name_taken")
+        if not await development.open_demo_operator(staff, self._secrets):
+            self._journal.say("warning", "demo_operator.name_taken")
+
+    async def _start_simulator(self) -> None:
+        from heliograph.simulator.behaviour import Behaviour
+        from heliograph.simulator.smsc import Simulator
+
+        self._simulator = Simulator(Behaviour(receipt_delay_ms=300))
+        self._simulator_port = await self._simulator.start("127.0.0.1", 0)
+
+    def _simulated_connector(self) -> Connector:
+        return Connector(
+            id=SIMULATOR,
+            name="simulator",
+            host="127.0.0.1",
+            port=self._simulator_port,
+            system_id="dev",
+            password="dev",  # noqa: S106 - the simulator takes any
+            window=200,
+        )

@@ -1,0 +1,126 @@
+"""The part of the composition root that looks on: metrics, the door for local commands, happenings, traces."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from heliograph.app.observing.counters import Tally
+from heliograph.app.observing.events import Narrator
+from heliograph.app.ports import Clock, Intake, Sender, Store, Watcher
+from heliograph.config import Settings
+from heliograph.http.asgi import Asgi
+from heliograph.runtime.engine import Engine
+
+if TYPE_CHECKING:
+    from heliograph.adapters.tracing import Traces
+    from heliograph.api.answer import Answer
+    from heliograph.api.app import Api
+
+HTTP_RESPONSES = "http_responses"
+"""The journal's counter of answers, by status."""
+
+
+class Unusable(OSError):
+    """The gateway cannot do what the settings ask of it. The message says why, for people."""
+
+
+class Watching:
+    """Made before the engine, which is told of its `watchers`; started when the engine runs."""
+
+    def __init__(self, settings: Settings, clock: Clock, journal: Any) -> None:
+        """`journal` is a LogJournal."""
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._tally = Tally()
+        self._narrator = Narrator()
+        self._traces = _open_traces(settings, clock)
+
+    @property
+    def tally(self) -> Tally:
+        return self._tally
+
+    @property
+    def watchers(self) -> tuple[Watcher, ...]:
+        return (self._tally, self._narrator, *([] if self._traces is None else [self._traces]))
+
+    def sender(self, sender: Sender) -> Sender:
+        """The sender as the engine is to use it."""
+        return sender if self._traces is None else self._traces.sender(sender)
+
+    def intake(self, intake: Intake) -> Intake:
+        """The intake as the API is to use it."""
+        return intake if self._traces is None else self._traces.intake(intake)
+
+    @property
+    def around(self) -> Callable[[Asgi], Asgi] | None:
+        """What the HTTP server puts around the application."""
+        from heliograph.api.app import CHOSEN
+
+        return None if self._traces is None else partial(self._traces.around, chosen=CHOSEN)
+
+    async def start(self, engine: Engine, store: Store, api: "Api") -> None:
+        """Mounts /metrics, opens the door."""
+        from heliograph.adapters.control import Door, Logbook, Streams
+        from heliograph.adapters.metrics import Collector, MetricsPage, page, render
+
+        collector = Collector(self._tally, engine, store, self._clock, self._responses, self._settings.data)
+        collector.start()
+        self._stop_collector = collector.stop
+        if self._traces is not None:
+            api.choose = self._traces.choice
+        api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
+
+        def connector_name(number: int) -> str:
+            return next((each.name for each, _ in engine.links() if each.id == number), str(number))
+
+        async def metrics(_: Mapping[str, Any], say: Any) -> None:
+            await say({"metrics": render(collector.samples()).decode()})
+
+        streams = Streams(self._narrator, store, connector_name)
+        logbook = Logbook(self._journal, self._narrator, connector_name, partial(_overhear, api))
+        self._door = Door(
+            self._settings.data, {"metrics": metrics, "events": streams.listen, "log-level": logbook.answer}
+        )
+        try:
+            await self._door.open()
+        except OSError as problem:
+            self._journal.say("warning", "door.closed", problem=problem)
+
+    async def stop(self) -> None:
+        """Harmless if it was never started."""
+        if hasattr(self, "_door"):
+            await self._door.close()
+            await self._stop_collector()
+        if self._traces is not None:
+            await self._traces.close()
+
+    def _responses(self) -> dict[str, int]:
+        counts = self._journal.snapshot().counts
+        return {dict(labels)["status"]: number for (name, labels), number in counts.items() if name == HTTP_RESPONSES}
+
+
+def _open_traces(settings: Settings, clock: Clock) -> "Traces | None":
+    """None where the settings name no endpoint. Raises Unusable where OpenTelemetry is not installed."""
+    traces = settings.traces
+    if not traces.endpoint:
+        return None
+    try:
+        from heliograph.adapters.tracing import open_traces
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        raise Unusable(
+            f"traces.endpoint is set, and {missing} is not installed: pip install 'heliograph[otel]'"
+        ) from error
+    return open_traces(traces.endpoint, traces.sample_ratio, clock)
+
+
+def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> None:
+    if tell is None:
+        api.overhear = None
+        return
+
+    def overheard(request_id: bytes, reply: "Answer") -> None:
+        tell(request_id, reply.status, reply.body)
+
+    api.overhear = overheard

@@ -1,0 +1,492 @@
+"""A connection of the HTTP server: what its client sends becomes requests, which have their turns in order.
+
+Requests may be sent ahead of their answers. What is read ahead is bounded: beyond a slice, octets wait until what was
+in them before has been answered, and nothing more is read meanwhile.
+
+The parser is that of httptools: it calls the `on_` methods. The event loop calls those of `asyncio.Protocol`, from
+which nothing is inherited, so that the class may be compiled.
+"""
+
+import re
+from typing import Any, Final
+from urllib.parse import unquote
+
+import httptools
+
+from heliograph.api import answer
+from heliograph.api.answer import Answer
+from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
+from heliograph.http import limits
+from heliograph.http.asgi import Headers, Scope
+from heliograph.http.exchange import Exchange, Turn
+from heliograph.http.flow import Flow, Transport
+from heliograph.http.head import ImproperError, inspect, unheard_of_method
+from heliograph.http.proxies import Address
+from heliograph.http.response import Response
+from heliograph.http.state import State
+
+IDLE: Final = 0
+HEAD: Final = 1
+BODY: Final = 2
+ANSWER: Final = 3
+LEAVING: Final = 4
+"""What a connection waits for: a request, its head, its body, our answer, the client's end after our last answer."""
+
+NOBODY: Final = ("", 0)
+"""The address of a client who had gone when it was first asked for."""
+
+_FRAMING = (b"content-length", b"transfer-encoding")
+_STAND_IN: Final = b"PUT"
+"""What the parser reads in the place of a method that it does not know."""
+_encoded_slash = re.compile("%2f", re.IGNORECASE).sub
+_MAPPED: Final = "::ffff:"
+_SCHEMES = (b"http", b"https")
+
+
+class Connection:
+    """`phase` is what it waits for, `since` (the loop's time) since when. `latest` is the request read last."""
+
+    __slots__ = (
+        "_begun", "_head_octets", "_held", "_local", "_method", "_octets_without_body", "_parser", "_peer", "_reading",
+        "_refusal", "_repeated_head", "_under_way", "_waiting", "flow", "headers", "latest", "phase", "since", "state",
+        "transport", "url",
+    )  # fmt: skip
+
+    transport: Transport
+    flow: Flow
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.phase = IDLE
+        self.since = state.now
+        self.latest: Turn | None = None
+        self.url = b""
+        self.headers: Headers = []
+        self._under_way: Exchange | None = None
+        self._reading: Exchange | None = None
+        """That whose body is to come."""
+        self._waiting: list[Exchange] = []
+        self._parser: httptools.HttpRequestParser | None = None
+        self._begun = 0
+        """Requests of which the parser has seen something."""
+        self._method = ""
+        """Of the request whose head is read, if the parser does not know it."""
+        self._head_octets = 0
+        self._octets_without_body = 0
+        """Of chunked framing and trailers, since the last of the body."""
+        self._repeated_head = False
+        self._held = b""
+        """What was read, and is parsed when the requests that came before it have their turn."""
+        self._refusal: Answer | None = None
+        """To what is not read any more: it is given when the requests before it have been answered."""
+        self._peer: Address | None = None
+        self._local: Address | None = None
+
+    # --- from the event loop
+
+    def connection_made(self, transport: Transport) -> None:
+        self.transport = transport
+        self.flow = Flow(transport)
+        state = self.state
+        state.connections.add(self)
+        if len(state.connections) > state.max_connections and not state.make_room():
+            self._refuse(answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        self.state.connections.discard(self)
+        if self._under_way is not None:
+            self._under_way.disconnect()
+        self._waiting.clear()
+        self.flow.resume_writing()
+        self._parser = None  # of two that hold each other the collector would have to hear
+
+    def data_received(self, data: bytes) -> None:
+        if self.phase == LEAVING:
+            return
+        if self._held:
+            self._held += data  # it was on its way when reading was paused
+        elif self._refusal is None:
+            self._parse(data)
+
+    def eof_received(self) -> bool:
+        """A client that has said all may still wait for an answer: it has it, and then the connection ends.
+
+        It is the last one, since nothing is read, the end neither, while a request waits for those before it.
+        """
+        latest = self.latest
+        if self.phase in (BODY, LEAVING) or latest is None or latest.complete:
+            return False  # the transport closes
+        latest.keep_alive = False
+        return True
+
+    def pause_writing(self) -> None:
+        """Who does not take answers makes no more requests: they would wait in memory, one behind the other."""
+        self.flow.pause_writing()
+        self.since = self.state.now
+        if not self._is_over():
+            self.flow.pause_reading()
+
+    def resume_writing(self) -> None:
+        self.flow.resume_writing()
+        if not self._is_over():
+            self._go_on_reading()
+
+    # --- from the parser
+
+    def on_message_begin(self) -> None:
+        if self._repeated_head:
+            return
+        self._begun += 1
+        self.url = b""
+        self.headers = []
+        self.phase = HEAD
+        self.since = self.state.now
+        self._head_octets = 0
+
+    def on_url(self, url: bytes) -> None:
+        if not self._repeated_head:
+            self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.phase == HEAD:  # else it comes after the body, where nothing of ours is expected
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        if self._repeated_head:
+            self._repeated_head = False
+            return
+        if self.transport.is_closing():
+            raise ConnectionAbortedError  # who said that there is nothing more has more all the same
+        parser = self._parser
+        assert parser is not None
+        version: str = parser.get_http_version()
+        inspect(version, self.url, self.headers)
+        method, self._method = self._method or parser.get_method().decode(), ""
+        scope = self._scope(method, version, self.url, self.headers)
+        self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
+
+    def on_body(self, body: bytes) -> None:
+        self._octets_without_body = 0
+        if self._reading is not None:
+            self._reading.feed(body)
+
+    def on_message_complete(self) -> None:
+        if self._parser is None or self._parser.should_upgrade():
+            return  # its body is still to come
+        self._end_of_body()
+
+    # --- from the exchange
+
+    def ended(self) -> None:
+        """The request under way has its answer: the next one has its turn."""
+        self._under_way = None
+        if not self._is_over():
+            self._go_on()
+
+    def hang_up(self) -> None:
+        """Closes behind the last answer. Where more of the client's may be on its way it is read, and passed over:
+        to close a socket with octets that nobody reads takes the answer from the client (RFC 9112, 9.6)."""
+        if self.phase in (HEAD, BODY) or self._refusal is not None:
+            self._leave()
+        else:
+            self.transport.close()
+
+    # --- from the server
+
+    def shutdown(self) -> None:
+        """Closes, as soon as what is under way has been answered. Nobody waits for the rest of a body: whoever has not
+        said all by now has had no promise."""
+        latest = self.latest
+        if self.phase == LEAVING:
+            self.transport.close()
+        elif self.phase == BODY and (self._reading is None or not self._reading.begun):
+            self._give_up(answer.of_fault(Fault(UNAVAILABLE, "The gateway is about to stop; try again.")))
+        elif latest is None or latest.complete:
+            self.transport.close()
+        else:
+            latest.keep_alive = False
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client has taken too long for what it is to do next."""
+        waited = now - self.since
+        if self.flow.writing_paused:
+            return waited > limits.WRITE_TIMEOUT_S
+        if self.phase == LEAVING:
+            return waited > limits.LEAVE_TIMEOUT_S
+        if self.phase == ANSWER or self.flow.reading_paused:
+            return False
+        if self.phase == IDLE:
+            return waited > limits.IDLE_TIMEOUT_S
+        if self.phase == HEAD and self.latest is not None and not self.latest.complete:
+            return False  # it is we who are slow
+        return waited > (limits.HEAD_TIMEOUT_S if self.phase == HEAD else limits.BODY_TIMEOUT_S)
+
+    def spare(self, now: float) -> bool:
+        """Whether it has been without a request for so long that another may have its place."""
+        return self.phase == IDLE and not self.flow.writing_paused and now - self.since > limits.SPARE_TIMEOUT_S
+
+    def cut(self) -> None:
+        """Hangs up on a client that is overdue; one that takes nothing never takes what is left either."""
+        if self.flow.writing_paused:
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    # --- reading
+
+    def _parse(self, data: bytes) -> None:
+        """Slice by slice; what is left when requests wait for their turn is held."""
+        size = limits.SLICE_OCTETS
+        for start in range(0, len(data), size):
+            if self._is_over() or self._refusal is not None:
+                return
+            if self._waiting or self.flow.writing_paused:
+                self._held = data[start:]
+                self.flow.pause_reading()
+                return
+            self._feed(data if len(data) <= size else data[start : start + size])
+
+    def _feed(self, octets: bytes) -> None:
+        rest = octets
+        begun = self._begun if self.phase in (IDLE, ANSWER) else -1
+        while rest:
+            if self._parser is None:
+                self._parser = self._new_parser()
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+                self._decline_upgrade()
+            except httptools.HttpParserInvalidMethodError:
+                # Where the request begins is only known if it is the first of these octets.
+                method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
+                if not method:
+                    self._give_up(_malformed("The HTTP request does not begin with a method that is known here."))
+                    return
+                self._method = method
+                self._parser, rest, begun = None, _STAND_IN + octets[end:], -1
+            except httptools.HttpParserError as error:
+                self._give_up(_unreadable(error))
+                return
+            else:
+                break
+        if self.phase == HEAD:
+            self._head_octets += len(octets)
+            if self._head_octets > limits.MAX_HEAD_OCTETS or len(self.headers) > limits.MAX_HEADERS:
+                self._give_up(_malformed("The headers are too large."))
+        elif self._reading is not None:
+            self._octets_without_body += len(octets)
+            if self._octets_without_body > limits.MAX_HEAD_OCTETS:
+                self._give_up(_malformed("The trailers or the extensions of a chunk are too large."))
+
+    def _new_parser(self) -> httptools.HttpRequestParser:
+        parser = httptools.HttpRequestParser(self)
+        # An answer after which the connection closes may be out before the rest of what a pipelining client has sent.
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
+
+    def _decline_upgrade(self) -> None:
+        """Goes on with HTTP/1.1 where a client offers HTTP/2 (as some do with every first request) or a web socket.
+
+        The parser takes an offer for the end of the request and its body for another protocol. So the body is left
+        to a new parser, which is told the framing once more.
+        """
+        framing = b"".join([b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING])
+        self._parser = parser = self._new_parser()
+        self._repeated_head = True
+        parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
+
+    def _give_up(self, refusal: Answer) -> None:
+        """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
+        client knows, an error in the place of such an answer is that answer."""
+        if self._is_over():
+            return
+        if self.phase == BODY and self._waiting:
+            self._waiting.pop()  # it cannot be read to its end; at least one before it is under way
+        elif self._reading is not None and self._reading.begun:
+            self.transport.close()  # an answer that has begun cannot become another one
+            return
+        elif self.phase == BODY or self.latest is None or self.latest.complete:
+            self._refuse(refusal)
+            return
+        self._refusal = refusal
+        self.phase = ANSWER
+        self.flow.pause_reading()
+
+    def _parse_held(self) -> None:
+        if not self._is_over():
+            held, self._held = self._held, b""
+            self._parse(held)
+            self._read_on()
+
+    def _go_on_reading(self) -> None:
+        """What is held comes first."""
+        if self._held and not self._waiting:
+            self.state.loop.call_soon(self._parse_held)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Reads on where nothing waits that was read before, nothing was refused, and answers are taken."""
+        if not (self._waiting or self._held or self.flow.writing_paused) and self._refusal is None:
+            self.flow.resume_reading()
+
+    # --- requests and their turns
+
+    def _scope(self, method: str, version: str, target: bytes, headers: Headers) -> Scope:
+        """Raises httptools.HttpParserError or ValueError where the target is none."""
+        url: Any = httptools.parse_url(target)  # its parts are None where they are not there, whatever its types say
+        raw_path: bytes = url.path or b"/"
+        path = raw_path.decode("ascii")
+        if "%" in path:
+            path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
+        client, scheme = self.client(forwarded_for(headers)), "http"
+        proxies = self.state.proxies
+        if proxies is not None and proxies.trust(self.peer()[0]):
+            scheme = _forwarded_scheme(headers)
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": version,
+            "method": method,
+            "scheme": scheme,
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": url.query or b"",
+            "root_path": "",
+            "headers": headers,
+            "client": client if client[0] else None,
+            "server": self._address_here(),
+        }
+
+    def _begin(self, scope: Scope, *, keep_alive: bool) -> Exchange:
+        """A request whose head is known: it is answered, or waits for its turn."""
+        busy = self.latest is not None and not self.latest.complete
+        exchange = Exchange(self, scope, keep_alive)
+        self.latest = self._reading = exchange
+        self._octets_without_body = 0
+        self.phase = BODY
+        self.since = self.state.now
+        if busy:
+            self.flow.pause_reading()
+            self._waiting.append(exchange)
+        else:
+            self._start(exchange)
+        return exchange
+
+    def _end_of_body(self) -> None:
+        if self._reading is not None:
+            self._reading.end()
+            self._reading = None
+        # The answer may be out already: to a request that was refused by its headers alone.
+        self.phase = IDLE if self.latest is None or self.latest.complete else ANSWER
+        self.since = self.state.now
+
+    def _start(self, exchange: Exchange) -> None:
+        self._under_way = exchange
+        self.state.start(exchange.run(self.state.application))
+
+    def _go_on(self) -> None:
+        self.since = self.state.now
+        if self._waiting:
+            self._start(self._waiting.pop(0))
+        elif self._refusal is not None:
+            self._refuse(self._refusal)
+            return
+        elif self.phase == ANSWER:
+            self.phase = IDLE
+        self._go_on_reading()
+
+    # --- the end
+
+    def _is_over(self) -> bool:
+        """Whether nothing that the client says matters any more."""
+        return self.phase == LEAVING or self.transport.is_closing()
+
+    def _leave(self) -> None:
+        self.phase = LEAVING
+        self.since = self.state.now
+        self._held, self._parser, self._reading = b"", None, None
+        self._waiting.clear()
+        if self._under_way is not None:
+            self._under_way.disconnect()
+        self.transport.write_eof()
+        self.flow.resume_reading()
+
+    # --- who it is
+
+    def peer(self) -> Address:
+        """Who has connected. It is asked for when somebody wants to know: that is a tenth of a connection's work."""
+        if self._peer is None:
+            self._peer = _address(self.transport.get_extra_info("peername"))
+        return self._peer
+
+    def client(self, forwarded: bytes | None) -> Address:
+        """Whose request it is, by its X-Forwarded-For if a trusted proxy says so."""
+        proxies = self.state.proxies
+        return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
+
+    def _address_here(self) -> Address:
+        if self._local is None:
+            self._local = _address(self.transport.get_extra_info("sockname"))
+        return self._local
+
+    # --- answers that need no application
+
+    def write(self, reply: Answer, request_id: bytes, keep_alive: bool) -> None:
+        """A whole answer at once."""
+        more = b"" if keep_alive else b"connection: close\r\n"
+        for name, value in reply.headers:
+            more += b"%b: %b\r\n" % (name, value)
+        self.transport.write(
+            b"%bcontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
+            % (self.state.opening(reply.status), len(reply.body), request_id, more, reply.body)
+        )
+        if not keep_alive:
+            self.hang_up()
+
+    def _refuse(self, reply: Answer) -> None:
+        """Answers before there is a request to answer, and closes."""
+        api, parser = self.state.api, self._parser
+        api.note_response(reply.status)
+        method = "" if parser is None or not self.url else parser.get_method().decode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(reply.body)),
+            (b"x-request-id", api.next_request_id()),
+            *reply.headers,
+        ]
+        response = Response(self.state.opening(reply.status), reply.status, headers, (method, "1.1"), keep=False)
+        self.transport.write(response.octets(reply.body, more=False))
+        self.hang_up()
+
+
+def _address(told: object) -> Address:
+    """As a socket tells it: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
+    if not isinstance(told, tuple):
+        return NOBODY
+    host = str(told[0])
+    return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
+
+
+def _malformed(problem: str) -> Answer:
+    return answer.of_fault(Fault(MALFORMED, problem))
+
+
+def _unreadable(error: httptools.HttpParserError) -> Answer:
+    improper = error.__context__
+    return _malformed(str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read.")
+
+
+def forwarded_for(headers: Headers) -> bytes | None:
+    """All that the headers X-Forwarded-For say; None where there is none."""
+    found = [value for name, value in headers if name == b"x-forwarded-for"]
+    return b",".join(found) if found else None
+
+
+def _forwarded_scheme(headers: Headers) -> str:
+    """What the last X-Forwarded-Proto says."""
+    scheme = b"http"
+    for name, value in headers:
+        if name == b"x-forwarded-proto" and value.strip() in _SCHEMES:
+            scheme = value.strip()
+    return scheme.decode()

@@ -1,0 +1,182 @@
+"""A request and its answer, between the connection and the ASGI application."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol
+
+from heliograph.http import limits
+from heliograph.http.asgi import Asgi, Event, Scope
+from heliograph.http.flow import Flow, Transport
+from heliograph.http.response import Response
+from heliograph.http.state import State
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Turn:
+    """A request's turn on its connection: whether it has its answer, and whether another may have its turn then."""
+
+    __slots__ = ("complete", "keep_alive")
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.complete = False
+        self.keep_alive = keep_alive
+
+
+class Line(Protocol):
+    """The connection, as far as one exchange knows it."""
+
+    transport: Transport
+    flow: Flow
+    state: State
+
+    def ended(self) -> None:
+        """The exchange under way is complete."""
+
+    def hang_up(self) -> None:
+        """The answer was the last one."""
+
+
+class Exchange(Turn):
+    """ASGI 3, `http`; one that says `spec_version` 2.3: sending to a client who has gone does nothing."""
+
+    __slots__ = ("_body", "_gone", "_line", "_more", "_news", "_response", "_waits_to_send", "scope")
+
+    def __init__(self, line: Line, scope: Scope, keep_alive: bool) -> None:
+        super().__init__(keep_alive)
+        self.scope = scope
+        self._line = line
+        self._body = bytearray()
+        self._more = True
+        self._news: asyncio.Event | None = None
+        """Set when there is something to receive; made when somebody waits for it."""
+        self._gone = False
+        self._response: Response | None = None
+        self._waits_to_send = scope["http_version"] != "1.0" and _expects_continue(scope["headers"])
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of the answer has been written."""
+        return self._response is not None and self._response.begun
+
+    # --- from the connection
+
+    def feed(self, body: bytes) -> None:
+        """Some of the body has come; nobody wants it any more once there is an answer."""
+        if self.complete:
+            return
+        self._body += body
+        if len(self._body) > limits.BODY_AHEAD_OCTETS:
+            self._line.flow.pause_reading()
+        self._tell()
+
+    def end(self) -> None:
+        """The body is whole."""
+        self._more = False
+        self._tell()
+
+    def disconnect(self) -> None:
+        """The client has gone."""
+        self._gone = True
+        self._tell()
+
+    async def run(self, application: Asgi) -> None:
+        """Has it answered. A client whose answer cannot be completed finds the connection closed."""
+        try:
+            await application(self.scope, self.receive, self.send)
+            if not self._is_over():
+                raise RuntimeError("the application returned without an answer")  # noqa: TRY301 - told as any other
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the client hears of it
+            self._fail(error)
+        finally:
+            if not self._is_over():
+                self._line.transport.close()
+
+    # --- from the application
+
+    async def receive(self) -> Event:
+        if not self.complete and not self._gone:
+            if self._waits_to_send:
+                self._waits_to_send = False
+                self._line.transport.write(CONTINUE)
+            await self._hear()
+        if self.complete or self._gone:
+            return {"type": "http.disconnect"}
+        body, self._body = bytes(self._body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": self._more}
+
+    async def send(self, message: Event) -> None:
+        flow = self._line.flow
+        if flow.writing_paused and not self._gone:
+            await flow.drain()
+        if self._gone or self._line.transport.is_closing():
+            return
+        kind: str = message["type"]
+        response = self._response
+        if response is None and kind == "http.response.start":
+            self._response = self._open(message["status"], message.get("headers", ()))
+        elif response is not None and kind == "http.response.body" and not self.complete:
+            self._write(response, message.get("body", b""), message.get("more_body", False))
+        else:
+            raise RuntimeError(f"{kind} has no place here in an answer")
+
+    # --- inside
+
+    def _is_over(self) -> bool:
+        """Whether nobody waits for more of the answer."""
+        return self.complete or self._gone or self._line.transport.is_closing()
+
+    def _tell(self) -> None:
+        if self._news is not None:
+            self._news.set()
+
+    async def _hear(self) -> None:
+        """Waits for something new of the client; what has come is new to who asks for the first time."""
+        news = self._news
+        if news is None:
+            news = self._news = asyncio.Event()
+            if self._body or not self._more:
+                news.set()
+        if self._more:
+            self._line.flow.resume_reading()
+        await news.wait()
+        news.clear()
+
+    def _open(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> Response:
+        scope = self.scope
+        # One who waits to be told to send its body, and is answered instead, may send it or not (RFC 9110, 10.1.1).
+        keep = self.keep_alive and not self._waits_to_send
+        request = (scope["method"], scope["http_version"])
+        return Response(self._line.state.opening(status), status, headers, request, keep)
+
+    def _write(self, response: Response, body: bytes, more: bool) -> None:
+        octets = response.octets(body, more)
+        if octets:
+            self._line.transport.write(octets)
+        if not more:
+            self.complete = True
+            self._tell()
+            if not (response.keep_alive and self.keep_alive):
+                self._line.hang_up()
+            self._line.ended()
+
+    def _fail(self, error: Exception) -> None:
+        """An error of the application: the answer, if nothing of another one has been written."""
+        api = self._line.state.api
+        request_id = api.next_request_id()
+        reply = api.failed(error, self.scope["method"], request_id)
+        if self._is_over() or self.begun:
+            return
+        api.note_response(reply.status)
+        self.keep_alive = False
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(reply.body)),
+            (b"x-request-id", request_id),
+        ]
+        self._response = self._open(reply.status, headers)
+        self._write(self._response, reply.body, False)
+
+
+def _expects_continue(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"expect" and value.strip().lower() == b"100-continue" for name, value in headers)

@@ -1,0 +1,86 @@
+"""What the connections of one server have in common."""
+
+import asyncio
+from collections.abc import Coroutine
+from email.utils import formatdate
+from heapq import nsmallest
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from heliograph.api.app import Api
+from heliograph.api.fast_send.head import SHORT_BODY, Heads
+from heliograph.http.asgi import Asgi
+from heliograph.http.proxies import Proxies
+
+if TYPE_CHECKING:
+    from heliograph.http.connection import Connection
+
+
+ROOM = 64
+"""Connections that are closed at once to make room for others: finding them takes a look at all."""
+
+
+class State:
+    """`now` is the loop's time as far as connections note it: that of the next tick, so that nobody who has waited
+    since then is taken to have waited for longer."""
+
+    __slots__ = (
+        "_full", "_openings", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies",
+        "tasks",
+    )  # fmt: skip
+
+    def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
+        """Must be made on the running loop. `application` is what answers, and `api` what knows request ids and
+        faults; nobody's X-Forwarded-For is believed without `proxies`."""
+        self.api = api
+        self.application = application
+        self.max_connections = max_connections
+        self.proxies = proxies
+        self.loop = asyncio.get_running_loop()
+        self.connections: set[Connection] = set()
+        self.heads = Heads(min(SHORT_BODY, api.max_body))
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._openings: dict[int, bytes] = {}
+        self._full = False
+        """No connection was spare when one was looked for; another second may make some so."""
+        self.now = self.loop.time()
+
+    def tick(self, due: float) -> None:
+        """Another second, the next one at `due`: answers have another date."""
+        self.now = due
+        self._full = False
+        self._openings.clear()
+        self.heads.tick(due)
+
+    def make_room(self) -> bool:
+        """Closes connections that have been without a request for the longest; False if none has been for long.
+
+        Else whoever opens as many as there may be, and says nothing, would keep all others out.
+        """
+        if self._full:
+            return False
+        now = self.loop.time()
+        spare = [each for each in self.connections if each.spare(now)]
+        for each in nsmallest(ROOM, spare, key=lambda each: each.since):
+            self.connections.discard(each)
+            each.cut()
+        self._full = not spare
+        return bool(spare)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begins what the server waits for before it stops."""
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def opening(self, status: int) -> bytes:
+        """The status line, and the date."""
+        found = self._openings.get(status)
+        if found is None:
+            try:
+                phrase = HTTPStatus(status).phrase
+            except ValueError:
+                phrase = ""
+            found = f"HTTP/1.1 {status} {phrase}\r\ndate: {formatdate(usegmt=True)}\r\n".encode()
+            self._openings[status] = found
+        return found

@@ -1,0 +1,51 @@
+"""Which of the operators' binds are this node's, where several nodes share them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import Leases
+
+
+class Slots:
+    """A connector's binds are slots, each of which one node has at a time."""
+
+    def __init__(self, leases: Leases, node: int, most: int) -> None:
+        """`most` is how many slots of one connector the node takes; 0 is all that are free."""
+        self._leases = leases
+        self._node = node
+        self._most = most
+        self._leased: dict[int, int] = {}
+        self._usable: dict[int, int] = {}
+
+    async def share_out(self, connectors: Iterable[Connector], is_down: Callable[[int, int], bool]) -> None:
+        """Takes slots that are free, and gives back those that are not wanted any more once their links are down:
+        `is_down` says whether no more than so many links of a connector are left. Raises Unavailable."""
+        binds = {connector.id: connector.binds for connector in connectors if connector.enabled}
+        for number in {**binds, **self._leased}:
+            all_ = binds.get(number, 0)
+            want = min(all_, self._most or all_)
+            leased = self._leased.get(number, 0)
+            if leased > want:
+                self._usable[number] = want
+                if not is_down(number, want):
+                    continue
+            elif leased == want:
+                continue
+            slots = await self._leases.lease_binds(number, self._node, all_, want)
+            self._leased[number] = self._usable[number] = len(slots)
+
+    def of(self, connector: int) -> int:
+        """How many binds of the connector this node may have."""
+        return self._usable.get(connector, 0)
+
+    def part(self, connector: Connector) -> Connector:
+        """The connector as this node has it: with its binds, and their share of the rate."""
+        held = self.of(connector.id)
+        rate = connector.rate * held / connector.binds
+        return replace(connector, binds=held, rate=rate)
+
+    def lose(self) -> None:
+        """The lease lapsed: none may be used until they were asked for again."""
+        self._leased.clear()
+        self._usable.clear()

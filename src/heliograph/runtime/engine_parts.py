@@ -1,0 +1,24 @@
+"""The core: the parts of one engine that share its messages."""
+
+from dataclasses import dataclass
+
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.notices.notifier import Notifier
+from heliograph.app.receipts.lookup import Lookup
+from heliograph.app.receipts.matcher import Reporter
+from heliograph.runtime.carriers import Carriers
+from heliograph.runtime.group_commit import Gatherer
+from heliograph.runtime.outage import Outage
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Made at the start, when it is known what was in the air."""
+
+    gatherer: Gatherer
+    carriers: Carriers
+    dispatcher: Dispatcher
+    reporter: Reporter
+    lookup: Lookup
+    notifier: Notifier
+    outage: Outage

@@ -1,0 +1,364 @@
+"""Group commit: everything that happens while one transaction is written goes into the next one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from heliograph.app.commit.isolate import Apart
+from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
+from heliograph.domain.ids import IdSequence, to_hex
+from heliograph.runtime.commit_interval import GAP_S, Gap
+from heliograph.runtime.lull import Lull
+from heliograph.runtime.outage import Outage
+from heliograph.runtime.refused_facts import Misfits
+
+WAITING_MESSAGES = 10_000
+"""Messages that wait for a commit at once; beyond that requests are told to come back later."""
+
+COMMIT_PARTS = 80
+"""Parts of new messages that one commit takes, or one request if that has more. Less than a lane sends with a commit
+(`app.dispatch.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. Those
+that are left wait for a whole gap, too: commits without one would leave no turn of the loop to read receipts in."""
+
+LULL_PARTS = 32
+"""A commit that accepted fewer parts is followed by no lull. What operators say would delay the next one by little, and
+one that leaves few receipts unacknowledged would get rid of fewer."""
+
+SPILL_S = 1.0
+"""Seconds between two moves of the durable marks."""
+
+RETRY_S = (0.05, 1.0)
+"""Seconds before a failed commit is tried again: the first pause, and the longest."""
+
+Then = Callable[[Accept], None]
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What takes part in a commit. All are called on the event loop and must not raise."""
+
+    prepare: Callable[[Facts, int], None]
+    """Right before it: may add facts. Called again, with more facts, if the commit fails."""
+    spill: Callable[[Facts, int, int], None]
+    """Right before it, about once a second: moves the durable marks; its third argument is the highest key given."""
+    committed: Callable[[], None]
+    """Right after it, when its requests have their answers."""
+    refused: Callable[[], None]
+    """It failed; its facts are in the next one, its requests are not."""
+    patient: Callable[[int], bool]
+    """Asked after it: whether operators' answers may wait until the next one is on its way, if that is to send so many
+    parts."""
+
+
+class Gatherer:
+    """The one place from which facts are recorded: implements the ports `Gathering` and `Intake`.
+
+    One commit at a time. When it fails, its requests are refused as unavailable and all other facts stay for the
+    next try: an operator's answer or a callback's result is never lost to a full disk. When the store will not have
+    one of the facts, this one alone suffers for it (`app.commit.isolate`).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worker: int,
+        last_key: int,
+        ids: Ids,
+        clock: Clock,
+        journal: Journal,
+        outage: Outage,
+        watchers: Sequence[Watcher] = (),
+        lull: Lull | None = None,
+    ) -> None:
+        """`last_key` is the highest key in the store; those given here are above it."""
+        self._store = store
+        self._sequence = IdSequence(worker, last_key)
+        self._last_key = last_key
+        self._ids = ids
+        self._clock = clock
+        self._journal = journal
+        self._outage = outage
+        self._watchers = watchers
+        self._lull = lull or Lull()
+        self._aside = False
+        """Whether the loop had other turns while the store wrote the last commit."""
+        self._stumbled: list[Watcher] = []
+        self._facts = Facts()
+        self._thens: list[tuple[Accept, Then]] = []
+        self._waiting = 0
+        self._open = True
+        self._work = asyncio.Event()
+        self._stir = asyncio.Event()
+        self._seek = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._hooks: Hooks | None = None
+        self._gap = Gap()
+        self._waiter: asyncio.Future[None] | None = None
+        self._last_spill = 0.0
+        self._woken = False
+        self._later: asyncio.TimerHandle | None = None
+        self.healthy = True
+        """Whether the last commit worked."""
+        self.failures = 0
+        """Commits that did not."""
+        self.misfits = Misfits(clock, journal)
+
+    def attach(self, hooks: Hooks) -> None:
+        """Must be called before `run`."""
+        self._hooks = hooks
+
+    # --- the ports
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    def wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._work.set()
+
+    def wake_later(self) -> None:
+        """There is something to write that nobody waits for. What comes within a gap goes with it: a commit of nothing
+        else would hold up the answers and receipts that are about to be read."""
+        if not self._woken and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(GAP_S, self.wake)
+
+    def stir(self) -> None:
+        self._stir.set()
+
+    def seek(self) -> None:
+        self._seek.set()
+
+    def accept(self, accept: Accept, then: Then) -> bool:
+        count = len(accept.messages)
+        if not self._open or self._waiting + count > WAITING_MESSAGES:
+            return False
+        self._waiting += count
+        self._facts.accepts.append(accept)
+        self._thens.append((accept, then))
+        self.wake()
+        if self._waiter is not None:
+            if self._gap.probing:
+                self._gap.came(self._clock.monotonic())
+            elif self._gap.crowded(len(self._thens)):
+                self._end_gap()
+        return True
+
+    # --- life
+
+    async def stirred(self, seconds: float) -> None:
+        """Waits until there is something to claim, or for so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stir.wait()
+        except TimeoutError:
+            pass
+        self._stir.clear()
+
+    async def sought(self) -> None:
+        """Waits until there is a receipt to look up."""
+        await self._seek.wait()
+        self._seek.clear()
+
+    def shut(self) -> None:
+        """Takes no more requests; those that wait are still answered."""
+        self._open = False
+
+    def refuse_waiting(self) -> None:
+        """Where nothing is committed any more: tells the requests that no commit has taken up that they are not
+        accepted."""
+        accepts, self._facts.accepts = self._facts.accepts, []
+        for accept in accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        thens, self._thens = self._thens, []
+        self._answer(thens)
+
+    async def flushed(self) -> None:
+        """Waits until nothing waits for a commit."""
+        while self._woken or not self._idle.is_set():
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def run(self) -> None:
+        """Commits until cancelled, or until another node has taken this one's place (raises Fenced). Then nobody waits
+        for an answer that nobody will give."""
+        assert self._hooks is not None
+        try:
+            await self._commit_all(self._hooks)
+        except Fenced:
+            self.shut()
+            self.refuse_waiting()
+            raise
+
+    async def _commit_all(self, hooks: Hooks) -> None:
+        pause = RETRY_S[0]
+        while True:
+            self._idle.set()
+            await self._work.wait()
+            self._idle.clear()
+            began = await self._leave_gap()
+            facts, thens = self._take(hooks, began)
+            start = self._clock.monotonic()
+            try:
+                if facts:
+                    await self._record(facts)
+                else:
+                    await asyncio.sleep(0)
+            except Unavailable as problem:
+                self._fail(hooks, facts, thens, problem)
+                if isinstance(problem, Fenced):
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, RETRY_S[1])
+                self.wake()
+                continue
+            if not self.healthy:
+                self._outage.found_there("commit")
+                self.healthy = True
+            seconds = self._clock.monotonic() - start
+            pause = RETRY_S[0]
+            self._answer(thens)
+            hooks.committed()
+            self._gap.tally(self._clock.monotonic(), _events(facts))
+            self._begin_lull(hooks, facts.accepts)
+            if facts:
+                self._show(facts, seconds)
+
+    # --- one commit
+
+    async def _record(self, facts: Facts) -> None:
+        self._aside = False
+        turn = asyncio.get_running_loop().call_soon(self._step_aside)
+        try:
+            await self._store.record(facts)
+        except Unfit:
+            await Apart(self._store, facts, self.misfits.note).record()
+        finally:
+            turn.cancel()
+            self._lull.end()
+
+    def _begin_lull(self, hooks: Hooks, answered: list[Accept]) -> None:
+        """Customers are heard before operators, if the loop will have a better time for these."""
+        if self._aside and answered and self._gap.busy:
+            parts = sum([message.segments for accept in answered for message in accept.messages])
+            if parts >= LULL_PARTS and hooks.patient(parts):
+                self._lull.begin()
+
+    def _step_aside(self) -> None:
+        """The commit is on its way, and the loop is there for others."""
+        self._aside = True
+        self._lull.end()
+
+    async def _leave_gap(self) -> float:
+        """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""
+        left = self._gap.left(self._clock.monotonic())
+        if left and not self._gap.crowded(len(self._thens)):
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_later(left, self._end_gap)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        began = self._clock.monotonic()
+        self._gap.begin(began, len(self._thens))
+        return began
+
+    def _end_gap(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take(self, hooks: Hooks, began: float) -> tuple[Facts, list[tuple[Accept, Then]]]:
+        self._woken = False
+        self._work.clear()
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        now = self._clock.now()
+        facts, thens = self._facts, self._thens
+        taken = self._within_limit(facts.accepts)
+        later = Facts(accepts=facts.accepts[taken:])
+        del facts.accepts[taken:]
+        for accept in facts.accepts:
+            self._name(accept, now)
+        hooks.prepare(facts, now)
+        if began - self._last_spill >= SPILL_S:
+            self._last_spill = began
+            hooks.spill(facts, now, self._last_key)
+        self._facts, self._thens = later, thens[taken:]
+        if later.accepts:
+            self.wake()
+        return facts, thens[:taken]
+
+    @staticmethod
+    def _within_limit(accepts: list[Accept]) -> int:
+        """How many of the requests that wait one commit takes."""
+        parts = 0
+        for count, accept in enumerate(accepts):
+            for message in accept.messages:
+                parts += message.segments
+            if parts > COMMIT_PARTS and count:
+                return count
+        return len(accepts)
+
+    def _name(self, accept: Accept, now: int) -> None:
+        """Gives the keys: the batch's own first, if it is one, then those of its messages."""
+        next_key, tail = self._sequence.next, self._ids.tail
+        if accept.batch:
+            accept.key, accept.tail = next_key(now), tail()
+        for message in accept.messages:
+            message.key, message.tail = next_key(now), tail()
+            message.batch = accept.key if accept.batch else 0
+        if not accept.batch:
+            accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
+        self._last_key = accept.messages[-1].key
+
+    def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
+        for accept, then in thens:
+            self._waiting -= len(accept.messages)
+            try:
+                then(accept)
+            except Exception as problem:  # noqa: BLE001 - one customer's answer must not stop the others'
+                self._journal.say(
+                    "error", "answer.failed", message=to_hex(accept.key, accept.tail), problem=repr(problem)
+                )
+
+    def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
+        self.failures += 1
+        self.healthy = False
+        self._outage.found_away("commit", problem)
+        for accept in facts.accepts:
+            accept.verdict = Verdict.UNAVAILABLE
+        facts.accepts = []
+        hooks.refused()
+        # What is gathered meanwhile comes after what could not be written.
+        newer = self._facts
+        for each in fields(Facts):
+            if each.name == "marks":
+                facts.marks.update(newer.marks)
+            else:
+                getattr(facts, each.name).extend(getattr(newer, each.name))
+        if facts.callbacks and facts.callback_retries:
+            # A callback may have ended while the commit failed that was to give it a row: it needs none any more.
+            ended = {done.key for done in facts.callbacks}
+            facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
+        self._facts = facts
+        self._answer(thens)
+
+    def _show(self, facts: Facts, seconds: float) -> None:
+        now = self._clock.now()
+        for watcher in self._watchers:
+            try:
+                watcher.committed(facts, now, seconds)
+            except Exception as problem:  # noqa: BLE001 - who looks on must not stop what is looked at
+                if watcher not in self._stumbled:  # it may fail at every commit
+                    self._stumbled.append(watcher)
+                    self._journal.say("error", "watcher.failed", problem=repr(problem))
+
+
+def _events(facts: Facts) -> int:
+    """What came from outside, of these facts."""
+    return len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)

@@ -1,0 +1,35 @@
+"""What the store would not have is counted, and told in the log as far as that does not fill it."""
+
+from collections import Counter
+
+from heliograph.app.commit.isolate import Fate, Misfit
+from heliograph.app.ports import Clock, Journal
+
+LINES = 60
+"""Lines a minute: what goes beyond is only counted, and the next line tells how many that were."""
+
+MINUTE_S = 60.0
+
+
+class Misfits:
+    """Those of one run."""
+
+    def __init__(self, clock: Clock, journal: Journal) -> None:
+        self.counts: Counter[Fate] = Counter()
+        self._clock = clock
+        self._journal = journal
+        self._until = 0.0
+        self._said = 0
+        self._unsaid = 0
+
+    def note(self, misfit: Misfit) -> None:
+        self.counts[misfit.fate] += 1
+        now = self._clock.monotonic()
+        if now >= self._until:
+            self._until, self._said = now + MINUTE_S, 0
+        if self._said == LINES:
+            self._unsaid += 1
+            return
+        self._said += 1
+        before, self._unsaid = self._unsaid, 0
+        self._journal.say("error", "store.refused", **misfit.shown(), **({"unsaid": before} if before else {}))
