@@ -14,7 +14,6 @@ from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Outcome, Part, Report, Unknown
 from heliograph.domain.message import Kind
 from heliograph.domain.segment import split
-from heliograph.runtime.lull import Lull
 
 QUICK = Timings(
     connect_timeout_s=5.0,
@@ -160,10 +159,7 @@ class Rig:
     def __init__(self, connector: Connector, timings: Timings = QUICK) -> None:
         self.events = NotedEvents()
         self.journal = NotedJournal()
-        self.lull = Lull()
-        self.carrier = SmppCarrier(
-            connector, self.events, clock=RealClock(), journal=self.journal, timings=timings, lull=self.lull
-        )
+        self.carrier = SmppCarrier(connector, self.events, clock=RealClock(), journal=self.journal, timings=timings)
         self.events.carrier = self.carrier
 
     async def __aenter__(self) -> Self:

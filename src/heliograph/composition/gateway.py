@@ -30,7 +30,6 @@ from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Deadlines, Duties, World
-from heliograph.runtime.lull import Lull
 
 LOCK_FILE = "engine.lock"
 
@@ -117,7 +116,6 @@ class Gateway:
         self._settings = settings
         self._dev = dev
         self._simulator: Any = None
-        self._lull = Lull()
         self.url = ""
 
     async def start(self) -> None:
@@ -163,7 +161,6 @@ class Gateway:
                 encode_state=lambda state: msgspec.json.encode(state).decode(),
                 watchers=watching.watchers,
                 leases=cast("Leases", store) if settings.store.url else None,
-                lull=self._lull,
             ),
             Deadlines(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
@@ -305,9 +302,7 @@ class Gateway:
             reconnect_first_s=smpp.reconnect_first_s,
             reconnect_most_s=smpp.reconnect_most_s,
         )
-        carrier = SmppCarrier(
-            connector, events, clock=self._clock, journal=self._journal, timings=timings, lull=self._lull
-        )
+        carrier = SmppCarrier(connector, events, clock=self._clock, journal=self._journal, timings=timings)
         carrier.start()
         return carrier
 

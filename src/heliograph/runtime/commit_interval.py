@@ -55,11 +55,6 @@ class Gap:
         self._left = left if left >= SHORTEST_GAP_S else 0.0
         return self._left
 
-    @property
-    def busy(self) -> bool:
-        """Whether there is so much to do that gap and rest are whole."""
-        return self._rate >= BUSY_FACTS_PER_S
-
     def crowded(self, requests: int) -> bool:
         """Whether nobody is left who could send a request, now that so many wait."""
         return 0 < requests >= self._crowd and not self.probing

@@ -96,15 +96,7 @@ class Engine:
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
         self.gatherer = gatherer = Gatherer(
-            world.store,
-            self._worker,
-            last_key,
-            world.ids,
-            world.clock,
-            world.journal,
-            self._outage,
-            world.watchers,
-            world.lull,
+            world.store, self._worker, last_key, world.ids, world.clock, world.journal, self._outage, world.watchers
         )
         self.reporter = Reporter(
             gatherer, world.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
@@ -129,9 +121,7 @@ class Engine:
             marks.get(DISPATCH, 0),
             shared=shared,
         )
-        gatherer.attach(
-            Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused, self.dispatcher.has_room)
-        )
+        gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         self._carriers.attach(self.dispatcher, self.reporter.awaited)
         lookup = Lookup(self.reporter, gatherer, world.clock, marks.get(GATHERED, 0))
         return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier, self._outage)

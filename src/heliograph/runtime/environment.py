@@ -1,13 +1,12 @@
 """What an engine is given: the world outside, how long it waits, and what of the work is its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Sender, Store, Watcher
 from heliograph.app.sending.directory import Directory
-from heliograph.runtime.lull import Lull
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
@@ -38,8 +37,6 @@ class World:
     watchers: tuple[Watcher, ...] = ()
     leases: Leases | None = None
     """Where other nodes may be on the same store; None where this one is alone."""
-    lull: Lull = field(default_factory=Lull)
-    """When what operators send is to wait; `make_carrier` gives it to carriers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import GAP_S, Gap
-from heliograph.runtime.lull import Lull
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.refused_facts import Misfits
 
@@ -20,10 +19,6 @@ COMMIT_PARTS = 80
 """Parts of new messages that one commit takes, or one request if that has more. Less than a lane sends with a commit
 (`app.dispatch.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. Those
 that are left wait for a whole gap, too: commits without one would leave no turn of the loop to read receipts in."""
-
-LULL_PARTS = 32
-"""A commit that accepted fewer parts is followed by no lull. What operators say would delay the next one by little, and
-one that leaves few receipts unacknowledged would get rid of fewer."""
 
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
@@ -46,9 +41,6 @@ class Hooks:
     """Right after it, when its requests have their answers."""
     refused: Callable[[], None]
     """It failed; its facts are in the next one, its requests are not."""
-    patient: Callable[[int], bool]
-    """Asked after it: whether operators' answers may wait until the next one is on its way, if that is to send so many
-    parts."""
 
 
 class Gatherer:
@@ -69,7 +61,6 @@ class Gatherer:
         journal: Journal,
         outage: Outage,
         watchers: Sequence[Watcher] = (),
-        lull: Lull | None = None,
     ) -> None:
         """`last_key` is the highest key in the store; those given here are above it."""
         self._store = store
@@ -80,9 +71,6 @@ class Gatherer:
         self._journal = journal
         self._outage = outage
         self._watchers = watchers
-        self._lull = lull or Lull()
-        self._aside = False
-        """Whether the loop had other turns while the store wrote the last commit."""
         self._stumbled: list[Watcher] = []
         self._facts = Facts()
         self._thens: list[tuple[Accept, Then]] = []
@@ -222,34 +210,16 @@ class Gatherer:
             self._answer(thens)
             hooks.committed()
             self._gap.tally(self._clock.monotonic(), _events(facts))
-            self._begin_lull(hooks, facts.accepts)
             if facts:
                 self._show(facts, seconds)
 
     # --- one commit
 
     async def _record(self, facts: Facts) -> None:
-        self._aside = False
-        turn = asyncio.get_running_loop().call_soon(self._step_aside)
         try:
             await self._store.record(facts)
         except Unfit:
             await Apart(self._store, facts, self.misfits.note).record()
-        finally:
-            turn.cancel()
-            self._lull.end()
-
-    def _begin_lull(self, hooks: Hooks, answered: list[Accept]) -> None:
-        """Customers are heard before operators, if the loop will have a better time for these."""
-        if self._aside and answered and self._gap.busy:
-            parts = sum([message.segments for accept in answered for message in accept.messages])
-            if parts >= LULL_PARTS and hooks.patient(parts):
-                self._lull.begin()
-
-    def _step_aside(self) -> None:
-        """The commit is on its way, and the loop is there for others."""
-        self._aside = True
-        self._lull.end()
 
     async def _leave_gap(self) -> float:
         """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""

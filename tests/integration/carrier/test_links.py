@@ -12,7 +12,6 @@ import pytest
 
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Unknown
-from heliograph.runtime import lull
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier import QUICK, Rig, connector, parts_of, singles
@@ -472,10 +471,7 @@ async def test_tls_with_the_operators_own_authority() -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-async def test_what_the_operator_said_before_it_closed_is_heard_though_there_is_a_lull(
-    tls: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lull, "LULL_S", 3_600.0)
+async def test_what_the_operator_said_before_it_closed_is_heard(tls: bool) -> None:
     options = tls_options() if tls else {}
     async with (
         Smsc(server_context() if tls else None) as smsc,
@@ -484,7 +480,6 @@ async def test_what_the_operator_said_before_it_closed_is_heard_though_there_is_
         await wait_until(lambda: rig.carrier.capacity)
         smsc.reply = lambda _: None
         link = smsc.link
-        rig.lull.begin()
         rig.carrier.submit(singles(5))
         await wait_until(lambda: len(link.open) == 5)
         for request in list(link.open.values()):

@@ -4,15 +4,13 @@ import asyncio
 import random
 import time
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp.intake import Intake
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Unknown
 from heliograph.domain.receipt import Delivery
-from heliograph.runtime import lull
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
@@ -396,19 +394,3 @@ async def test_what_the_operator_says_of_its_load_is_told() -> None:
         smsc.link.flush()
         await wait_until(lambda: rig.events.accepted == 2)
         assert rig.events.congestion == [93]
-
-
-async def test_what_the_operator_says_in_a_lull_is_heard_when_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lull, "LULL_S", 3_600.0)
-    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
-        await wait_until(lambda: rig.carrier.capacity)
-        (link,) = rig.carrier._links
-        intake = cast("Intake", link._intake)
-        rig.lull.begin()
-        rig.carrier.submit(singles(3))
-        await wait_until(lambda: intake._held)
-        assert rig.events.accepted == 0
-        rig.lull.end()
-        await wait_until(lambda: rig.events.accepted == 3)
-        rig.carrier.submit(singles(3))
-        await wait_until(lambda: rig.events.accepted == 6)

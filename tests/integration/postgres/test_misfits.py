@@ -95,7 +95,7 @@ async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[Gath
     clock = SystemClock()
     outage = Outage(clock, journal)
     gatherer = Gatherer(store, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
-    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None, lambda _: False))
+    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     yield gatherer
     assert not task.done()

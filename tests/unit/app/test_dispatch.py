@@ -143,21 +143,6 @@ def test_what_was_never_written_goes_again_at_once_and_nobody_hears_of_it(desk: 
     assert desk.lane.paused_until == 0.0
 
 
-def test_there_is_room_as_long_as_the_next_messages_wait_for_no_answer(desk: Desk) -> None:
-    desk.dispatcher.lane(2)  # which has nothing to do, and no binds
-    assert desk.dispatcher.has_room(1_000_000), "nobody has answers to give"
-    desk.carrier.capacity = 5
-    parts = [desk.sent(desk.message())[0] for _ in range(3)]
-    assert desk.dispatcher.has_room(2)
-    assert not desk.dispatcher.has_room(3)
-    desk.answer(parts[0], TAKEN)
-    assert not desk.dispatcher.has_room(3), "a place is free when the answer is on disk"
-    desk.commit()
-    assert desk.dispatcher.has_room(3)
-    desk.carrier.capacity = 0
-    assert not desk.dispatcher.has_room(1)
-
-
 def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
     (part,) = desk.sent(desk.message(wants_receipt=False))
     desk.answer(part, TAKEN)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +14,7 @@ from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
-from heliograph.runtime.group_commit import LULL_PARTS, Gatherer, Hooks
-from heliograph.runtime.lull import LULL_S, Lull
+from heliograph.runtime.group_commit import Gatherer, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
@@ -83,20 +81,12 @@ class Rig:
         self.clock = VirtualClock()
         self.journal = Journal()
         outage = Outage(self.clock, self.journal)
-        self.lull = Lull()
-        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage, lull=self.lull)
+        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
         self.log: list[str] = []
         self.spills: list[tuple[float, int]] = []
-        self.room = 1_000
         self.on_prepare: Callable[[Facts], None] = lambda _: None
         self.gatherer.attach(
-            Hooks(
-                self._prepare,
-                self._spill,
-                lambda: self.log.append("committed"),
-                lambda: self.log.append("refused"),
-                lambda parts: parts <= self.room,
-            )
+            Hooks(self._prepare, self._spill, lambda: self.log.append("committed"), lambda: self.log.append("refused"))
         )
         self.task = asyncio.create_task(self.gatherer.run())
         self.message = Messages(SetClock())
@@ -222,7 +212,7 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
         def ask() -> None:
             rig.gatherer.accept(accept_of(rig.message(key=1)), answered)
 
-        rig.gatherer.attach(Hooks(prepare, lambda *_: None, committed, lambda: None, lambda _: False))
+        rig.gatherer.attach(Hooks(prepare, lambda *_: None, committed, lambda: None))
         for _ in range(300):
             ask()
         await asyncio.sleep(100 * COMMIT_S)
@@ -529,156 +519,5 @@ def test_under_load_a_commit_begins_when_as_many_requests_wait_as_ever_do() -> N
         assert sum(each < 1e-9 for each in begun) == len(begun) - 2
         assert max(begun) == pytest.approx(REST_S), "now and then it looks how many there are"
         assert [await begins_after(crowd - 1) for _ in range(2)] == pytest.approx([REST_S, REST_S])
-
-    scenario(story)
-
-
-class Looker(SlowStore):
-    """Notes whether there is a lull before each commit and while it is written."""
-
-    def __init__(self, lull: Lull, commit_s: float) -> None:
-        super().__init__()
-        self.lull = lull
-        self.commit_s = commit_s
-        self.before: list[bool] = []
-        self.meanwhile: list[bool] = []
-
-    async def record(self, facts: Facts) -> None:
-        self.before.append(self.lull.on)
-        if self.commit_s:
-            await asyncio.sleep(self.commit_s)
-        self.meanwhile.append(self.lull.on)
-        for accept in facts.accepts:
-            accept.verdict = Verdict.ACCEPTED
-        self.commits.append(facts)
-
-
-def play_customers(
-    rig: Rig, *, commit_s: float, customers: int = 64, think: Callable[[], float] = lambda: 0.000_5
-) -> Looker:
-    """Of whom each sends the next message so many seconds after the answer to the one before."""
-    rig.gatherer._store = store = Looker(rig.lull, commit_s)
-
-    def ask() -> None:
-        assert rig.gatherer.accept(accept_of(rig.message(key=1)), answered)
-
-    def answered(_: Accept) -> None:
-        asyncio.get_running_loop().call_later(think(), ask)
-
-    for _ in range(customers):
-        ask()
-    return store
-
-
-def test_those_who_were_just_answered_are_heard_before_all_others() -> None:
-    async def story(rig: Rig) -> None:
-        store = play_customers(rig, commit_s=0.002)
-        await asyncio.sleep(1.0)
-        assert store.before.count(True) > 0.9 * len(store.before)
-        assert not any(store.meanwhile), "a commit on its way leaves the loop to the others"
-
-    scenario(story)
-
-
-def test_operators_are_heard_where_their_answers_make_room_for_what_is_to_come() -> None:
-    async def story(rig: Rig) -> None:
-        rig.room = 63
-        store = play_customers(rig, commit_s=0.002)
-        await asyncio.sleep(1.0)
-        assert len(store.commits) > 100
-        assert not any(store.before[10:]), "the first commits take fewer than all"
-
-    scenario(story)
-
-
-def test_where_the_loop_writes_by_itself_there_is_no_better_time_for_others() -> None:
-    async def story(rig: Rig) -> None:
-        store = play_customers(rig, commit_s=0.0)
-        await asyncio.sleep(1.0)
-        assert len(store.commits) > 100
-        assert not any(store.before)
-
-    scenario(story)
-
-
-def test_where_the_loop_writes_by_itself_again_what_waited_waits_no_longer() -> None:
-    async def story(rig: Rig) -> None:
-        store = play_customers(rig, commit_s=0.002)
-        await asyncio.sleep(0.5)
-        store.commit_s = 0.0
-        store.before.clear()
-        await asyncio.sleep(0.5)
-        assert len(store.before) > 100
-        assert store.before.count(True) <= 1
-
-    scenario(story)
-
-
-def test_who_sends_without_waiting_for_answers_keeps_nobody_from_being_heard() -> None:
-    async def story(rig: Rig) -> None:
-        rig.gatherer._store = store = Looker(rig.lull, 0.002)
-        heard: list[float] = []
-
-        def hear(said: float) -> None:
-            heard.append(rig.clock.monotonic() - said)
-
-        for number in range(20_000):
-            rig.send()
-            if number % 10 == 0:
-                rig.lull.call_soon(partial(hear, rig.clock.monotonic()))
-            await asyncio.sleep(0.000_05)
-        assert any(store.before)
-        assert not any(store.meanwhile)
-        assert len(heard) > 1_990
-        assert max(heard) <= LULL_S
-
-    scenario(story)
-
-
-def test_nobody_waits_for_the_few() -> None:
-    """What operators say delays a small commit by little."""
-
-    async def story(rig: Rig) -> None:
-        store = play_customers(rig, commit_s=0.002, customers=LULL_PARTS - 1)
-        await asyncio.sleep(1.0)
-        assert len(store.commits) > 100
-        assert not any(store.before)
-
-    scenario(story)
-
-
-def test_a_lull_is_over_when_a_commit_has_failed() -> None:
-    async def story(rig: Rig) -> None:
-        play_customers(rig, commit_s=0.002)
-        await asyncio.sleep(0.5)
-        rig.gatherer._store = rig.store
-        rig.store.failures = 1
-        await asyncio.sleep(2.5 * COMMIT_S)
-        assert "refused" in rig.log
-        assert not rig.lull.on
-
-    scenario(story)
-
-
-def test_nobody_waits_where_there_is_little_to_do() -> None:
-    """However many messages come at once."""
-
-    async def story(rig: Rig) -> None:
-        pause_s = 0.000_5
-        seen: list[bool] = []
-
-        def think() -> float:
-            asyncio.get_running_loop().call_later(0.000_1, lambda: seen.append(rig.lull.on))
-            return pause_s
-
-        store = play_customers(rig, commit_s=0.002, think=think)
-        await asyncio.sleep(1.0)
-        assert any(seen)
-        pause_s = 0.5
-        await asyncio.sleep(1.0)
-        seen.clear()
-        await asyncio.sleep(5.0)
-        assert max(len(facts.accepts) for facts in store.commits[-5:]) > LULL_PARTS
-        assert not any(seen)
 
     scenario(story)

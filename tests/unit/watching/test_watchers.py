@@ -47,7 +47,7 @@ async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, Gatherer]:
     store = SlowStore(clock)
     store.failures = failures
     gatherer = Gatherer(store, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
-    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None, lambda _: False))
+    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
     task = asyncio.create_task(gatherer.run())
@@ -76,7 +76,7 @@ async def test_a_commit_that_fails_is_shown_when_it_works() -> None:
 async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     journal, clock = MemoryJournal(), HandClock()
     gatherer = Gatherer(SlowStore(clock), 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
-    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None, lambda _: False))
+    gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     for segment in range(3):
         gatherer.facts.attempts.append(Attempt(1, 1, segment, 1, 0x58, START))

@@ -14,7 +14,6 @@ from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
-from heliograph.runtime.lull import Lull
 
 __all__ = ["SmppCarrier", "Timings"]
 
@@ -26,16 +25,8 @@ class SmppCarrier:
     """
 
     def __init__(
-        self,
-        connector: Connector,
-        events: CarrierEvents,
-        *,
-        clock: Clock,
-        journal: Journal,
-        timings: Timings,
-        lull: Lull | None = None,
+        self, connector: Connector, events: CarrierEvents, *, clock: Clock, journal: Journal, timings: Timings
     ) -> None:
-        """In a `lull` what the operator sends waits."""
         dialect, timings, self._problems = read_options(connector.options, timings)
         self._events = events
         self._connector = connector
@@ -43,7 +34,7 @@ class SmppCarrier:
         encoder = Encoder(dialect)
         self.header_octets = encoder.header_octets
         """What the parts of a long message must leave free for their header."""
-        setup = Setup(connector, events, clock, journal, dialect, timings, encoder, lull or Lull())
+        setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
         self._bar = setup.bar
         self._complaints = setup.complaints
         self._clock = clock

@@ -1,27 +1,25 @@
 """What one connection brings, a portion in each turn of the loop, however fast the peer is.
 
 A read may bring a quarter of a mebioctet, and the next one follows in the same turn: sixteen thousand requests, each of
-which is to be answered, while all other connections wait. What comes in a lull between two commits waits for its end.
+which is to be answered, while all other connections wait.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from heliograph.runtime.lull import Lull
-
 PORTION_OCTETS: Final = 16_384
 """What is looked at in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
 
 
 class Intake:
-    """Hands on to `take` what is fed to it; in a `lull`, when that is over. While more than a portion is held back
-    nothing is read."""
+    """Hands on to `take` what is fed to it. While something is held back nothing more is read."""
 
-    __slots__ = ("_held", "_lull", "_paused", "_take", "_transport")
+    __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None], lull: Lull) -> None:
-        self._lull = lull
+    def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
+        """Belongs to the running loop."""
+        self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._take = take
         self._held = b""
@@ -29,7 +27,7 @@ class Intake:
 
     def feed(self, data: bytes) -> None:
         """What was just read."""
-        if self._held or self._paused or self._lull.on or len(data) > PORTION_OCTETS:
+        if self._held or self._paused or len(data) > PORTION_OCTETS:
             self._hold(data)
         else:
             self._take(data)
@@ -43,7 +41,7 @@ class Intake:
         """Goes on after `pause`."""
         self._paused = False
         if self._held:
-            self._lull.call_soon(self._go_on)
+            self._loop.call_soon(self._go_on)
         else:
             self._transport.resume_reading()
 
@@ -58,11 +56,9 @@ class Intake:
 
     def _hold(self, data: bytes) -> None:
         if not self._held:
-            self._lull.call_soon(self._go_on)
-        self._held += data
-        if len(self._held) > PORTION_OCTETS:
-            # Not for less: over TLS, what has come and was not read is lost when the peer closes.
             self._transport.pause_reading()
+            self._loop.call_soon(self._go_on)
+        self._held += data
 
     def _go_on(self) -> None:
         if self._paused or not self._held:
@@ -76,6 +72,6 @@ class Intake:
             self._transport.abort()
             raise
         if self._held:
-            self._lull.call_soon(self._go_on)
+            self._loop.call_soon(self._go_on)
         elif not self._paused:
             self._transport.resume_reading()

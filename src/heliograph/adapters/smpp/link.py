@@ -262,7 +262,7 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         send_at_once(self._transport)
         self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
-        self._intake = Intake(self._transport, self._read, self._setup.lull)
+        self._intake = Intake(self._transport, self._read)
         try:
             self.session.bind(self._request, self._setup.clock.monotonic())
         except FieldError as error:

@@ -9,7 +9,6 @@ from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
-from heliograph.runtime.lull import Lull
 
 
 @dataclass(slots=True)
@@ -58,7 +57,6 @@ class Setup:
     dialect: Dialect
     timings: Timings
     encoder: Encoder
-    lull: Lull
     over: Callable[[Part], None] | None = None
     bar: Bar = field(default_factory=Bar)
     said: set[str] = field(default_factory=set)

@@ -551,10 +551,6 @@ class Dispatcher:
         monotonic = self._clock.monotonic()
         return any(lane.eager(monotonic) for lane in self.lanes.values())
 
-    def has_room(self, parts: int) -> bool:
-        """Whether so many could be written to each operator before it answers any of those that it has."""
-        return all(lane.in_flight == 0 or lane.capacity - lane.in_flight >= parts for lane in self.lanes.values())
-
     @property
     def busy(self) -> bool:
         """Whether any lane holds messages."""
