@@ -101,3 +101,8 @@ def step(state: State, trigger: Trigger) -> State:
     if after is None:
         raise IllegalStep(state, trigger)
     return after
+
+
+def before(trigger: Trigger) -> tuple[State, ...]:
+    """The states that `trigger` may leave."""
+    return tuple(state for state, each in TABLE if each is trigger)

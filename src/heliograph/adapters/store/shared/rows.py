@@ -25,6 +25,9 @@ CONNECTOR_COLUMNS = (
     'id, name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created'
 )
 
+COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
+"""What these words stand for in named SQL."""
+
 KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
 CHARGE, REFUND, TOP_UP = KINDS
 

@@ -1,0 +1,36 @@
+"""Operations, run on a connection to the server."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.shared import sql
+from heliograph.adapters.store.shared.rows import COLUMNS
+from heliograph.adapters.store.shared.steps import Steps
+
+R = TypeVar("R")
+
+DIALECT: Final = sql.Dialect(
+    words=COLUMNS | {"bytewise": 'COLLATE "C"'},
+    calls={"among": "= ANY (:{})"},
+    numbered=True,
+)
+
+STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))
+
+
+async def drive(db: Db, operation: Callable[[], Steps[R]], fixed: dict[str, Any]) -> R:
+    """Runs the operation to its end, and returns what it does. The transaction is the caller's. `fixed` are the values
+    of parameters that the operation does not name."""
+    steps = operation()
+    try:
+        query = next(steps)
+        while True:
+            statement = STATEMENTS[query.name]
+            values = fixed | query.values if fixed else query.values
+            rows = await db.fetch(statement.text, *[values[name] for name in statement.parameters])
+            query = steps.send([tuple(row) for row in rows])
+    except StopIteration as end:
+        result: R = end.value
+        return result

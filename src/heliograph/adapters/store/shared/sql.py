@@ -1,0 +1,119 @@
+"""Named SQL statements in files, made ready for one engine when they are read.
+
+A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. Words in
+braces are filled in: members of the domain's enums (`{State.SENT}`), the states before a step of a message
+(`{before(Trigger.CANCEL)}`), and what an engine spells in its own way (`{among(keys)}`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from heliograph.app.facts import NO_ANSWER, CallbackEnd
+from heliograph.domain.message import Kind, State, Trigger, before
+from heliograph.domain.receipt import Delivery
+
+_ENUMS: Final[dict[str, type[Enum]]] = {each.__name__: each for each in (CallbackEnd, Delivery, Kind, State, Trigger)}
+
+_HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
+_FRAGMENT = re.compile(r"\{([\w.]+)(?:\(([\w.]*)\))?\}")
+_PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What one engine spells differently. `words` are what `{name}` stands for; `calls` what `{name(parameter)}` does,
+    with a place for the parameter."""
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    numbered: bool = False
+    """Whether parameters are `$1`, `$2`, ... rather than `:name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement as its engine takes it, and its parameters in their order."""
+
+    text: str
+    parameters: tuple[str, ...]
+
+
+def load(dialect: Dialect, *folders: Path) -> dict[str, Statement]:
+    """The statements of the `.sql` files in these folders by name; those of a later folder replace earlier ones.
+
+    Raises ValueError for a name that stands twice in one folder, and for a fragment that is not known.
+    """
+    loaded: dict[str, Statement] = {}
+    for folder in folders:
+        own: dict[str, Statement] = {}
+        for file in sorted(folder.glob("*.sql")):
+            for name, text in split(file.read_text("utf-8")):
+                if name in own:
+                    raise ValueError(f"{file}: the statement {name} is there twice")
+                own[name] = _statement(fill(text, dialect), numbered=dialect.numbered)
+        loaded |= own
+    return loaded
+
+
+def split(text: str) -> Iterator[tuple[str, str]]:
+    """The names and the texts of the statements in a file."""
+    heads = list(_HEAD.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        yield head[1], text[head.end() : end].strip().removesuffix(";")
+
+
+def fill(text: str, dialect: Dialect | None = None) -> str:
+    """The text with its fragments filled in, from the domain's enums and from the dialect if there is one.
+
+    Raises ValueError for a fragment that is not known.
+    """
+    dialect = dialect or Dialect()
+
+    def filled(fragment: re.Match[str]) -> str:
+        name, argument = fragment.groups()
+        if argument is None:
+            return dialect.words[name] if name in dialect.words else _literal(_value(name))
+        if name == "before":
+            return f"({', '.join(_literal(state) for state in before(_trigger(argument)))})"
+        if name in dialect.calls:
+            return dialect.calls[name].format(argument)
+        raise ValueError(f"SQL has the unknown fragment {fragment[0]}")
+
+    return _FRAGMENT.sub(filled, text)
+
+
+def _value(name: str) -> Any:
+    if name == "NO_ANSWER":
+        return NO_ANSWER
+    kind, _, member = name.partition(".")
+    if kind not in _ENUMS or member not in _ENUMS[kind].__members__:
+        raise ValueError(f"SQL has the unknown fragment {{{name}}}")
+    return _ENUMS[kind][member].value
+
+
+def _trigger(name: str) -> Trigger:
+    return Trigger(_value(name))
+
+
+def _literal(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(int(value))
+
+
+def _statement(text: str, *, numbered: bool) -> Statement:
+    names: list[str] = []
+
+    def numbered_as(found: re.Match[str]) -> str:
+        name = found[1]
+        if name is None:
+            return found[0]
+        if name not in names:
+            names.append(name)
+        return f"${names.index(name) + 1}" if numbered else found[0]
+
+    text = _PARAMETER.sub(numbered_as, text)
+    return Statement(text, tuple(names))

@@ -1,0 +1,101 @@
+"""Operations as generators, and how they become the methods of a port."""
+
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial, wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Operations")
+
+Row = tuple[Any, ...]
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A statement by its name, and the values of its parameters; a list is for `{among(...)}` and its like."""
+
+    name: str
+    values: dict[str, Any]
+
+
+Steps = Generator[Query, Rows, R]
+"""Yields queries, receives the rows of each, returns an R. It may run again where a transaction has to, so it keeps
+nothing of its own outside."""
+
+
+class _Queries:
+    def __getattr__(self, name: str) -> Callable[..., Query]:
+        return lambda **values: Query(name, values)
+
+
+Q: Final = _Queries()
+"""`Q.add_route(prefix="49")` is the statement `add_route` with that parameter."""
+
+
+def first(query: Query) -> Steps[Row | None]:
+    """The first row, if there is one."""
+    rows = yield query
+    return rows[0] if rows else None
+
+
+class Way(Enum):
+    """How an operation is run. A transaction sees the rows as they are at one moment."""
+
+    WRITE = auto()
+    """In one transaction, again from the start where others were in its way. All of it is durable, or none."""
+    READ = auto()
+    """Several statements in one transaction that reads."""
+    LOOKUP = auto()
+    """One statement that reads."""
+    GLANCE = auto()
+    """One statement that reads a row or two, by key: on the event loop where the disk is quick."""
+    BROWSE = auto()
+    """As READ, for people: it may take its time, and the gateway's own reading does not wait for it."""
+    LISTING = auto()
+    """As LOOKUP, for people."""
+    SCAN = auto()
+    """As READ, of whole tables, on a connection of its own and without a time limit."""
+
+
+class Engine(Protocol):
+    """Runs operations on a database."""
+
+    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+        """Raises Unavailable, Fenced, and what the operation raises; then nothing was done."""
+
+
+class Operations:
+    """A port's operations; a subclass for each port."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+
+class _Decorator(Protocol):
+    def __call__(
+        self, operation: Callable[Concatenate[S, P], Steps[R]]
+    ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]: ...
+
+
+def _run_as(way: Way) -> _Decorator:
+    def method(operation: Callable[Concatenate[S, P], Steps[R]]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+        @wraps(operation)
+        def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+            return self.engine.run(way, partial(operation, self, *args, **kwargs))
+
+        return run
+
+    return method
+
+
+write: Final = _run_as(Way.WRITE)
+read: Final = _run_as(Way.READ)
+lookup: Final = _run_as(Way.LOOKUP)
+glance: Final = _run_as(Way.GLANCE)
+browse: Final = _run_as(Way.BROWSE)
+listing: Final = _run_as(Way.LISTING)
+scan: Final = _run_as(Way.SCAN)

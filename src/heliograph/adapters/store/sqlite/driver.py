@@ -1,0 +1,38 @@
+"""Operations, run on a connection to the file."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from heliograph.adapters.store.shared import sql
+from heliograph.adapters.store.shared.rows import COLUMNS
+from heliograph.adapters.store.shared.steps import Rows, Steps
+from heliograph.adapters.store.sqlite.statements import many
+
+R = TypeVar("R")
+
+DIALECT: Final = sql.Dialect(
+    words=COLUMNS | {"bytewise": ""},
+    calls={"among": "IN (SELECT value FROM json_each(:{}))"},
+)
+
+STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))
+
+
+def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
+    """Runs the operation to its end, and returns what it does. The transaction is the caller's."""
+    steps = operation()
+    try:
+        query = next(steps)
+        while True:
+            rows: Rows = db.execute(STATEMENTS[query.name].text, _bound(query.values)).fetchall()
+            query = steps.send(rows)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+def _bound(values: dict[str, Any]) -> dict[str, Any]:
+    """A list is one JSON text."""
+    return {name: many(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
