@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.admin.oversight import Reach
+from heliograph.app.admin.oversight import RestorePoint
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -60,7 +60,7 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
 
 async def test_how_far_the_rows_reach(store: Store, given: Given, account: Account) -> None:
     """The account's opening credit is the first of them."""
-    assert await store.reach() == Reach(account.created, 0, 0, 0, 0)
+    assert await store.reach() == RestorePoint(account.created, 0, 0, 0, 0)
     await given.scheduled(account.id)
     cancelled = await given.scheduled(account.id)
     await store.cancel(account.id, cancelled.key, cancelled.tail, START)
@@ -77,10 +77,10 @@ async def test_how_far_the_rows_reach(store: Store, given: Given, account: Accou
         Final(each.account, each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)
     ]
     await store.record(Facts(submissions=parts, finals=finals))
-    assert await store.reach() == Reach(START + 5 * HOUR, 1, 2, 1, 2)
+    assert await store.reach() == RestorePoint(START + 5 * HOUR, 1, 2, 1, 2)
     done = CallbackDone(told.account, told.key, CallbackEnd.DELIVERED, 200, 1, START + 6 * HOUR)
     await store.record(Facts(callbacks=[done]))
-    assert await store.reach() == Reach(START + 6 * HOUR, 1, 2, 1, 1)
+    assert await store.reach() == RestorePoint(START + 6 * HOUR, 1, 2, 1, 1)
     assert await store.audit() == []
 
 

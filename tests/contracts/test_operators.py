@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Role
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
 from tests.support.memory_store import MemoryStore
@@ -81,17 +81,17 @@ async def test_none_of_it_counts_as_a_change(store: Store) -> None:
     assert await store.revision() == before
 
 
-def deed(action: str, target: str = "acme", actor: str = "user:ada") -> Deed:
-    return Deed(START, actor, action, target, {"field": "plan", "to": "ächt"}, "192.0.2.7")
+def deed(action: str, target: str = "acme", actor: str = "user:ada") -> AuditEntry:
+    return AuditEntry(START, actor, action, target, {"field": "plan", "to": "ächt"}, "192.0.2.7")
 
 
 async def test_the_audit_log_is_read_newest_first_and_by_pages(store: Store) -> None:
     for action in ("account.set", "account.top-up", "route.add"):
         await store.note(deed(action))
-    page = await store.deeds(DeedQuery(limit=2))
+    page = await store.deeds(AuditQuery(limit=2))
     assert [each.action for each in page] == ["route.add", "account.top-up"]
     assert replace(page[1], key=0) == deed("account.top-up")
-    rest = await store.deeds(DeedQuery(limit=2, before=page[-1].key))
+    rest = await store.deeds(AuditQuery(limit=2, before=page[-1].key))
     assert [each.action for each in rest] == ["account.set"]
 
 
@@ -100,13 +100,13 @@ async def test_the_audit_log_is_filtered(store: Store) -> None:
     await store.note(deed("account.top-up", target="other"))
     await store.note(deed("route.add", actor="cli:root"))
 
-    async def actions(query: DeedQuery) -> list[str]:
+    async def actions(query: AuditQuery) -> list[str]:
         return [each.action for each in await store.deeds(query)]
 
-    assert await actions(DeedQuery(action="account.")) == ["account.top-up", "account.set"]
-    assert await actions(DeedQuery(target="other")) == ["account.top-up"]
-    assert await actions(DeedQuery(actor="cli:root")) == ["route.add"]
-    assert await actions(DeedQuery(actor="cli:root", action="account.")) == []
+    assert await actions(AuditQuery(action="account.")) == ["account.top-up", "account.set"]
+    assert await actions(AuditQuery(target="other")) == ["account.top-up"]
+    assert await actions(AuditQuery(actor="cli:root")) == ["route.add"]
+    assert await actions(AuditQuery(actor="cli:root", action="account.")) == []
 
 
 async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
@@ -119,7 +119,7 @@ async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
     store = await opener()
     assert await store.session(SESSION.digest, START) == (SESSION, ADA)
     assert await store.token(TOKEN.digest) == TOKEN
-    assert len(await store.deeds(DeedQuery())) == 1
+    assert len(await store.deeds(AuditQuery())) == 1
     await store.close()
 
 
@@ -127,7 +127,7 @@ async def test_a_change_and_its_line_in_the_log_are_one(store: Store, given: Giv
     account = await given.account()
     noting = store.noting(lambda balance: deed("account.top-up", str(balance)))
     assert await noting.add_credit(account.id, 5, "", START) == 100 * CREDIT + 5
-    (line,) = await store.deeds(DeedQuery())
+    (line,) = await store.deeds(AuditQuery())
     assert (line.action, line.target) == ("account.top-up", str(100 * CREDIT + 5))
 
 
@@ -136,7 +136,7 @@ async def test_what_is_refused_or_not_described_leaves_no_line(store: Store, giv
     with pytest.raises(Missing):
         await store.noting(lambda _: deed("account.top-up")).add_credit(account.id + 1, 5, "", START)
     await store.noting(lambda _: None).add_credit(account.id, 5, "", START)
-    assert await store.deeds(DeedQuery()) == []
+    assert await store.deeds(AuditQuery()) == []
     assert await store.balance(account.id) == 100 * CREDIT + 5
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from heliograph.app.admin.oversight import Trace
+from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.commit.isolate import Apart, Fate, Misfit
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
@@ -96,7 +96,7 @@ def full(misfit: Facts, *neighbours: Message) -> Facts:
     return facts
 
 
-async def told_of(store: Store, key: int) -> Trace:
+async def told_of(store: Store, key: int) -> MessageRecord:
     trace = await store.trace(key)
     assert trace is not None
     return trace

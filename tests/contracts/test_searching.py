@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.oversight import TELLING_DIGITS, Backlog, Found, Hit, Search, Standing, Usage
+from heliograph.app.admin.oversight import TELLING_DIGITS, BacklogCounts, Hit, MessageStatus, Search, SearchPage, Usage
 from heliograph.app.configuration import Account, Entry
 from heliograph.app.facts import (
     Attempt,
@@ -33,19 +33,19 @@ async def end(given: Given, message: Message, state: Delivery, **fields: object)
     await given.store.record(Facts(finals=[final]))
 
 
-async def one_of_each(given: Given, account: Account) -> dict[Standing, Message]:
+async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Message]:
     """A message of each standing, a second apart."""
-    found: dict[Standing, Message] = {}
-    for standing in Standing:
+    found: dict[MessageStatus, Message] = {}
+    for standing in MessageStatus:
         given.now += SECOND
-        if standing in (Standing.SCHEDULED, Standing.CANCELLED):
+        if standing in (MessageStatus.SCHEDULED, MessageStatus.CANCELLED):
             found[standing] = await given.scheduled(account.id)
         else:
             found[standing] = await given.sent(account.id)
-    cancelled, failed = found[Standing.CANCELLED], found[Standing.FAILED]
+    cancelled, failed = found[MessageStatus.CANCELLED], found[MessageStatus.FAILED]
     await given.store.cancel(account.id, cancelled.key, cancelled.tail, given.now)
-    await end(given, found[Standing.DELIVERED], Delivery.DELIVRD)
-    await end(given, found[Standing.UNDELIVERED], Delivery.UNDELIV)
+    await end(given, found[MessageStatus.DELIVERED], Delivery.DELIVRD)
+    await end(given, found[MessageStatus.UNDELIVERED], Delivery.UNDELIV)
     await end(given, failed, Delivery.REJECTD, failed=True, refund=failed.price)
     return found
 
@@ -54,8 +54,8 @@ async def test_everything_is_found_newest_first(store: Store, given: Given, acco
     other = await given.account("other")
     messages = [await given.sent(each.id) for each in (account, other, account)]
     found = await store.search(Search())
-    assert found == Found([Hit(message, None) for message in reversed(messages)])
-    assert found.hits[0].standing is Standing.UNDER_WAY
+    assert found == SearchPage([Hit(message, None) for message in reversed(messages)])
+    assert found.hits[0].standing is MessageStatus.UNDER_WAY
 
 
 async def test_messages_are_found_by_their_standing(store: Store, given: Given, account: Account) -> None:
@@ -72,7 +72,7 @@ async def test_messages_are_found_by_their_standing(store: Store, given: Given, 
 async def test_a_search_goes_on_where_its_page_ended(store: Store, given: Given, account: Account) -> None:
     messages = await one_of_each(given, account)
     given.now += SECOND
-    messages[Standing.FAILED] = await given.sent(account.id)
+    messages[MessageStatus.FAILED] = await given.sent(account.id)
     for owner in (None, account.id):
         every = keys((await store.search(Search(account=owner))).hits)
         assert len(every) == len(messages) + 1
@@ -151,8 +151,8 @@ async def test_a_number_is_found_among_messages_old_and_new(
     assert await every_page(store, number=NEAR, account=account.id, **between) == [
         each.key for each in near if each.account == account.id and between["start"] <= each.time <= between["end"]
     ]
-    assert await every_page(store, number=NEAR, standing=Standing.UNDELIVERED) == [messages[-3].key]
-    assert await every_page(store, number=FAR, standing=Standing.UNDELIVERED) == []
+    assert await every_page(store, number=NEAR, standing=MessageStatus.UNDELIVERED) == [messages[-3].key]
+    assert await every_page(store, number=FAR, standing=MessageStatus.UNDELIVERED) == []
 
 
 async def test_what_is_indexed_is_told_and_done_once(store: Store, given: Given, account: Account) -> None:
@@ -367,16 +367,16 @@ async def test_messages_of_which_nobody_knows_are_counted(store: Store, given: G
 
 
 async def test_backlogs_are_counted(store: Store, given: Given, account: Account) -> None:
-    assert await store.standing(START) == Backlog(0, 0, None, {}, 0, 0, 0, 0)
+    assert await store.standing(START) == BacklogCounts(0, 0, None, {}, 0, 0, 0, 0)
     await given.scheduled(account.id, after=SECOND)
     await given.scheduled(account.id, after=HOUR)
     await callbacks(given, account, 3)
     (owed, *_) = await store.owed_callbacks(9)
     await store.drop_callbacks([owed.key], START)
-    assert await store.standing(START) == Backlog(2, 0, None, {}, 0, 2, 1, 0)
-    assert await store.standing(START + 2 * SECOND) == Backlog(2, 1, START + SECOND, {}, 0, 2, 1, 0)
+    assert await store.standing(START) == BacklogCounts(2, 0, None, {}, 0, 2, 1, 0)
+    assert await store.standing(START + 2 * SECOND) == BacklogCounts(2, 1, START + SECOND, {}, 0, 2, 1, 0)
     await store.claim_queued(1, 9, START + 2 * SECOND, NODE)
-    assert await store.standing(START + 2 * SECOND) == Backlog(1, 0, None, {}, 0, 2, 1, 0)
+    assert await store.standing(START + 2 * SECOND) == BacklogCounts(1, 0, None, {}, 0, 2, 1, 0)
 
 
 async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, account: Account) -> None:

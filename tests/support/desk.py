@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.call import Desk, Probed
 from heliograph.app.admin.manage import Administration
-from heliograph.app.admin.oversight import Deed, DeedQuery
+from heliograph.app.admin.oversight import AuditEntry, AuditQuery
 from heliograph.app.admin.sign_in import Access
 from heliograph.app.admin.users import Staff
 from heliograph.app.admin.views import Oversight
@@ -201,9 +201,9 @@ class House:
         assert SESSION_COOKIE in browser.cookies
         return browser
 
-    async def deeds(self) -> list[Deed]:
+    async def deeds(self) -> list[AuditEntry]:
         """Oldest first."""
-        return (await self.gateway.store.deeds(DeedQuery(limit=1000)))[::-1]
+        return (await self.gateway.store.deeds(AuditQuery(limit=1000)))[::-1]
 
     async def token(self, *scopes: str) -> str:
         return (await self.staff.create_token("test", scopes)).secret

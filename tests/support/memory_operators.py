@@ -10,15 +10,15 @@ from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
-    Backlog,
+    AuditEntry,
+    AuditQuery,
+    BacklogCounts,
     CallbackView,
-    Deed,
-    DeedQuery,
-    Found,
     Hit,
-    Reach,
+    MessageRecord,
+    RestorePoint,
     Search,
-    Trace,
+    SearchPage,
     Usage,
 )
 from heliograph.app.configuration import Entry, Exists, Missing
@@ -35,15 +35,15 @@ class People:
     users: dict[str, AdminUser] = field(default_factory=dict)
     sessions: dict[bytes, AdminSession] = field(default_factory=dict)
     tokens: dict[str, AdminToken] = field(default_factory=dict)
-    deeds: list[Deed] = field(default_factory=list)
+    deeds: list[AuditEntry] = field(default_factory=list)
 
 
 class Noting:
     """The store for one change and its line in the audit log; nothing else happens between the two."""
 
-    def __init__(self, store: "MemoryOperators", describe: Callable[[Any], Deed | None]) -> None:
+    def __init__(self, store: "MemoryOperators", describe: Callable[[Any], AuditEntry | None]) -> None:
         self._store = store
-        self._describe: Callable[[Any], Deed | None] | None = describe
+        self._describe: Callable[[Any], AuditEntry | None] | None = describe
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         change = getattr(self._store, name)
@@ -136,14 +136,14 @@ class MemoryOperators(MemoryAdministration):
             raise Missing(token)
         found.revoked = now
 
-    async def note(self, deed: Deed) -> None:
+    async def note(self, deed: AuditEntry) -> None:
         deeds = self._staff().deeds
         deeds.append(replace(deed, key=len(deeds) + 1))
 
-    def noting(self, describe: Callable[[Any], Deed | None]) -> Store:
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Store:
         return cast("Store", Noting(self, describe))
 
-    async def deeds(self, query: DeedQuery) -> list[Deed]:
+    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
         found = [
             deed
             for deed in reversed(self._staff().deeds)
@@ -156,7 +156,7 @@ class MemoryOperators(MemoryAdministration):
 
     # --- messages
 
-    async def search(self, search: Search) -> Found:
+    async def search(self, search: Search) -> SearchPage:
         rows = self._open()
         own = not search.by_acceptance
         places = sorted(
@@ -180,12 +180,12 @@ class MemoryOperators(MemoryAdministration):
             fits = message.destination.startswith(search.number) and search.standing in (None, hit.standing)
             if fits and len(hits) == search.limit:
                 last = hits[-1].message
-                return Found(hits, (last.time, last.key))
+                return SearchPage(hits, (last.time, last.key))
             if fits:
                 hits.append(hit)
             if looked == search.effort:
-                return Found(hits, place, time)
-        return Found(hits)
+                return SearchPage(hits, place, time)
+        return SearchPage(hits)
 
     def _hit(self, rows: Rows, message: Message) -> Hit:
         end = rows.finals.get(message.key)
@@ -219,7 +219,7 @@ class MemoryOperators(MemoryAdministration):
         keys = sorted(each.key for each in used if each is not None and not each.batch)
         return self._hits(rows, keys, len(keys))
 
-    async def trace(self, key: int) -> Trace | None:
+    async def trace(self, key: int) -> MessageRecord | None:
         rows = self._open()
         message = rows.messages.get(key)
         if message is None:
@@ -227,7 +227,7 @@ class MemoryOperators(MemoryAdministration):
         end, queued = rows.finals.get(key), rows.queue.get(key)
         receipts = [*(each for each in rows.progress if each.key == key)]
         receipts += [part for (of, _), part in rows.parts.items() if of == key]
-        return Trace(
+        return MessageRecord(
             message=replace(message),
             submissions=sorted(
                 (each for (of, _), each in rows.sent.items() if of == key), key=lambda each: (each.at, each.segment)
@@ -293,7 +293,7 @@ class MemoryOperators(MemoryAdministration):
                 dropped += 1
         return dropped
 
-    async def reach(self) -> Reach:
+    async def reach(self) -> RestorePoint:
         rows = self._open()
         going = [m for m in rows.messages.values() if m.state == State.SENT and m.key not in rows.finals]
         parts = Counter(key for key, _ in rows.sent)
@@ -304,7 +304,7 @@ class MemoryOperators(MemoryAdministration):
             *(end.at for end in rows.finals.values()),
         ]
         times += [row.at for row in rows.sent.values()] + [done.at for done in rows.callbacks.values()]
-        return Reach(
+        return RestorePoint(
             max(times, default=None),
             sum(m.state == State.SCHEDULED for m in rows.messages.values()),
             sum(parts[m.key] < m.segments for m in going),
@@ -312,7 +312,7 @@ class MemoryOperators(MemoryAdministration):
             sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items()),
         )
 
-    async def standing(self, now: int) -> Backlog:
+    async def standing(self, now: int) -> BacklogCounts:
         rows = self._open()
         due = [row for row in rows.queue.values() if row.node is None and row.due <= now]
         counts = (
@@ -330,7 +330,7 @@ class MemoryOperators(MemoryAdministration):
             for key, row in rows.queue.items()
             if row.node is None and row.due > now and key in rows.messages and row.due > rows.messages[key].time
         )
-        return Backlog(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans)
+        return BacklogCounts(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans)
 
     async def ended_unknown(self, since: int) -> int:
         finals = self._open().finals

@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import shapes, views
 from heliograph.admin_api.call import Call, credits_of, texts_of
 from heliograph.admin_api.views import moment
-from heliograph.app.admin.oversight import DeedQuery
+from heliograph.app.admin.oversight import AuditQuery
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.money import format_credits
 
@@ -96,7 +96,7 @@ async def revoke_key(call: Call) -> Struct:
 
 async def audit(call: Call) -> Struct:
     limit = call.number("limit", 50, PAGE)
-    query = DeedQuery(
+    query = AuditQuery(
         limit,
         call.key("cursor"),
         call.query.get("actor", ""),

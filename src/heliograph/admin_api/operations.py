@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from heliograph.admin_api import customers, network, shapes, traffic
 from heliograph.admin_api.call import Call
-from heliograph.app.admin.oversight import Scope, Standing
+from heliograph.app.admin.oversight import MessageStatus, Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
 
 ROOT = "/admin/v1"
@@ -54,7 +54,8 @@ _GOES_ON = "Goes on after an earlier answer: its `cursor`."
 _LINE = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
 _CURSOR = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
 _DAYS = Parameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
-_STANDING = Parameter("standing", "How far they are.", {"type": "string", "enum": [each.value for each in Standing]})
+_STATUSES = [each.value for each in MessageStatus]
+_STANDING = Parameter("standing", "How far they are.", {"type": "string", "enum": _STATUSES})
 _NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
 _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = Parameter("prefix", "Digits that the numbers begin with; left out for all numbers.")

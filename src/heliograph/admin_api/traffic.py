@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import shapes, views
 from heliograph.admin_api.call import Call, cursor
 from heliograph.admin_api.views import maybe_moment, moment
-from heliograph.app.admin.oversight import CallbackView, Search, Standing
+from heliograph.app.admin.oversight import CallbackView, MessageStatus, Search
 from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
@@ -27,9 +27,9 @@ async def search(call: Call) -> Struct:
     if query.get("account"):
         wanted.account = (await call.administration.account(query["account"])).account.id
     if "standing" in query:
-        if query["standing"] not in tuple(Standing):
-            raise invalid("standing", f"The standing is one of {', '.join(Standing)}.")
-        wanted.standing = Standing(query["standing"])
+        if query["standing"] not in tuple(MessageStatus):
+            raise invalid("standing", f"The standing is one of {', '.join(MessageStatus)}.")
+        wanted.standing = MessageStatus(query["standing"])
     number = query.get("number", "").removeprefix("+")
     if number and not (number.isascii() and number.isdigit() and len(number) <= 15):
         raise invalid("number", "The number is the digits of a destination, or its beginning.")

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from heliograph.admin_api import links, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.manage import AccountView, BuiltIn, RouteView
-from heliograph.app.admin.oversight import AdminToken, Backlog, Deed, Hit
+from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
 from heliograph.app.ports import Event
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
@@ -81,7 +81,7 @@ def connector(
 
 
 def connector_with_links(
-    found: configuration.Connector, states: Iterable[configuration.LinkState], backlog: Backlog, now: int
+    found: configuration.Connector, states: Iterable[configuration.LinkState], backlog: BacklogCounts, now: int
 ) -> shapes.ConnectorWithLinks:
     own = [state for state in states if state.connector == found.id]
     plain = connector(found, own, now)
@@ -147,7 +147,7 @@ def event(found: Event) -> shapes.HistoryEvent:
     return shapes.HistoryEvent(moment(found.at), found.event, found.segment, found.detail)
 
 
-def deed(found: Deed) -> shapes.AuditEntry:
+def deed(found: AuditEntry) -> shapes.AuditEntry:
     return shapes.AuditEntry(
         found.key, moment(found.at), found.actor, found.action, found.target, found.details, found.address
     )

@@ -90,9 +90,9 @@ def remove(invocation: Invocation, name: str) -> None:
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""
     from heliograph.admin_api import views
-    from heliograph.app.admin.oversight import DeedQuery
+    from heliograph.app.admin.oversight import AuditQuery
 
-    query = DeedQuery(limit, None, actor, action, target)
+    query = AuditQuery(limit, None, actor, action, target)
     deeds = invocation.administer(lambda administration: administration.store.deeds(query))
     invocation.show(
         {"entries": [as_json(views.deed(deed)) for deed in deeds]},

@@ -10,7 +10,7 @@ from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.admin.manage import Administration
-    from heliograph.app.admin.oversight import Reach
+    from heliograph.app.admin.oversight import RestorePoint
 
 
 @click.command(cls=Command, epilog=examples("heliograph backup /backup/heliograph-$(date +%F).db"))
@@ -48,7 +48,7 @@ def restored(invocation: Invocation) -> None:
     Ask before the gateway is started on it: until then nothing is sent again.
     """
 
-    async def work(admin: "Administration") -> "tuple[Reach, int]":
+    async def work(admin: "Administration") -> "tuple[RestorePoint, int]":
         return await admin.store.reach(), admin.now
 
     reach, now = invocation.administer(work)
@@ -61,7 +61,7 @@ def restored(invocation: Invocation) -> None:
     )
 
 
-def _told(reach: "Reach", now: int) -> list[str]:
+def _told(reach: "RestorePoint", now: int) -> list[str]:
     assert reach.latest is not None
     minutes = max(0, now - reach.latest) // 60_000
     text = f"""\

@@ -22,7 +22,7 @@ from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from heliograph.app.admin.manage import Administration, ConnectorChange
-    from heliograph.app.admin.oversight import Backlog
+    from heliograph.app.admin.oversight import BacklogCounts
     from heliograph.app.configuration import Connector, LinkState
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -152,7 +152,7 @@ def show(invocation: Invocation, name: str) -> None:
     from heliograph.admin_api import views
     from heliograph.cli.links import view
 
-    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], Backlog, int]":
+    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], BacklogCounts, int]":
         found = await admin.connector(name)
         states = [state for state in await admin.store.link_states() if state.connector == found.id]
         return found, states, await admin.store.standing(admin.now), admin.now

@@ -17,7 +17,7 @@ from heliograph.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.oversight import Found
+    from heliograph.app.admin.oversight import SearchPage
     from heliograph.app.admin.sign_in import Actor
     from heliograph.app.admin.views import Oversight, Sight
 
@@ -54,10 +54,10 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     within an account.
     """
 
-    async def work(oversight: "Oversight", _: "Actor") -> "tuple[Found, dict[int, str], dict[int, str]]":
-        from heliograph.app.admin.oversight import Search, Standing
+    async def work(oversight: "Oversight", _: "Actor") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
+        from heliograph.app.admin.oversight import MessageStatus, Search
 
-        search = Search(limit=limit, standing=None if state is None else Standing(state))
+        search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
         accounts = {account.id: account.name for account, _ in await oversight.store.accounts()}
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)

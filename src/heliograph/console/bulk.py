@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from heliograph.app.admin.oversight import Deed, DeedQuery, Hit
+from heliograph.app.admin.oversight import AuditEntry, AuditQuery, Hit
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.ports import Clock, Intake, Store
 from heliograph.app.sending.compose import Fields, Submit
@@ -136,7 +136,7 @@ class Earlier:
         return int((hit.message.reference or "").rpartition("-")[2] or 0)
 
 
-def earlier(deed: Deed) -> Earlier | None:
+def earlier(deed: AuditEntry) -> Earlier | None:
     """The list that a line of the audit log is about."""
     kind, _, job = deed.target.partition(" ")
     total = deed.details.get("messages", "")
@@ -149,7 +149,7 @@ async def find_earlier(store: Store, job: str) -> Earlier | None:
     """With the messages of it that were accepted."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    for deed in await store.deeds(DeedQuery(1, action="message.send", target=f"list {job}")):
+    for deed in await store.deeds(AuditQuery(1, action="message.send", target=f"list {job}")):
         found = earlier(deed)
         account = None if found is None else await store.account(found.account)
         if found is None or account is None:

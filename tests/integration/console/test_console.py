@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.oversight import SCOPES_OF, Deed, Role
+from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, Role
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.console.pages import PAGES
@@ -388,8 +388,8 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: House,
     given = Given(store, now)
     for row, number in ((3, "431234567890"), (1, "491701234567")):
         await given.sent(account[0].id, destination=number, reference=f"list-4f1a-{row}")
-    await store.note(Deed(now, "user:ada", "message.send", "list 4f1a", {"account": "acme", "messages": "3"}))
-    await store.note(Deed(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
+    await store.note(AuditEntry(now, "user:ada", "message.send", "list 4f1a", {"account": "acme", "messages": "3"}))
+    await store.note(AuditEntry(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
     assert "acme: 3 rows not sent by this process" in text_of(await ada.get("/send"))
     page = text_of(await ada.get("/send/lists/4f1a"))
     assert "2 of 3 rows were accepted." in page

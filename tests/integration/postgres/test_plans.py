@@ -16,7 +16,7 @@ from heliograph.adapters.store.postgres import (
     search,
 )
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.app.admin.oversight import Search, Standing
+from heliograph.app.admin.oversight import MessageStatus, Search
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -77,9 +77,9 @@ async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str)
 
 
 @pytest.mark.parametrize("account", [None, 1])
-@pytest.mark.parametrize("standing", [None, *Standing])
+@pytest.mark.parametrize("standing", [None, *MessageStatus])
 async def test_searches_are_read_in_the_order_of_an_index(
-    pristine: str, standing: Standing | None, account: int | None
+    pristine: str, standing: MessageStatus | None, account: int | None
 ) -> None:
     for number in ("", "4917012345678"):
         for rows, order, _ in search._rows(Search(account=account, standing=standing, number=number), 7):

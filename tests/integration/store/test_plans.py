@@ -20,7 +20,7 @@ from heliograph.adapters.store.sqlite import (
 from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
-from heliograph.app.admin.oversight import Search, Standing
+from heliograph.app.admin.oversight import MessageStatus, Search
 
 
 @pytest.fixture
@@ -113,20 +113,20 @@ def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(db: sqli
     assert "SCAN queue" not in text
 
 
-@pytest.mark.parametrize("standing", [None, *Standing])
-def test_searches_are_read_in_the_order_of_an_index(db: sqlite3.Connection, standing: Standing | None) -> None:
+@pytest.mark.parametrize("standing", [None, *MessageStatus])
+def test_searches_are_read_in_the_order_of_an_index(db: sqlite3.Connection, standing: MessageStatus | None) -> None:
     for account in (None, 1):
         ((rows, values),) = search._rows(Search(account=account, standing=standing), 0)
         text = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {rows}", values | {"account": account}))
         assert "TEMP B-TREE" not in text
         assert "SCAN" not in text
-        if standing is Standing.UNDELIVERED:
+        if standing is MessageStatus.UNDELIVERED:
             assert "INDEX final_undelivered (key>? AND key<?)" in text
-        elif standing is Standing.FAILED:
+        elif standing is MessageStatus.FAILED:
             assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
         elif account is not None:
             assert "(account=? AND time>? AND time<?)" in text
-        elif standing in (Standing.SCHEDULED, Standing.CANCELLED):
+        elif standing in (MessageStatus.SCHEDULED, MessageStatus.CANCELLED):
             assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
         else:
             assert "INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in text

@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, DeedQuery, Role, Scope
+from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Role, Scope
 from heliograph.app.admin.sign_in import Access, Actor
 from heliograph.app.admin.users import Staff
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
@@ -34,7 +34,7 @@ class House:
         return refusal.value
 
     async def deeds(self) -> list[tuple[str, str, str]]:
-        return [(deed.actor, deed.action, deed.target) for deed in await self.store.deeds(DeedQuery())]
+        return [(deed.actor, deed.action, deed.target) for deed in await self.store.deeds(AuditQuery())]
 
 
 @pytest.fixture

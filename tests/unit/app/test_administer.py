@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import Administration, AlreadyThere, Credentials, NoSuch, digest_key
-from heliograph.app.admin.oversight import DeedQuery
+from heliograph.app.admin.oversight import AuditQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
 from tests.support.memory_store import MemoryStore
@@ -282,7 +282,7 @@ async def test_routes(admin: Administration) -> None:
     with pytest.raises(NoSuch):
         await admin.remove_route(high.id)
     await admin.remove_connector("op1")
-    gone, route = await admin.store.deeds(DeedQuery(limit=2))
+    gone, route = await admin.store.deeds(AuditQuery(limit=2))
     assert (gone.action, gone.details) == ("connector.remove", {"routes": "(all), 44"})
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low.id not in [route.id for route in await admin.routes()]

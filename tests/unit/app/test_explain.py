@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.explain import explain
-from heliograph.app.admin.oversight import CallbackView, Trace
+from heliograph.app.admin.oversight import CallbackView, MessageRecord
 from heliograph.app.facts import Attempt, CallbackEnd, Message, Submission
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -13,7 +13,7 @@ from heliograph.domain.receipt import Delivery
 NAMES = {1: "op1", 2: "op2"}
 
 
-def trace(state: State = State.SENT, **fields: Any) -> Trace:
+def trace(state: State = State.SENT, **fields: Any) -> MessageRecord:
     message = Message(
         account=1, destination="491701234567", sender="Us", kind=0, content="Hi", segments=fields.pop("segments", 1),
         price=1, time=0, expires=9, state=state, connector=1, wants_receipt=fields.pop("wants_receipt", True), key=7,
@@ -22,7 +22,7 @@ def trace(state: State = State.SENT, **fields: Any) -> Trace:
         "message": message, "submissions": [], "attempts": [], "receipts": [], "final": None, "entries": [],
         "queued": None, "callback": None,
     }  # fmt: skip
-    return Trace(**(values | fields))
+    return MessageRecord(**(values | fields))
 
 
 def taken(segment: int = 0, status: int = 0) -> Submission:
@@ -59,7 +59,7 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(submissions=[taken()]), "see whether the receipts that match nothing have it under another id"),
     ],
 )
-def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: Trace, told: str) -> None:
+def test_each_end_and_each_stop_on_the_way_has_a_sentence(given: MessageRecord, told: str) -> None:
     assert told in explain(given, NAMES, lambda status: f"ESME_{status}")
 
 

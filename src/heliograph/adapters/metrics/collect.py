@@ -12,7 +12,7 @@ from typing import Any
 from heliograph import __version__
 from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
-from heliograph.app.admin.oversight import Backlog
+from heliograph.app.admin.oversight import BacklogCounts
 from heliograph.app.commit.isolate import Fate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
@@ -58,7 +58,7 @@ class Collector:
         self._clock = clock
         self._responses = responses
         self._data = data
-        self._backlog: Backlog | None = None
+        self._backlog: BacklogCounts | None = None
         self._refreshed = 0
         self._answers = True
         self._balance = self._accounts = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from heliograph.app.admin.oversight import CallbackView, Trace
+from heliograph.app.admin.oversight import CallbackView, MessageRecord
 from heliograph.app.facts import CallbackEnd
 from heliograph.domain.display import counted
 from heliograph.domain.message import State
@@ -21,7 +21,7 @@ _SAYS = {
 _REFUNDED = " It was refunded."
 
 
-def explain(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+def explain(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     """`connectors` are names by id; `status_name` names a command status."""
     message = trace.message
     match message.state:
@@ -36,7 +36,7 @@ def explain(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[
     return _under_way(trace, connectors, status_name)
 
 
-def _failed(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     refused = next((each for each in trace.submissions if each.status > 0), None)
     if refused is not None:
         name = connectors.get(refused.connector, "a connector that is gone")
@@ -69,7 +69,7 @@ def _untold(callback: CallbackView | None) -> str:
     return ""
 
 
-def _under_way(trace: Trace, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
+def _under_way(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     message = trace.message
     taken = sum(each.status == 0 for each in trace.submissions)
     if taken == message.segments:

@@ -11,7 +11,7 @@ from typing import Any
 
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import Deed
+from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.admin.sign_in import Hash, hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.ports import Clock, Secrets, Store
@@ -158,8 +158,8 @@ class Administration:
         deed = self._deed(action, target, details or {})
         return self._store.noting(lambda _: deed)
 
-    def _deed(self, action: str, target: str, details: Mapping[str, str]) -> Deed:
-        return Deed(self._clock.now(), self._actor, action, target, dict(details), self._address)
+    def _deed(self, action: str, target: str, details: Mapping[str, str]) -> AuditEntry:
+        return AuditEntry(self._clock.now(), self._actor, action, target, dict(details), self._address)
 
     # --- accounts
 
@@ -227,7 +227,7 @@ class Administration:
                     f"{money.format_credits(-account.credit_limit)}",
                 )
 
-        def noted(balance: int) -> Deed:
+        def noted(balance: int) -> AuditEntry:
             texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
             return self._deed("account.top-up", name, texts)
 

@@ -107,7 +107,7 @@ class AdminToken:
 
 
 @dataclass(slots=True)
-class Deed:
+class AuditEntry:
     """One line of the audit log. `actor` is such as `user:ada`, `token:4f1a`, `cli:root`, `system`; `action` such as
     `account.top-up`; `target` names what was changed. No secrets and no message texts are in `details`.
     """
@@ -124,7 +124,7 @@ class Deed:
 
 
 @dataclass(slots=True)
-class DeedQuery:
+class AuditQuery:
     """A page of the audit log, newest first: those before the key `before`. Empty texts match all."""
 
     limit: int = 50
@@ -138,7 +138,7 @@ class DeedQuery:
 # --- what they look at
 
 
-class Standing(StrEnum):
+class MessageStatus(StrEnum):
     """How far a message is, in one word."""
 
     SCHEDULED = "scheduled"
@@ -152,18 +152,18 @@ class Standing(StrEnum):
     CANCELLED = "cancelled"
 
 
-def standing_of(state: int, delivery: Delivery | None) -> Standing:
+def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
     if state == State.SENT:
         if delivery is None:
-            return Standing.UNDER_WAY
-        return Standing.DELIVERED if delivery is Delivery.DELIVRD else Standing.UNDELIVERED
+            return MessageStatus.UNDER_WAY
+        return MessageStatus.DELIVERED if delivery is Delivery.DELIVRD else MessageStatus.UNDELIVERED
     return _STANDINGS[State(state)]
 
 
 _STANDINGS = {
-    State.SCHEDULED: Standing.SCHEDULED,
-    State.CANCELLED: Standing.CANCELLED,
-    State.FAILED: Standing.FAILED,
+    State.SCHEDULED: MessageStatus.SCHEDULED,
+    State.CANCELLED: MessageStatus.CANCELLED,
+    State.FAILED: MessageStatus.FAILED,
 }
 
 
@@ -179,11 +179,11 @@ class Search:
     account: int | None = None
     number: str = ""
     """The destination, whole or its beginning."""
-    standing: Standing | None = None
+    standing: MessageStatus | None = None
     start: int | None = None
     end: int | None = None
     before: tuple[int, int] | None = None
-    """Goes on where an earlier page ended: its `Found.more`."""
+    """Goes on where an earlier page ended: its `SearchPage.more`."""
     limit: int = 50
     effort: int = 100_000
     """Rows that are looked at, at most: a search that finds little stops there, and can be gone on with."""
@@ -194,7 +194,7 @@ class Search:
 
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
-        rare = len(self.number) >= TELLING_DIGITS or self.standing in (Standing.UNDELIVERED, Standing.FAILED)
+        rare = len(self.number) >= TELLING_DIGITS or self.standing in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
         return self.account is None or rare
 
 
@@ -211,12 +211,12 @@ class Hit:
     err: str = ""
 
     @property
-    def standing(self) -> Standing:
-        return standing_of(self.message.state, self.delivery)
+    def standing(self) -> MessageStatus:
+        return status_of(self.message.state, self.delivery)
 
 
 @dataclass(slots=True)
-class Found:
+class SearchPage:
     """`more` is where to go on: None where nothing is left. It may stand there without any hit: then the search has
     come to its effort, at the time `reached`."""
 
@@ -249,7 +249,7 @@ class CallbackView:
 
 
 @dataclass(slots=True)
-class Trace:
+class MessageRecord:
     """Everything that the rows know of one message."""
 
     message: Message
@@ -272,7 +272,7 @@ COUNTED = 100_000
 
 
 @dataclass(slots=True)
-class Backlog:
+class BacklogCounts:
     """How much waits in the rows; each number is at most COUNTED."""
 
     scheduled: int
@@ -293,7 +293,7 @@ class Backlog:
 
 
 @dataclass(slots=True)
-class Reach:
+class RestorePoint:
     """How far the rows reach. What they hold as not done yet may have been done since, where they are a copy that was
     put back."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.admin.oversight import SCOPES_OF, AdminSession, AdminUser, Deed, Role, Scope
+from heliograph.app.admin.oversight import SCOPES_OF, AdminSession, AdminUser, AuditEntry, Role, Scope
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
 
@@ -98,7 +98,7 @@ class Access:
                 self._recent(what).append(now)
             # the name is not noted where there is no such user: people type passwords there
             who, target = (f"user:{name}", name) if user else ("unknown", "")
-            await self._store.note(Deed(self._clock.now(), who, "session.refuse", target, {}, address))
+            await self._store.note(AuditEntry(self._clock.now(), who, "session.refuse", target, {}, address))
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         return await self._open(user, address)
 
@@ -124,7 +124,7 @@ class Access:
         token = self._secrets.token(TOKEN_OCTETS)
         now = self._clock.now()
         session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS)
-        deed = Deed(now, f"user:{user.name}", "session.open", user.name, {}, address)
+        deed = AuditEntry(now, f"user:{user.name}", "session.open", user.name, {}, address)
         await self._store.noting(lambda _: deed).open_session(session)
         return token
 
@@ -139,7 +139,7 @@ class Access:
         return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf)
 
     async def sign_out(self, token: str, actor: Actor) -> None:
-        deed = Deed(self._clock.now(), actor.name, "session.close", actor.plain_name, {}, actor.address)
+        deed = AuditEntry(self._clock.now(), actor.name, "session.close", actor.plain_name, {}, actor.address)
         await self._store.noting(lambda _: deed).close_session(digest(token))
 
     async def bearer(self, authorization: bytes | None, address: str) -> Actor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.admin.oversight import AdminToken, AdminUser, Deed, Role, read_scopes
+from heliograph.app.admin.oversight import AdminToken, AdminUser, AuditEntry, Role, read_scopes
 from heliograph.app.admin.sign_in import Hash, digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
@@ -140,7 +140,7 @@ class Staff:
 
     def _noting(self, action: str, target: str, details: dict[str, str] | None = None) -> Store:
         """The store for one change, which has this line in the audit log."""
-        deed = Deed(self._clock.now(), self._actor, action, target, details or {}, self._address)
+        deed = AuditEntry(self._clock.now(), self._actor, action, target, details or {}, self._address)
         return self._store.noting(lambda _: deed)
 
 

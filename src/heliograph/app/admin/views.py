@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.explain import explain
-from heliograph.app.admin.oversight import CallbackView, Deed, DeedQuery, Found, Hit, Search, Trace
+from heliograph.app.admin.oversight import AuditEntry, AuditQuery, CallbackView, Hit, MessageRecord, Search, SearchPage
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.configuration import Account, Connector, Price, Route
 from heliograph.app.ports import Clock, Event, Store
@@ -29,7 +29,7 @@ HOSTS_FROM = 5_000
 class Sight:
     """One message with everything about it."""
 
-    trace: Trace
+    trace: MessageRecord
     account: Account
     events: list[Event]
     decision: "Decision"
@@ -101,18 +101,18 @@ class Oversight:
 
     # --- messages
 
-    async def find(self, text: str, search: Search) -> Found:
+    async def find(self, text: str, search: Search) -> SearchPage:
         """Messages by what somebody typed: an id, a reference, or a number or its beginning; and by the rest."""
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            return Found(await self.store.identified(*parsed, HITS))
+            return SearchPage(await self.store.identified(*parsed, HITS))
         number = _digits(text)
         hits: list[Hit] = []
         if text and search.before is None:
             hits = await self.store.referenced(text, search.account, HITS)
         if text and not number:
-            return Found(hits)
+            return SearchPage(hits)
         found = await self.store.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
@@ -228,7 +228,7 @@ class Oversight:
 
     # --- the audit log
 
-    async def deeds(self, query: DeedQuery) -> list[Deed]:
+    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
         return await self.store.deeds(query)
 
     async def note(self, actor: Actor, action: str, target: str, details: dict[str, str] | None = None) -> None:
@@ -244,8 +244,8 @@ class Oversight:
         """The store for one change of some callbacks: the line says of how many."""
         return self.store.noting(lambda count: self._deed(actor, action, target, {"callbacks": str(count)}))
 
-    def _deed(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Deed:
-        return Deed(self.now, actor.name, action, target, details, actor.address)
+    def _deed(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> AuditEntry:
+        return AuditEntry(self.now, actor.name, action, target, details, actor.address)
 
 
 def _digits(text: str) -> str:

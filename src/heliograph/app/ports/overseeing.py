@@ -7,14 +7,14 @@ from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
-    Backlog,
+    AuditEntry,
+    AuditQuery,
+    BacklogCounts,
     CallbackView,
-    Deed,
-    DeedQuery,
-    Found,
     Hit,
+    MessageRecord,
     Search,
-    Trace,
+    SearchPage,
     Usage,
 )
 
@@ -56,12 +56,12 @@ class Overseeing(Protocol):
     async def revoke_token(self, token: str, now: int) -> None:
         """Raises Missing if there is no such token that is not revoked."""
 
-    async def note(self, deed: Deed) -> None:
+    async def note(self, deed: AuditEntry) -> None:
         """Appends to the audit log; nothing ever changes or deletes a line of it."""
 
-    async def deeds(self, query: DeedQuery) -> list[Deed]: ...
+    async def deeds(self, query: AuditQuery) -> list[AuditEntry]: ...
 
-    async def search(self, search: Search) -> Found:
+    async def search(self, search: Search) -> SearchPage:
         """Looks at no more than `effort` rows."""
 
     async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
@@ -73,7 +73,7 @@ class Overseeing(Protocol):
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
         """The messages of the account's requests for one destination that gave one of these references, by key."""
 
-    async def trace(self, key: int) -> Trace | None: ...
+    async def trace(self, key: int) -> MessageRecord | None: ...
 
     async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
         """Those that no node has claimed, by `due` and key, beyond `after`."""
@@ -84,7 +84,7 @@ class Overseeing(Protocol):
     async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
         """Ends owed callbacks that no node has claimed, as given up; returns how many."""
 
-    async def standing(self, now: int) -> Backlog: ...
+    async def standing(self, now: int) -> BacklogCounts: ...
 
     async def ended_unknown(self, since: int) -> int:
         """How many messages that were accepted from `since` on ended as UNKNOWN: nobody knows whether they arrived. It

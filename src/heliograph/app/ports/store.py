@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.admin.oversight import Deed, Reach
+from heliograph.app.admin.oversight import AuditEntry, RestorePoint
 from heliograph.app.ports.asking import Asking
 from heliograph.app.ports.configuring import Configuring
 from heliograph.app.ports.delivering import Delivering
@@ -34,7 +34,7 @@ class Store(Delivering, Asking, Configuring, Overseeing, Protocol):
     up by account, key and tail together: another account's message, or a wrong tail, is the same as none.
     """
 
-    def noting(self, describe: Callable[[Any], Deed | None]) -> "Store":
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> "Store":
         """The same store for one change, which has its line in the audit log by its own transaction.
 
         `describe` is given what the change returns, and makes the line, or None for none; it may be called again
@@ -58,7 +58,7 @@ class Store(Delivering, Asking, Configuring, Overseeing, Protocol):
     async def backlog(self) -> dict[str, int]:
         """Counts for people and metrics: scheduled, queued, callbacks, callbacks_failed, orphans, awaiting."""
 
-    async def reach(self) -> Reach:
+    async def reach(self) -> RestorePoint:
         """Exact, all of one moment; it reads whole tables."""
 
     async def audit(self) -> list[str]:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from heliograph.app.admin.oversight import Scope, Search, Standing, standing_of
+from heliograph.app.admin.oversight import MessageStatus, Scope, Search, status_of
 from heliograph.app.admin.timeline import condense
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain import ids
@@ -30,7 +30,7 @@ async def search(visit: Visit) -> Reply:
         problem=problem,
         accounts={account.id: account.name for account, _ in accounts},
         connectors=await visit.oversight.connector_names(),
-        standings=list(Standing),
+        standings=list(MessageStatus),
     )
 
 
@@ -40,8 +40,8 @@ async def _search(visit: Visit) -> Search:
     wanted = Search(limit=PAGE)
     if query.get("account"):
         wanted.account = (await visit.administration.account(query["account"])).account.id
-    if query.get("standing") in tuple(Standing):
-        wanted.standing = Standing(query["standing"])
+    if query.get("standing") in tuple(MessageStatus):
+        wanted.standing = MessageStatus(query["standing"])
     wanted.start = _minute(query.get("start", ""), "start")
     end = _minute(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
@@ -74,7 +74,7 @@ async def show(visit: Visit, problem: Problem | None = None) -> Reply:
     trace = sight.trace
     message = trace.message
     final = trace.final
-    standing = standing_of(message.state, None if final is None else final[0])
+    standing = status_of(message.state, None if final is None else final[0])
     return visit.page(
         "message.html",
         status=200 if problem is None else 409,

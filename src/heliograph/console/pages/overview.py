@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.admin.oversight import COUNTED, Backlog, Scope
+from heliograph.app.admin.oversight import COUNTED, BacklogCounts, Scope
 from heliograph.app.configuration import Connector
 from heliograph.console import chart
 from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
@@ -71,7 +71,7 @@ async def _values(visit: Visit) -> dict[str, Any]:
     }
 
 
-async def lines_of(visit: Visit, backlog: Backlog) -> list[Line]:
+async def lines_of(visit: Visit, backlog: BacklogCounts) -> list[Line]:
     """Every connector, those that are not up or silent first."""
     waiting = visit.services.waiting()
     live = {connector.id: (connector, state) for connector, state in visit.services.desk.links()}
@@ -105,7 +105,7 @@ def _line(
     )
 
 
-def worries(visit: Visit, backlog: Backlog, lines: list[Line]) -> list[tuple[str, str]]:
+def worries(visit: Visit, backlog: BacklogCounts, lines: list[Line]) -> list[tuple[str, str]]:
     """What somebody should look at: sentences, and where."""
     found = []
     if not visit.services.healthy():

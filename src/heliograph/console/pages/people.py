@@ -1,6 +1,6 @@
 """Who looks after the gateway: users, tokens, the audit log, one's own password."""
 
-from heliograph.app.admin.oversight import TOKEN_SCOPES, DeedQuery, Role, Scope
+from heliograph.app.admin.oversight import TOKEN_SCOPES, AuditQuery, Role, Scope
 from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
 from heliograph.domain.error import CONFLICT, Fault
 
@@ -79,7 +79,7 @@ async def revoke_token(visit: Visit) -> Reply:
 
 async def audit(visit: Visit) -> Reply:
     before = visit.query.get("before", "")
-    query = DeedQuery(
+    query = AuditQuery(
         PAGE + 1,
         int(before) if before.isdigit() and len(before) < 19 else None,
         visit.query.get("actor", ""),

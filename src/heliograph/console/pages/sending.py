@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.admin.oversight import DeedQuery, Scope
+from heliograph.app.admin.oversight import AuditQuery, Scope
 from heliograph.app.sending.compose import Fields
 from heliograph.app.sending.directory import AccountView
 from heliograph.console import bulk, sheet
@@ -46,7 +46,7 @@ async def form(visit: Visit, problem: Problem | None = None) -> Reply:
     accounts = [account for account, _ in await visit.administration.accounts() if not account.suspended]
     jobs = visit.jobs.all()[:LISTS]
     known = {job.id for job in jobs}
-    deeds = await visit.oversight.deeds(DeedQuery(LISTS, action="message.send"))
+    deeds = await visit.oversight.deeds(AuditQuery(LISTS, action="message.send"))
     lists = [found for found in map(bulk.earlier, deeds) if found is not None and found.id not in known]
     values = dict(visit.form) if visit.form else {"account": visit.query.get("account", "")}
     return visit.page(

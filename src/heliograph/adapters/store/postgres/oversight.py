@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.app.admin.oversight import COUNTED, Backlog, CallbackView, Usage
+from heliograph.app.admin.oversight import COUNTED, BacklogCounts, CallbackView, Usage
 from heliograph.app.facts import CallbackEnd
 from heliograph.domain.ids import first_key_at
 
@@ -86,8 +86,8 @@ async def drop_callbacks(db: Db, keys: Sequence[int], now: int) -> int:
     return count
 
 
-async def standing(db: Db, now: int) -> Backlog:
-    return Backlog(
+async def standing(db: Db, now: int) -> BacklogCounts:
+    return BacklogCounts(
         scheduled=await db.fetchval(_SCHEDULED),
         waiting=await db.fetchval(_WAITING, now),
         oldest=await db.fetchval(_OLDEST, now),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Role
 from heliograph.app.configuration import Exists, Missing
 
 _USERS = 'SELECT name, password_hash, role, created FROM admin_user ORDER BY name COLLATE "C"'
@@ -101,16 +101,16 @@ async def revoke_token(db: Db, token: str, now: int) -> None:
         raise Missing("no such token, or it is revoked already")
 
 
-async def note(db: Db, deed: Deed) -> None:
+async def note(db: Db, deed: AuditEntry) -> None:
     details = json.dumps(deed.details, ensure_ascii=False)
     await db.execute(_NOTE, deed.at, deed.actor, deed.action, deed.target, details, deed.address)
 
 
-async def deeds(db: Db, query: DeedQuery) -> list[Deed]:
+async def deeds(db: Db, query: AuditQuery) -> list[AuditEntry]:
     before = _ANY_KEY if query.before is None else query.before
     rows = await db.fetch(_DEEDS, before, query.actor, query.action, query.target, query.limit)
     return [
-        Deed(at, actor, action, target, json.loads(details), address, key)
+        AuditEntry(at, actor, action, target, json.loads(details), address, key)
         for at, actor, action, target, details, address, key in rows
     ]
 

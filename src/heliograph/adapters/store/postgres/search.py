@@ -12,7 +12,7 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.shared.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
-from heliograph.app.admin.oversight import CallbackView, Found, Hit, Search, Standing, Trace
+from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, MessageStatus, Search, SearchPage
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.domain.ids import first_key_at, time_of
@@ -86,8 +86,8 @@ WHERE r.account = $1 AND r.reference = ANY($2::text[]) AND NOT r.batch ORDER BY 
 _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1"
 
 
-async def search(db: Db, search: Search) -> Found:
-    found = Found([])
+async def search(db: Db, search: Search) -> SearchPage:
+    found = SearchPage([])
     for rows, order, places in _rows(search, await numbers.reached(db) if search.number else 0):
         found = await _page(db, search, rows, order, places, found.hits)
         if found.more is not None:
@@ -95,7 +95,9 @@ async def search(db: Db, search: Search) -> Found:
     return found
 
 
-async def _page(db: Db, search: Search, rows: str, order: str, places: tuple[int, int, int], hits: list[Hit]) -> Found:
+async def _page(
+    db: Db, search: Search, rows: str, order: str, places: tuple[int, int, int], hits: list[Hit]
+) -> SearchPage:
     """What of these rows belongs to the page that begins with `hits`."""
     state, final = (None, None) if search.standing is None else STANDINGS[search.standing]
     limit = search.limit - len(hits)
@@ -106,13 +108,13 @@ async def _page(db: Db, search: Search, rows: str, order: str, places: tuple[int
     hits = hits + [_hit(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
-        return Found(hits, (last.time, last.key))
+        return SearchPage(hits, (last.time, last.key))
     # nothing is left, unless the search came to its effort
     reached = await db.fetchrow(_REACHED.format(rows=rows), *values)
     if reached is None:
-        return Found(hits)
+        return SearchPage(hits)
     time, key = reached
-    return Found(hits, (time, key), time_of(key) if search.by_acceptance else time)
+    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
 
 
 def _rows(search: Search, indexed: int) -> Iterator[tuple[str, str, tuple[int, int, int]]]:
@@ -137,7 +139,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, str, tuple[int, i
     if search.number:
         yield _BY_KEY.format(""), order, (max(first, indexed + 1), key, 0)
         yield _BY_NUMBER, "looked.time DESC, looked.key DESC", (first, key, 0)
-    elif search.standing is Standing.UNDELIVERED:
+    elif search.standing is MessageStatus.UNDELIVERED:
         yield _UNDELIVERED, order, (first, key, 0)
     else:
         state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
@@ -146,7 +148,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, str, tuple[int, i
         yield _BY_KEY.format(only), order, (first, key, 0)
 
 
-def _halves(standing: Standing | None) -> list[str]:
+def _halves(standing: MessageStatus | None) -> list[str]:
     if standing is None:
         return [_LISTED, *_HALVES.values()]
     return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
@@ -203,7 +205,7 @@ _RETRY = 'SELECT attempts, problem, "first", due, node FROM callback_retry WHERE
 _CALLBACK = 'SELECT "end", code, attempts, at FROM callback WHERE key = $1'
 
 
-async def trace(db: Db, key: int) -> Trace | None:
+async def trace(db: Db, key: int) -> MessageRecord | None:
     row = await db.fetchrow(_SINGLE, key)
     if row is None:
         return None
@@ -212,7 +214,7 @@ async def trace(db: Db, key: int) -> Trace | None:
     queued = await db.fetchrow(_QUEUED, key)
     receipts = map(tuple, await db.fetch(_RECEIPTS, key))
     entries = map(tuple, await db.fetch(_ENTRIES, message.account, message.batch or key, key))
-    return Trace(
+    return MessageRecord(
         message=message,
         submissions=[Submission(message.account, *each) for each in await db.fetch(_SENT, key)],
         attempts=[Attempt(message.account, *each) for each in await db.fetch(_ATTEMPTS, key)],

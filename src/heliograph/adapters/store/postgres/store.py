@@ -36,15 +36,15 @@ from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
-    Backlog,
+    AuditEntry,
+    AuditQuery,
+    BacklogCounts,
     CallbackView,
-    Deed,
-    DeedQuery,
-    Found,
     Hit,
-    Reach,
+    MessageRecord,
+    RestorePoint,
     Search,
-    Trace,
+    SearchPage,
     Usage,
 )
 from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
@@ -335,10 +335,10 @@ class PostgresStore:
     async def revoke_token(self, token: str, now: int) -> None:
         await self._pool.write(lambda db: people.revoke_token(db, token, now))
 
-    async def note(self, deed: Deed) -> None:
+    async def note(self, deed: AuditEntry) -> None:
         await self._pool.write(lambda db: people.note(db, deed))
 
-    def noting(self, describe: Callable[[Any], Deed | None]) -> Self:
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         async def also(db: Db, result: Any) -> None:
             deed = describe(result)
             if deed is not None:
@@ -349,10 +349,10 @@ class PostgresStore:
         noting._pool = Noting(self._pool, also)  # noqa: SLF001 - another of its kind
         return noting
 
-    async def deeds(self, query: DeedQuery) -> list[Deed]:
+    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
         return await self._pool.read(lambda db: people.deeds(db, query))
 
-    async def search(self, search: Search) -> Found:
+    async def search(self, search: Search) -> SearchPage:
         return await self._pool.look(lambda db: searching.search(db, search))
 
     async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
@@ -364,7 +364,7 @@ class PostgresStore:
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
         return await self._pool.read(lambda db: searching.of_references(db, account, references))
 
-    async def trace(self, key: int) -> Trace | None:
+    async def trace(self, key: int) -> MessageRecord | None:
         return await self._pool.look(lambda db: searching.trace(db, key))
 
     async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
@@ -376,7 +376,7 @@ class PostgresStore:
     async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
         return await self._pool.write(lambda db: oversight.drop_callbacks(db, keys, now))
 
-    async def standing(self, now: int) -> Backlog:
+    async def standing(self, now: int) -> BacklogCounts:
         return await self._pool.look(lambda db: oversight.standing(db, now))
 
     async def ended_unknown(self, since: int) -> int:
@@ -404,7 +404,7 @@ class PostgresStore:
 
         await self._pool.write(nothing)
 
-    async def reach(self) -> Reach:
+    async def reach(self) -> RestorePoint:
         return await self._read_all(upkeep.reach)
 
     async def audit(self) -> list[str]:

@@ -3,7 +3,7 @@
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.shared.audit import MOST, checks, findings
 from heliograph.adapters.store.shared.reach import COUNTS, NEWEST, NEWEST_KEY, latest
-from heliograph.app.admin.oversight import Reach
+from heliograph.app.admin.oversight import RestorePoint
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",
@@ -47,11 +47,11 @@ async def backlog(db: Db) -> dict[str, int]:
     return {name: await db.fetchval(statement) for name, statement in _COUNTS.items()}
 
 
-async def reach(db: Db) -> Reach:
+async def reach(db: Db) -> RestorePoint:
     async with db.transaction(isolation="repeatable_read", readonly=True):
         times = [await db.fetchval(query) for query in NEWEST]
         counts = {name: await db.fetchval(query) for name, query in COUNTS.items()}
-        return Reach(latest(await db.fetchval(NEWEST_KEY), times), **counts)
+        return RestorePoint(latest(await db.fetchval(NEWEST_KEY), times), **counts)
 
 
 async def audit(db: Db) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.sqlite.statements import many
-from heliograph.app.admin.oversight import COUNTED, Backlog, CallbackView, Usage
+from heliograph.app.admin.oversight import COUNTED, BacklogCounts, CallbackView, Usage
 from heliograph.app.facts import CallbackEnd
 from heliograph.domain.ids import first_key_at
 
@@ -79,12 +79,12 @@ def drop_callbacks(db: sqlite3.Connection, keys: Sequence[int], now: int) -> int
     return len(rows)
 
 
-def standing(db: sqlite3.Connection, now: int) -> Backlog:
+def standing(db: sqlite3.Connection, now: int) -> BacklogCounts:
     def count(statement: str, *values: int) -> int:
         number: int = db.execute(statement, values).fetchone()[0]
         return number
 
-    return Backlog(
+    return BacklogCounts(
         scheduled=count(_SCHEDULED),
         waiting=count(_WAITING, now),
         oldest=db.execute(_OLDEST, (now,)).fetchone()[0],

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from typing import Any
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, Deed, DeedQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Role
 from heliograph.app.configuration import Exists, Missing
 
 _USERS = "SELECT name, password_hash, role, created FROM admin_user ORDER BY name"
@@ -97,16 +97,16 @@ def revoke_token(db: sqlite3.Connection, token: str, now: int) -> None:
         raise Missing("no such token, or it is revoked already")
 
 
-def note(db: sqlite3.Connection, deed: Deed) -> None:
+def note(db: sqlite3.Connection, deed: AuditEntry) -> None:
     details = json.dumps(deed.details, ensure_ascii=False)
     db.execute(_NOTE, (deed.at, deed.actor, deed.action, deed.target, details, deed.address))
 
 
-def deeds(db: sqlite3.Connection, query: DeedQuery) -> list[Deed]:
+def deeds(db: sqlite3.Connection, query: AuditQuery) -> list[AuditEntry]:
     before = _ANY_KEY if query.before is None else query.before
     rows = db.execute(_DEEDS, (before, query.actor, query.action, query.target, query.limit))
     return [
-        Deed(at, actor, action, target, json.loads(details), address, key)
+        AuditEntry(at, actor, action, target, json.loads(details), address, key)
         for at, actor, action, target, details, address, key in rows
     ]
 

@@ -13,7 +13,7 @@ from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.adapters.store.sqlite import numbers
 from heliograph.adapters.store.sqlite.money import KINDS
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
-from heliograph.app.admin.oversight import CallbackView, Found, Hit, Search, Standing, Trace
+from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, MessageStatus, Search, SearchPage
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.domain.ids import first_key_at, time_of
@@ -75,8 +75,8 @@ WHERE r.batch = 0 ORDER BY m.key
 _SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ?"
 
 
-def search(db: sqlite3.Connection, search: Search) -> Found:
-    found = Found([])
+def search(db: sqlite3.Connection, search: Search) -> SearchPage:
+    found = SearchPage([])
     for rows, values in _rows(search, numbers.reached(db) if search.number else 0):
         found = _page(db, search, rows, values, found.hits)
         if found.more is not None:
@@ -84,7 +84,7 @@ def search(db: sqlite3.Connection, search: Search) -> Found:
     return found
 
 
-def _page(db: sqlite3.Connection, search: Search, rows: str, values: dict[str, Any], hits: list[Hit]) -> Found:
+def _page(db: sqlite3.Connection, search: Search, rows: str, values: dict[str, Any], hits: list[Hit]) -> SearchPage:
     """What of these rows belongs to the page that begins with `hits`."""
     state, final = (None, None) if search.standing is None else STANDINGS[search.standing]
     limit = search.limit - len(hits)
@@ -102,13 +102,13 @@ def _page(db: sqlite3.Connection, search: Search, rows: str, values: dict[str, A
     hits = hits + [_hit(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
-        return Found(hits, (last.time, last.key))
+        return SearchPage(hits, (last.time, last.key))
     # nothing is left, unless the search came to its effort
     end = db.execute(_REACHED.format(rows=rows), values).fetchone()
     if end is None:
-        return Found(hits)
+        return SearchPage(hits)
     time, key = end
-    return Found(hits, (time, key), time_of(key) if search.by_acceptance else time)
+    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
 
 
 def _rows(search: Search, indexed: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -131,7 +131,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, dict[str, Any]]]:
     if search.number:
         yield _BY_KEY.format(""), {"start": max(first, indexed + 1), "key": key}
         yield _BY_NUMBER, {"start": first, "key": key}
-    elif search.standing is Standing.UNDELIVERED:
+    elif search.standing is MessageStatus.UNDELIVERED:
         yield _UNDELIVERED, {"start": first, "key": key}
     else:
         state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
@@ -140,7 +140,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, dict[str, Any]]]:
         yield _BY_KEY.format(only), {"start": first, "key": key}
 
 
-def _halves(standing: Standing | None) -> list[str]:
+def _halves(standing: MessageStatus | None) -> list[str]:
     if standing is None:
         return [_LISTED, *_HALVES.values()]
     return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
@@ -197,14 +197,14 @@ _RETRY = 'SELECT attempts, problem, "first", due, node FROM callback_retry WHERE
 _CALLBACK = 'SELECT "end", code, attempts, at FROM callback WHERE key = ?'
 
 
-def trace(db: sqlite3.Connection, key: int) -> Trace | None:
+def trace(db: sqlite3.Connection, key: int) -> MessageRecord | None:
     row = db.execute(_SINGLE, (key,)).fetchone()
     if row is None:
         return None
     message = message_of(row)
     final = db.execute(_FINAL, (key,)).fetchone()
     queued = db.execute(_QUEUED, (key,)).fetchone()
-    return Trace(
+    return MessageRecord(
         message=message,
         submissions=[Submission(message.account, *row) for row in db.execute(_SENT, (key,))],
         attempts=[Attempt(message.account, *row) for row in db.execute(_ATTEMPTS, (key,))],

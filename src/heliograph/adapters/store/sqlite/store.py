@@ -36,15 +36,15 @@ from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
     AdminUser,
-    Backlog,
+    AuditEntry,
+    AuditQuery,
+    BacklogCounts,
     CallbackView,
-    Deed,
-    DeedQuery,
-    Found,
     Hit,
-    Reach,
+    MessageRecord,
+    RestorePoint,
     Search,
-    Trace,
+    SearchPage,
     Usage,
 )
 from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
@@ -301,10 +301,10 @@ class SqliteStore:
     async def revoke_token(self, token: str, now: int) -> None:
         await self._writer.transact(people.revoke_token, token, now)
 
-    async def note(self, deed: Deed) -> None:
+    async def note(self, deed: AuditEntry) -> None:
         await self._writer.transact(people.note, deed)
 
-    def noting(self, describe: Callable[[Any], Deed | None]) -> Self:
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         def also(db: sqlite3.Connection, result: Any) -> None:
             deed = describe(result)
             if deed is not None:
@@ -315,10 +315,10 @@ class SqliteStore:
         noting._writer = Noting(self._writer, also)  # noqa: SLF001 - another of its kind
         return noting
 
-    async def deeds(self, query: DeedQuery) -> list[Deed]:
+    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
         return await self._searcher.transact(people.deeds, query)
 
-    async def search(self, search: Search) -> Found:
+    async def search(self, search: Search) -> SearchPage:
         return await self._searcher.transact(search_rows, search)
 
     async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
@@ -330,7 +330,7 @@ class SqliteStore:
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
         return await self._searcher.transact(of_references, account, references)
 
-    async def trace(self, key: int) -> Trace | None:
+    async def trace(self, key: int) -> MessageRecord | None:
         return await self._searcher.transact(trace, key)
 
     async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
@@ -342,7 +342,7 @@ class SqliteStore:
     async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
         return await self._writer.transact(oversight.drop_callbacks, keys, now)
 
-    async def standing(self, now: int) -> Backlog:
+    async def standing(self, now: int) -> BacklogCounts:
         return await self._searcher.transact(oversight.standing, now)
 
     async def ended_unknown(self, since: int) -> int:
@@ -384,7 +384,7 @@ class SqliteStore:
     async def backlog(self) -> dict[str, int]:
         return await self._reader.transact(upkeep.backlog)
 
-    async def reach(self) -> Reach:
+    async def reach(self) -> RestorePoint:
         return await self._read_all(upkeep.reach)
 
     async def audit(self) -> list[str]:

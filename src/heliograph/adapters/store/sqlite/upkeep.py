@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 
 from heliograph.adapters.store.shared.reach import COUNTS, NEWEST, NEWEST_KEY, latest
-from heliograph.app.admin.oversight import Reach
+from heliograph.app.admin.oversight import RestorePoint
 
 _COUNTS = {
     "scheduled": "SELECT count(*) FROM message WHERE state = 0",
@@ -26,9 +26,9 @@ def backlog(db: sqlite3.Connection) -> dict[str, int]:
     return {name: db.execute(statement).fetchone()[0] for name, statement in _COUNTS.items()}
 
 
-def reach(db: sqlite3.Connection) -> Reach:
+def reach(db: sqlite3.Connection) -> RestorePoint:
     def one(query: str) -> Any:
         return db.execute(query).fetchone()[0]
 
     counts = {name: one(query) for name, query in COUNTS.items()}
-    return Reach(latest(one(NEWEST_KEY), [one(query) for query in NEWEST]), **counts)
+    return RestorePoint(latest(one(NEWEST_KEY), [one(query) for query in NEWEST]), **counts)
