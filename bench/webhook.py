@@ -22,7 +22,7 @@ import uvloop
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.process import ProcessSender
 from heliograph.adapters.webhook.settings import Settings
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 
 BODY = (
     b"id=01935b7e-7f3a-7c2d-9b1f-0123456789ab&message_status=DELIVRD&subdate=2026-11-20+06%3A40%3A00"
@@ -74,16 +74,16 @@ class Load:
         self.sent = 0
         sender.on_sent(self._on_sent)
 
-    def _jobs(self, count: int) -> list[Job]:
+    def _jobs(self, count: int) -> list[WebhookJob]:
         first = self._posted
         self._posted += count
         form = "application/x-www-form-urlencoded"
         return [
-            Job(key, f"dlr_01935b7e-7f3a-7c2d-9b1f-{key:012x}", f"{self._url}{key}", BODY, form, (b"s" * 32,))
+            WebhookJob(key, f"dlr_01935b7e-7f3a-7c2d-9b1f-{key:012x}", f"{self._url}{key}", BODY, form, (b"s" * 32,))
             for key in range(first, first + count)
         ]
 
-    def _on_sent(self, results: list[Sent]) -> None:
+    def _on_sent(self, results: list[TryResult]) -> None:
         wrong = [one for one in results if one.code != 200]
         if wrong:
             raise SystemExit(f"not delivered: {wrong[0]}")

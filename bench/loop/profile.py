@@ -32,6 +32,8 @@ STAGES = (
     ("app/receipts/matcher", "receipts: match, apply"),
     ("app/notices/notifier", "callbacks: owe, make, settle"),
     ("app/notices/account_cache", "callbacks: owe, make, settle"),
+    ("app/notices/receipt_form", "callbacks: owe, make, settle"),
+    ("app/notices/webhook", "callbacks: owe, make, settle"),
     ("adapters/webhook/", "callbacks: post"),
     ("adapters/store/", "store"),
     ("runtime/", "commit: gather, hooks"),

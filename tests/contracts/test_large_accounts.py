@@ -54,6 +54,6 @@ async def test_an_account_of_any_number_is_as_good_as_the_first(
     claimed = await store.claim_queued(1, 10, START + HOUR, NODE, [number])
     assert [queued.message.key for queued in claimed] == [at_once.key, scheduled.key]
     (owed,) = await store.claim_callbacks(10, START, NODE)
-    assert owed.message.account == number
+    assert owed.account == number
     assert await store.balance(number) == 97 * CREDIT
     assert await store.audit() == []

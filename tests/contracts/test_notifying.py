@@ -4,6 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message
+from heliograph.app.notices.notice import FinalState, Way
 from heliograph.app.ports import Store
 from heliograph.domain.receipt import Delivery
 from tests.support.store import NODE, START, Given, Opener
@@ -34,9 +35,9 @@ async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, 
     assert await store.next_callback_due() == START + 10
     assert await store.claim_callbacks(10, START + 9, NODE) == []
     (owed,) = await store.claim_callbacks(10, START + 10, NODE)
-    assert owed.message == message
-    assert (owed.state, owed.err, owed.at) == (Delivery.DELIVRD, "000", START + 1)
-    assert (owed.attempts, owed.body, owed.first_tried) == (1, b"id=1", START + 1)
+    assert owed.subject == FinalState(message, Delivery.DELIVRD, "000", START + 1)
+    assert (owed.account, owed.key, owed.way) == (account.id, message.key, Way.WEBHOOK)
+    assert (owed.attempts, owed.body, owed.first) == (1, b"id=1", START + 1)
 
 
 async def test_nobody_else_gets_a_claimed_callback(store: Store, given: Given, account: Account) -> None:
@@ -53,7 +54,7 @@ async def test_the_oldest_due_come_first(store: Store, given: Given, account: Ac
     for message, due in zip(messages, (30, 10, 20), strict=True):
         await store.record(retry(message, START + due))
     claimed = await store.claim_callbacks(2, START + 99, NODE)
-    assert [owed.message.key for owed in claimed] == [messages[1].key, messages[2].key]
+    assert [owed.key for owed in claimed] == [messages[1].key, messages[2].key]
 
 
 async def test_a_failed_try_moves_the_callback(store: Store, given: Given, account: Account) -> None:
@@ -112,7 +113,7 @@ async def test_a_replay_sends_the_same_octets_with_all_its_time_again(
     assert await store.replay(None, message.key, START + 100) == 1
     assert await store.next_callback_due() == START + 100
     (owed,) = await store.claim_callbacks(10, START + 100, NODE)
-    assert (owed.body, owed.attempts, owed.first_tried) == (b"id=1", 0, START + 100)
+    assert (owed.body, owed.attempts, owed.first) == (b"id=1", 0, START + 100)
     await store.record(done(message, CallbackEnd.DELIVERED))
     assert (await store.backlog())["callbacks_failed"] == 0
     assert await store.replay(None, None, START + 200) == 0
@@ -123,7 +124,7 @@ async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given
     await store.record(done(message, CallbackEnd.GONE))
     assert await store.replay(account.id, None, START + 100) == 1
     (owed,) = await store.claim_callbacks(10, START + 100, NODE)
-    assert (owed.message, owed.body) == (message, b"")
+    assert (owed.subject.message, owed.body) == (message, b"")
 
 
 async def test_what_is_replayed(store: Store, given: Given, account: Account) -> None:
@@ -138,7 +139,7 @@ async def test_what_is_replayed(store: Store, given: Given, account: Account) ->
     assert await store.replay(account.id, None, START) == 1
     assert await store.replay(None, None, START) == 1
     assert await store.replay(None, mine[2].key, START) == 0
-    claimed = {owed.message.key for owed in await store.claim_callbacks(10, START, NODE)}
+    claimed = {owed.key for owed in await store.claim_callbacks(10, START, NODE)}
     assert claimed == {mine[0].key, mine[1].key, theirs.key}
 
 

@@ -14,6 +14,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.notices.notice import FinalState, Way
 from heliograph.app.ports import Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -145,8 +146,9 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
         )
     )
     (found,) = (await store.recover(0, NODE)).owed
-    assert (found.message, found.state, found.err, found.at) == (owed, Delivery.DELIVRD, "000", START + 4)
-    assert (found.attempts, found.body, found.first_tried) == (0, b"", START + 4)
+    assert found.subject == FinalState(owed, Delivery.DELIVRD, "000", START + 4)
+    assert (found.account, found.key, found.way) == (owed.account, owed.key, Way.WEBHOOK)
+    assert (found.attempts, found.body, found.first) == (0, b"", START + 4)
 
 
 async def test_early_receipts_come_back_newest_last(store: Store) -> None:
@@ -196,7 +198,7 @@ async def test_recovery_after_a_restart(opener: Opener) -> None:
         recovery = await store.recover(0, NODE + 1)
         assert [(each.message.key, each.attempted) for each in recovery.unsent] == [(unsent.key, True)]
         assert [each.message.key for each in recovery.outstanding] == [waits.key]
-        assert [each.message.key for each in recovery.owed] == [owed.key]
+        assert [each.key for each in recovery.owed] == [owed.key]
         assert recovery.last_key == owed.key
     finally:
         await store.close()

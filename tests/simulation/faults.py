@@ -9,7 +9,7 @@ from typing import Any
 
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
@@ -353,31 +353,31 @@ class ScriptedCarrier:
 class ScriptedSender:
     """`app.ports.Sender`: receivers of all sorts, as long as one run of the gateway lasts."""
 
-    def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[Job], None]) -> None:
+    def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[WebhookJob], None]) -> None:
         self._chance = chance
         self._odds = odds
         self._arrived = arrived
-        self._jobs: dict[int, Job] = {}
-        self._on_sent: Callable[[list[Sent]], None] = lambda _: None
+        self._jobs: dict[int, WebhookJob] = {}
+        self._on_sent: Callable[[list[TryResult]], None] = lambda _: None
         self._on_lost: Callable[[], None] = lambda: None
         self.dead = False
         self.unfit = 0.0
         """The share of receivers' complaints that no store takes."""
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         self._on_sent = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         self._on_lost = listener
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         assert jobs
         loop = asyncio.get_running_loop()
         busy = []
         for job in jobs:
             assert job.key not in self._jobs, "one try of a callback at a time"
             if self._chance.random() < self._odds.sender_busy:
-                busy.append(Sent(job.key, 0, "busy", busy=True))
+                busy.append(TryResult(job.key, 0, "busy", busy=True))
                 continue
             self._jobs[job.key] = job
             loop.call_later(self._chance.random() * 0.2, self._end, job)
@@ -386,19 +386,19 @@ class ScriptedSender:
         if self._chance.random() < self._odds.sender_lost:
             loop.call_later(0.1, self._lose)
 
-    def _end(self, job: Job) -> None:
+    def _end(self, job: WebhookJob) -> None:
         if self.dead or self._jobs.pop(job.key, None) is None:
             return
         if self._chance.random() < self._odds.receiver_fails:
             if self._chance.random() < 0.3:
                 self._arrived(job)
             spoilt = NUL if self.unfit and self._chance.random() < self.unfit else ""
-            self._on_sent([Sent(job.key, self._chance.choice((0, 500, 302)), f"no good{spoilt}")])
+            self._on_sent([TryResult(job.key, self._chance.choice((0, 500, 302)), f"no good{spoilt}")])
         elif self._chance.random() < self._odds.receiver_gone:
-            self._on_sent([Sent(job.key, 410)])
+            self._on_sent([TryResult(job.key, 410)])
         else:
             self._arrived(job)
-            self._on_sent([Sent(job.key, 200)])
+            self._on_sent([TryResult(job.key, 200)])
 
     def _lose(self) -> None:
         if not self.dead and self._jobs:

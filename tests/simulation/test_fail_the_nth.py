@@ -11,7 +11,7 @@ import pytest
 
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.notices.notifier import UNREADABLE_PAUSE_MS
 from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled, Part, Unavailable, Unknown
 from heliograph.app.sending.compose import Fields, Submit, SubmitRules
@@ -106,23 +106,23 @@ class NthSender(ScriptedSender):
 
     nth: Nth
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         if self.nth.fails("process of callbacks"):
             self._jobs.update((job.key, job) for job in jobs)
             asyncio.get_running_loop().call_later(0.05, self._lose)
         elif self.nth.fails("room for callbacks"):
-            self._on_sent([Sent(job.key, 0, "busy", busy=True) for job in jobs])
+            self._on_sent([TryResult(job.key, 0, "busy", busy=True) for job in jobs])
         else:
             super().post(jobs)
 
-    def _end(self, job: Job) -> None:
+    def _end(self, job: WebhookJob) -> None:
         deaf, rude = self.nth.fails("receiver"), self.nth.fails("answer of a receiver")
         if not (deaf or rude) or self.dead or self._jobs.pop(job.key, None) is None:
             super()._end(job)
             return
         if rude:
             self._arrived(job)
-        self._on_sent([Sent(job.key, 500 if rude else 0, "no good")])
+        self._on_sent([TryResult(job.key, 500 if rude else 0, "no good")])
 
 
 PORTS = (

@@ -29,16 +29,16 @@ from heliograph.app.facts import (
     Final,
     Message,
     Outstanding,
-    Owed,
     PartReceipt,
     Queueing,
-    Recovery,
     Submission,
     Verdict,
 )
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
+from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.notices.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
+from heliograph.app.notices.receipt_form import ReceiptForm
 from heliograph.app.ports import Part, Report, Store, Unfit
 from heliograph.app.receipts.awaiting import Awaited
 from heliograph.app.receipts.matcher import Acknowledge, Reporter
@@ -516,9 +516,9 @@ def the_reporter_keeps_what_is_over(patch: pytest.MonkeyPatch) -> None:
 def the_notifier_drops_a_callback(patch: pytest.MonkeyPatch) -> None:
     owe = Notifier.owe
 
-    def broken(self: Notifier, message: Message, final: Final) -> None:
-        if message.key % 5:
-            owe(self, message, final)
+    def broken(self: Notifier, notice: Notice) -> None:
+        if notice.key % 5:
+            owe(self, notice)
 
     patch.setattr(Notifier, "owe", broken)
 
@@ -536,13 +536,13 @@ def the_notifier_tries_twice_at_once(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the customer was told")
 def the_notifier_tells_another_state(patch: pytest.MonkeyPatch) -> None:
-    job = Notifier._job
+    job = ReceiptForm.job
 
-    def broken(self: Notifier, *of: Any) -> Job | None:
+    def broken(self: ReceiptForm, *of: Any) -> WebhookJob:
         made = job(self, *of)
-        return None if made is None else replace(made, body=re.sub(rb"status=\w+", b"status=ACCEPTD", made.body))
+        return replace(made, body=re.sub(rb"status=\w+", b"status=ACCEPTD", made.body))
 
-    patch.setattr(Notifier, "_job", broken)
+    patch.setattr(ReceiptForm, "job", broken)
 
 
 @bug("a callback came for .*, which owes none")
@@ -552,22 +552,22 @@ def the_notifier_tells_those_who_did_not_ask(patch: pytest.MonkeyPatch) -> None:
     def broken(self: Engine, message: Message, final: Final) -> None:
         finish(self, message, final)
         if not final.owed and message.state == State.SENT:
-            self.notifier.owe(message, final)
+            self.notifier.owe(notice_of(message, final))
 
     patch.setattr(Engine, "_finish", broken)
 
 
 @bug("is done and never arrived")
 def the_sender_says_it_posted(patch: pytest.MonkeyPatch) -> None:
-    def broken(self: ScriptedSender, jobs: Sequence[Job]) -> None:
-        self._on_sent([Sent(job.key, 200) for job in jobs])
+    def broken(self: ScriptedSender, jobs: Sequence[WebhookJob]) -> None:
+        self._on_sent([TryResult(job.key, 200) for job in jobs])
 
     patch.setattr(ScriptedSender, "post", broken)
 
 
 @bug("callbacks are due")
 def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryStore, limit: int, now: int, node: int) -> list[Owed]:
+    async def broken(self: MemoryStore, limit: int, now: int, node: int) -> list[Notice]:
         return []
 
     patch.setattr(MemoryStore, "claim_callbacks", broken)
@@ -578,14 +578,14 @@ def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the notifier still holds something")
 def a_flight_never_lands(patch: pytest.MonkeyPatch) -> None:
-    on_sent = Notifier._on_sent
+    on_tried = Notifier._on_tried
 
-    def broken(self: Notifier, results: list[Sent]) -> None:
+    def broken(self: Notifier, results: list[TryResult]) -> None:
         flights = {sent.key: self._flights[sent.key] for sent in results if sent.key in self._flights}
-        on_sent(self, results)
+        on_tried(self, results)
         self._flights.update(flights)
 
-    patch.setattr(Notifier, "_on_sent", broken)
+    patch.setattr(Notifier, "_on_tried", broken)
 
 
 @bug("the gatherer still holds something")

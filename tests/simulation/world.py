@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.message import Kind, State
@@ -227,7 +227,7 @@ class Simulation:
         self.carriers.append(carrier)
         return carrier
 
-    def _arrived(self, job: Job) -> None:
+    def _arrived(self, job: WebhookJob) -> None:
         self.arrived.setdefault(job.key, []).append(job.body)
 
     def _on_commit(self, facts: Facts) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import Sender
 from tests.support.patience import PATIENCE_S
 
@@ -11,8 +11,8 @@ SECRET = b"s" * 32
 FORM = "application/x-www-form-urlencoded"
 
 
-def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[bytes, ...] = (SECRET,)) -> Job:
-    return Job(key, f"dlr_{key}", url, body, FORM, secrets)
+def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[bytes, ...] = (SECRET,)) -> WebhookJob:
+    return WebhookJob(key, f"dlr_{key}", url, body, FORM, secrets)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -26,14 +26,14 @@ class Results:
     """Listens to a sender. Results are kept by key; a second one for a key fails the test."""
 
     def __init__(self, sender: Sender) -> None:
-        self.by_key: dict[int, Sent] = {}
+        self.by_key: dict[int, TryResult] = {}
         self.order: list[int] = []
         self.losses = 0
         self._changed = asyncio.Event()
         sender.on_sent(self._on_sent)
         sender.on_lost(self._on_lost)
 
-    def _on_sent(self, results: list[Sent]) -> None:
+    def _on_sent(self, results: list[TryResult]) -> None:
         for sent in results:
             assert sent.key not in self.by_key, f"two results for {sent.key}"
             self.by_key[sent.key] = sent
@@ -50,7 +50,7 @@ class Results:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def of(self, *keys: int) -> list[Sent]:
+    async def of(self, *keys: int) -> list[TryResult]:
         """The results of these keys, once all are there."""
         await self.until(lambda: all(key in self.by_key for key in keys))
         return [self.by_key[key] for key in keys]

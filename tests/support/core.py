@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import Accepted, Outcome, Part
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State
@@ -88,21 +88,21 @@ class NotedSender:
     """`app.ports.Sender` that keeps what it is given, and says what it is told to."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self._sent: Callable[[list[Sent]], None] = lambda _: None
+        self.jobs: list[WebhookJob] = []
+        self._sent: Callable[[list[TryResult]], None] = lambda _: None
         self._lost: Callable[[], None] = lambda: None
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         self.jobs += jobs
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         self._sent = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         self._lost = listener
 
     def end(self, key: int, code: int, problem: str = "", *, busy: bool = False) -> None:
-        self._sent([Sent(key, code, problem, busy)])
+        self._sent([TryResult(key, code, problem or ("" if 200 <= code < 300 else f"HTTP {code}"), busy)])
 
     def lose(self) -> None:
         self._lost()

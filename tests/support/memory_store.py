@@ -21,13 +21,12 @@ from heliograph.app.facts import (
     Final,
     Message,
     Outstanding,
-    Owed,
     PartReceipt,
     Queued,
-    Recovery,
     Verdict,
 )
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
+from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
@@ -293,7 +292,7 @@ class MemoryStore(MemoryOperators):
 
     # --- callbacks
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         rows = self._open()
         due = sorted(
             (row.due, key)
@@ -302,11 +301,9 @@ class MemoryStore(MemoryOperators):
         )
         owed = []
         for _, key in due[:limit]:
-            row, end = rows.retries[key], rows.finals[key]
+            row = rows.retries[key]
             row.node = node
-            assert end.state is not None
-            message = replace(rows.messages[key])
-            owed.append(Owed(message, end.state, end.err, end.at, row.attempts, row.body, row.first))
+            owed.append(self._notice(rows, key, row.first, row.attempts, row.body))
         return owed
 
     async def next_callback_due(self) -> int | None:
@@ -353,13 +350,18 @@ class MemoryStore(MemoryOperators):
                 if key > above[AWAITING] and self._awaits(rows, key)
             ],
             owed=[
-                Owed(replace(rows.messages[key]), end.state, end.err, end.at, 0, b"", end.at)
+                self._notice(rows, key, end.at)
                 for key, end in sorted(rows.finals.items())
                 if key > above[CALLBACK] and end.owed and end.state is not None
                 if key not in rows.callbacks and key not in rows.retries
             ],
             early=list(rows.early),
         )  # fmt: skip
+
+    def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
+        end, message = rows.finals[key], replace(rows.messages[key])
+        assert end.state is not None
+        return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
 
     def _unsent(self, rows: Rows, key: int) -> bool:
         message = rows.messages[key]

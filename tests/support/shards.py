@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from heliograph.app.commit.divide import divide, shard_of
 from heliograph.app.commit.isolate import Apart, Misfit
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
-from heliograph.app.facts import Facts, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import Facts, Outstanding, Queued
+from heliograph.app.marks import Recovery
+from heliograph.app.notices.notice import Notice
 from heliograph.app.ports import Store, Unavailable, Unfit
 
 Found = TypeVar("Found")
@@ -131,7 +133,7 @@ class Shards:
 
     # --- callbacks
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         return await self._up_to(limit, lambda store, n: store.claim_callbacks(n, now, node))
 
     async def next_callback_due(self) -> int | None:

@@ -331,33 +331,3 @@ class Outstanding:
     message: Message
     operator_ids: dict[tuple[int, str], tuple[int, ...]]
     states: dict[int, tuple[Delivery, str]]
-
-
-@dataclass(slots=True)
-class Owed:
-    """A callback to make. `body` is empty when it was never tried: it is then made from the rest."""
-
-    message: Message
-    state: Delivery
-    err: str
-    at: int
-    attempts: int
-    body: bytes
-    first_tried: int
-    """When the callback was first owed: what the time allowed for retries counts from."""
-
-
-@dataclass(slots=True)
-class Recovery:
-    """What the rows say was in the air when the last process of this node ended."""
-
-    last_key: int
-    """The highest key ever given by this worker."""
-    marks: dict[str, int]
-    unsent: list[Queued]
-    """The fast lane's messages without a full answer, oldest first; `attempted` is worked out from the marks."""
-    outstanding: list[Outstanding]
-    """Those above the mark; older ones are found through the table."""
-    owed: list[Owed]
-    early: list[EarlyReceipt]
-    """Receipts that wait for their message, newest last, bounded."""

@@ -13,6 +13,11 @@ above it certainly have not.
 its end before then has its own end.
 """
 
+from dataclasses import dataclass
+
+from heliograph.app.facts import EarlyReceipt, Outstanding, Queued
+from heliograph.app.notices.notice import Notice
+
 DISPATCH = "dispatch"
 AWAITING = "awaiting"
 CALLBACK = "callback"
@@ -22,3 +27,20 @@ GATHERED = "gathered"
 def attempted(connector: int) -> str:
     """The name of the connector's attempt mark."""
     return f"attempted:{connector}"
+
+
+@dataclass(slots=True)
+class Recovery:
+    """The work that a process of this node left behind, according to the rows."""
+
+    last_key: int
+    """The highest key ever given by this worker."""
+    marks: dict[str, int]
+    unsent: list[Queued]
+    """The fast lane's messages without a full answer, oldest first; `attempted` is worked out from the marks."""
+    outstanding: list[Outstanding]
+    """Messages above the mark AWAITING that await receipts; older ones are found through the table."""
+    owed: list[Notice]
+    """Notices above the mark CALLBACK that have no row; the others are claimed when they are due."""
+    early: list[EarlyReceipt]
+    """Receipts that wait for their message, newest last, bounded."""

@@ -8,10 +8,13 @@ from typing import Any
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.facts import Facts, Final, Message, Recovery
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, attempted
-from heliograph.app.notices.account_cache import KnownReceivers
+from heliograph.app.facts import Facts, Final, Message
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
+from heliograph.app.notices.account_cache import AccountCache
+from heliograph.app.notices.notice import FinalState, Way, notice_of
 from heliograph.app.notices.notifier import Notifier
+from heliograph.app.notices.receipt_form import ReceiptForm
+from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import Unavailable
 from heliograph.app.receipts.lookup import Lookup
 from heliograph.app.receipts.matcher import Reporter
@@ -63,7 +66,7 @@ class Engine:
         self._carriers = Carriers(world, node, duties, fallbacks, self._lease)
         self._tasks: list[asyncio.Task[None]] = []
         self._pump_timer: asyncio.TimerHandle | None = None
-        self._receivers = KnownReceivers(world.store)
+        self._accounts = AccountCache(world.store)
         self.failed = asyncio.Event()
         """Set when a task has died: the process should end and be started again."""
 
@@ -85,7 +88,7 @@ class Engine:
         feeder = Feeder(world, self._node, self._duties, core)
         self._spawn(feeder.run(), "feed")
         self._spawn(feeder.seek(), "lookup")
-        upkeep = Upkeep(world, self._deadlines, self._node, self._duties, core, self._receivers, self._lease)
+        upkeep = Upkeep(world, self._deadlines, self._node, self._duties, core, self._accounts, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
         core.gatherer.wake()
         core.gatherer.stir()
@@ -101,15 +104,15 @@ class Engine:
         self.reporter = Reporter(
             gatherer, world.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
         )
+        webhooks = WebhookDeliverer(world.sender, self._accounts, {FinalState: ReceiptForm(world.encode_json)})
         self.notifier = Notifier(
             gatherer,
             world.clock,
-            world.sender,
-            self._receivers,
+            {Way.WEBHOOK: webhooks},
+            self._accounts,
             world.jitter,
             mark=marks.get(CALLBACK, 0),
             retry_hours=self._deadlines.callback_retry,
-            encode_json=world.encode_json,
             keeps=self._keeps_callback,
         )
         self.dispatcher = Dispatcher(
@@ -140,9 +143,9 @@ class Engine:
         if not shared:
             for number in live:
                 await self.dispatcher.open(self.dispatcher.lane(number), store)
-        for owed in recovery.owed:
-            if self._receivers.known(owed.message.account) is None:
-                await self._receivers.learn(owed.message.account)
+        for notice in recovery.owed:
+            if self._accounts.known(notice.account) is None:
+                await self._accounts.learn(notice.account)
         self.notifier.resume(recovery.owed, rowed=False)
         self._world.journal.say(
             "info",
@@ -233,7 +236,7 @@ class Engine:
 
     def _finish(self, message: Message, final: Final) -> None:
         if final.owed:
-            self.notifier.owe(message, final)
+            self.notifier.owe(notice_of(message, final))
 
     def _lapsed(self) -> None:
         self._carriers.lapsed()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from heliograph.app.notices.account_cache import KnownReceivers
+from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
 from heliograph.runtime.engine_parts import Core
 from heliograph.runtime.environment import Deadlines, Duties, World
@@ -63,7 +63,7 @@ class Upkeep:
         node: int,
         duties: Duties,
         core: Core,
-        receivers: KnownReceivers,
+        accounts: AccountCache,
         lease: Lease | None,
     ) -> None:
         """`lease` is there where other nodes may be on the same store."""
@@ -72,7 +72,7 @@ class Upkeep:
         self._node = node
         self._duties = duties
         self._core = core
-        self._receivers = receivers
+        self._accounts = accounts
         self._lease = lease
         self._round = 0
         self._unfinished: set[str] = set()
@@ -91,11 +91,11 @@ class Upkeep:
         world = self._world
         self._round += 1
         if await world.directory.refresh():
-            self._receivers.doubt()
+            self._accounts.invalidate()
             if self._lease is None:
                 self._core.carriers.sync()
         await self._look_after_nodes()
-        await self._receivers.refresh()
+        await self._accounts.refresh()
         now = world.clock.now()
         self._core.dispatcher.reroute(self._core.carriers.live())
         if self._due("sweep", SWEEP_ROUNDS):

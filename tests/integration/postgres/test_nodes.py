@@ -184,7 +184,7 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
     (found,) = await other.find_outstanding(1, [f"w{waits.key}"])
     assert found.message.key == waits.key
     owed = await other.claim_callbacks(9, START, OTHER)
-    assert [(each.message.key, each.attempts, each.body) for each in owed] == [
+    assert [(each.key, each.attempts, each.body) for each in owed] == [
         (told.key, 0, b""),
         (over.key, 3, b"body"),
     ]

@@ -14,7 +14,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.message import Kind, State
@@ -42,7 +42,7 @@ class Gateway:
         self.chance = random.Random(1)
         self.clock = SystemClock()
         self.journal = NoJournal()
-        self.arrived: list[Job] = []
+        self.arrived: list[WebhookJob] = []
         self.accepted: list[Accept] = []
         self.node = 0
 

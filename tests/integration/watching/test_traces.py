@@ -11,7 +11,7 @@ from opentelemetry.trace import StatusCode
 from heliograph.adapters.tracing import Traces
 from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway, run_asgi
@@ -24,14 +24,14 @@ MS = 1_000_000
 
 class FakeSender:
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.sent: Callable[[list[Sent]], None] = lambda _: None
+        self.jobs: list[WebhookJob] = []
+        self.sent: Callable[[list[TryResult]], None] = lambda _: None
         self.lost: Callable[[], None] = lambda: None
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         self.jobs += jobs
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         self.sent = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
@@ -51,7 +51,7 @@ class Traced:
         gateway.app._intake = self.traces.intake(gateway.intake)
         self.fake = FakeSender()
         self.sender = self.traces.sender(self.fake)
-        self.told: list[Sent] = []
+        self.told: list[TryResult] = []
         self.sender.on_sent(self.told.extend)
         self.sender.on_lost(lambda: None)
 
@@ -87,8 +87,8 @@ def attributes(span: ReadableSpan) -> Mapping[str, object]:
     return span.attributes or {}
 
 
-def job(message: Message) -> Job:
-    return Job(message.key, "dlr_1", "https://customer.example/dlr?secret=1", b"", "text/plain", ())
+def job(message: Message) -> WebhookJob:
+    return WebhookJob(message.key, "dlr_1", "https://customer.example/dlr?secret=1", b"", "text/plain", ())
 
 
 async def test_a_messages_way_is_one_trace() -> None:
@@ -102,7 +102,7 @@ async def test_a_messages_way_is_one_trace() -> None:
         Facts(finals=[Final(message.account, key, Delivery.DELIVRD, "000", START + 700, owed=True, waited=610)])
     )
     world.sender.post([job(message)])
-    world.fake.sent([Sent(key, 200)])
+    world.fake.sent([TryResult(key, 200)])
     world.commit(Facts(callbacks=[CallbackDone(message.account, key, CallbackEnd.DELIVERED, 200, 1, START + 800)]))
 
     spans = world.spans()
@@ -123,7 +123,7 @@ async def test_a_messages_way_is_one_trace() -> None:
     assert (spans["queue"].start_time, spans["queue"].end_time) == (START * MS, (START + 50) * MS)
     assert (spans["submit_sm"].start_time, spans["submit_sm"].end_time) == ((START + 50) * MS, (START + 90) * MS)
     assert (spans["receipt"].start_time, spans["receipt"].end_time) == ((START + 90) * MS, (START + 700) * MS)
-    assert world.told == [Sent(key, 200)]
+    assert world.told == [TryResult(key, 200)]
 
 
 async def test_the_callback_carries_the_trace_on() -> None:
@@ -132,7 +132,7 @@ async def test_the_callback_carries_the_trace_on() -> None:
     assert message is not None
     world.sender.post([job(message)])
     version, trace, parent, flags = world.fake.jobs[0].traceparent.split("-")
-    world.fake.sent([Sent(message.key, 500, "no luck")])
+    world.fake.sent([TryResult(message.key, 500, "no luck")])
     span = world.spans()["callback"]
     context = span.get_span_context()
     assert context is not None

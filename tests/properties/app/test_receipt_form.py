@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.notices.notifier import receipt_form
+from heliograph.app.notices.receipt_form import receipt_form
 
 dates = st.datetimes().map(lambda moment: moment.strftime("%Y-%m-%d %H:%M:%S"))
 

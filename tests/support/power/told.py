@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.facts import Recovery
+from heliograph.app.marks import Recovery
 from heliograph.domain.ids import parse
 from heliograph.domain.message import State
 from heliograph.domain.money import parse_credits

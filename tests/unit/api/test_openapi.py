@@ -20,7 +20,7 @@ from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.operations import OPERATIONS
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.notices.notifier import receipt_fields
+from heliograph.app.notices.receipt_form import receipt_fields
 from heliograph.app.sending.compose import SubmitRules
 from heliograph.domain import calendar, ids, phone
 from heliograph.domain.error import CATALOGUE, METHOD

@@ -11,7 +11,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.ids import first_key_at
@@ -86,7 +86,7 @@ class Rig:
         self.journal = Quiet()
         self.operators: dict[int, Operator] = {}
         self.carriers = self.store.carriers
-        self.arrived: list[Job] = []
+        self.arrived: list[WebhookJob] = []
         self.message = Messages(SetClock())
         self.node = 0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.connection import Connection
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 
 LIMITS = Limits(head_octets=1_000, body_octets=2_000)
 
@@ -23,13 +23,13 @@ class Owner:
 
     def opened(self, connection: Connection) -> None: ...
 
-    def answered(self, job: Job, code: int) -> None:
+    def answered(self, job: WebhookJob, code: int) -> None:
         self.said.append(("answered", code))
 
-    def failed(self, job: Job, problem: str) -> None:
+    def failed(self, job: WebhookJob, problem: str) -> None:
         self.said.append(("failed", problem))
 
-    def again(self, job: Job, path: str, started: float) -> None:
+    def again(self, job: WebhookJob, path: str, started: float) -> None:
         self.said.append(("again", started))
 
     def released(self, connection: Connection) -> None:
@@ -64,7 +64,7 @@ class Talk:
         self.send()
 
     def send(self) -> None:
-        job = Job(1, "dlr_1", "http://h/", b"", "text/plain", ())
+        job = WebhookJob(1, "dlr_1", "http://h/", b"", "text/plain", ())
         self.connection.send(job, "/", b"request", 100.0)
 
     def feed(self, *pieces: bytes) -> None:

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.request import Address, parse, request, split_plain, standing_lines
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 from heliograph.domain.signature import sign
 
 
-def job(*secrets: bytes) -> Job:
-    return Job(1, "dlr_1", "http://example.com/", b"id=1", "application/x-www-form-urlencoded", secrets)
+def job(*secrets: bytes) -> WebhookJob:
+    return WebhookJob(1, "dlr_1", "http://example.com/", b"id=1", "application/x-www-form-urlencoded", secrets)
 
 
 def test_a_request_in_full() -> None:

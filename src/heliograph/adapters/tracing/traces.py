@@ -20,7 +20,7 @@ from opentelemetry.util.types import Attributes
 from heliograph import __version__
 from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import Clock, Intake, Sender
 from heliograph.domain import ids
 from heliograph.http.asgi import Asgi
@@ -140,7 +140,7 @@ class Traces:
 
     # --- callbacks
 
-    def posted(self, jobs: Sequence[Job]) -> None:
+    def posted(self, jobs: Sequence[WebhookJob]) -> None:
         """Callbacks are about to leave: those of traced messages are given their header."""
         for job in jobs:
             parent = self._messages.get(job.key)
@@ -156,7 +156,7 @@ class Traces:
                 f"00-{format_trace_id(context.trace_id)}-{format_span_id(context.span_id)}-{context.trace_flags:02x}"
             )
 
-    def answered(self, results: Sequence[Sent]) -> None:
+    def answered(self, results: Sequence[TryResult]) -> None:
         for sent in results:
             span = self._calls.pop(sent.key, None)
             if span is None:
@@ -197,12 +197,12 @@ class _TracedSender:
         self._sender = sender
         self._traces = traces
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         self._traces.posted(jobs)
         self._sender.post(jobs)
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
-        def heard(results: list[Sent]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
+        def heard(results: list[TryResult]) -> None:
             self._traces.answered(results)
             listener(results)
 

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 
 SWITCHING_PROTOCOLS = 101
 
@@ -20,13 +20,13 @@ class Owner(Protocol):
 
     def opened(self, connection: "Connection") -> None: ...
 
-    def answered(self, job: Job, code: int) -> None:
+    def answered(self, job: WebhookJob, code: int) -> None:
         """The job has its answer; the connection is not free yet."""
 
-    def failed(self, job: Job, problem: str) -> None:
+    def failed(self, job: WebhookJob, problem: str) -> None:
         """The job got no answer."""
 
-    def again(self, job: Job, path: str, started: float) -> None:
+    def again(self, job: WebhookJob, path: str, started: float) -> None:
         """The receiver had closed the connection before it could read the job: it goes out on a fresh one."""
 
     def released(self, connection: "Connection") -> None:
@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         self.limits = limits
         self.started = started
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
-        self._job: Job | None = None
+        self._job: WebhookJob | None = None
         self._path = ""
         self._octets = 0
         self._fresh = True
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         """Whether a job is out for which there is no answer yet."""
         return self._job is not None
 
-    def send(self, job: Job, path: str, octets: bytes, started: float) -> None:
+    def send(self, job: WebhookJob, path: str, octets: bytes, started: float) -> None:
         """Sends a request; its time runs from `started`."""
         self._job = job
         self._path = path

@@ -10,7 +10,7 @@ from heliograph.adapters.webhook.names import Lookup, Names, system_lookup
 from heliograph.adapters.webhook.origin import Origin, Shared
 from heliograph.adapters.webhook.request import Address, parse, split_plain
 from heliograph.adapters.webhook.settings import Settings
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 
 SWEEP_SECONDS = 0.25
 """How late a deadline may be noticed."""
@@ -34,20 +34,20 @@ class LocalSender:
         self._shared = Shared(settings.limits, dialer, self._deliver)
         self._origins: dict[Address, Origin] = {}
         self._aliases: dict[str, Origin] = {}
-        self._results: list[Sent] = []
-        self._listener: Callable[[list[Sent]], None] | None = None
+        self._results: list[TryResult] = []
+        self._listener: Callable[[list[TryResult]], None] | None = None
         self._outstanding = 0
         self._closing = False
         self._drained = asyncio.Event()
         self._sweeper: asyncio.TimerHandle | None = None
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         self._listener = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         """Never calls it: this sender lives and dies with its process."""
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         now = self._loop.time()
         aliases = self._aliases
         self._outstanding += len(jobs)
@@ -55,7 +55,7 @@ class LocalSender:
             prefix, path = split_plain(job.url)
             origin = aliases.get(prefix)
             if self._closing:
-                self._deliver(Sent(job.key, 0, "the gateway is stopping", busy=True))
+                self._deliver(TryResult(job.key, 0, "the gateway is stopping", busy=True))
             elif origin is not None and path:
                 origin.offer(job, path, now)
             else:
@@ -89,17 +89,17 @@ class LocalSender:
     def _sweep_seconds(self) -> float:
         return min(SWEEP_SECONDS, self._limits.try_seconds / 4)
 
-    def _post_slowly(self, job: Job, prefix: str, now: float) -> None:
+    def _post_slowly(self, job: WebhookJob, prefix: str, now: float) -> None:
         """The first job to an origin, or one whose URL is written in an unusual way."""
         try:
             address, path = parse(job.url)
         except ValueError as error:
-            self._deliver(Sent(job.key, 0, str(error)))
+            self._deliver(TryResult(job.key, 0, str(error)))
             return
         origin = self._origins.get(address)
         if origin is None:
             if len(self._origins) >= self._limits.origins and not self._forget_unused():
-                self._deliver(Sent(job.key, 0, "too many receivers at once", busy=True))
+                self._deliver(TryResult(job.key, 0, "too many receivers at once", busy=True))
                 return
             origin = self._origins[address] = Origin(address, self._shared)
         if len(self._aliases) >= ALIASES:
@@ -116,7 +116,7 @@ class LocalSender:
         self._aliases.clear()
         return bool(unused)
 
-    def _deliver(self, sent: Sent) -> None:
+    def _deliver(self, sent: TryResult) -> None:
         if not self._results:
             self._loop.call_soon(self._flush)
         self._results.append(sent)

@@ -13,7 +13,7 @@ from heliograph.adapters.webhook.connection import Connection
 from heliograph.adapters.webhook.dial import Dialer, NameUnknown, Refused, explain, is_own_fault
 from heliograph.adapters.webhook.request import Address, request, standing_lines
 from heliograph.adapters.webhook.settings import Limits
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 
 UNWELL = frozenset((429, 502, 503, 504))
 """Answers that say something of the whole origin, not of one URL on it."""
@@ -32,7 +32,7 @@ LONGEST_ROOM_SECONDS = 300.0
 class Shared:
     """What all origins have in common: the limits, how much of them is used, and the way out for results."""
 
-    def __init__(self, limits: Limits, dialer: Dialer, deliver: Callable[[Sent], None]) -> None:
+    def __init__(self, limits: Limits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
         self.limits = limits
         self.dialer = dialer
         self.deliver = deliver
@@ -100,8 +100,8 @@ class Origin:
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._connecting = 0
-        self._waiting: deque[tuple[Job, str, float]] = deque()
-        self._again: deque[tuple[Job, str, float]] = deque()
+        self._waiting: deque[tuple[WebhookJob, str, float]] = deque()
+        self._again: deque[tuple[WebhookJob, str, float]] = deque()
         self._failures = 0
         self._shut_until = 0.0
         self._pause = shared.limits.breaker_seconds
@@ -123,11 +123,11 @@ class Origin:
 
     # --- jobs in
 
-    def offer(self, job: Job, path: str, now: float) -> None:
+    def offer(self, job: WebhookJob, path: str, now: float) -> None:
         """Sends the job, puts it in line, or gives it back as busy."""
         self.used = now
         if self._shut_until and not self._may_probe(job, now):
-            self._shared.deliver(Sent(job.key, 0, "it failed too often and is left alone for a while", busy=True))
+            self._shared.deliver(TryResult(job.key, 0, "it failed too often and is left alone for a while", busy=True))
         elif self._idle:
             connection = self._idle.pop()
             connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
@@ -192,14 +192,14 @@ class Origin:
             self._held_until = asyncio.get_running_loop().time() + RETRY_CONNECT_SECONDS
         else:
             # None of those in line since before would have fared better.
-            line: list[Job] = []
+            line: list[WebhookJob] = []
             while self._again or (self._waiting and self._waiting[0][2] <= started):
                 line.append(self._next_in_line()[0])
             problem = explain(error)
             for job in line:
                 self.failed(job, problem)
 
-    def _next_in_line(self) -> tuple[Job, str, float]:
+    def _next_in_line(self) -> tuple[WebhookJob, str, float]:
         if self._again:
             return self._again.popleft()
         self._shared.waiting -= 1
@@ -220,25 +220,25 @@ class Origin:
             connection.rest(asyncio.get_running_loop().time() + self._shared.limits.idle_seconds)
             self._idle.append(connection)
 
-    def answered(self, job: Job, code: int) -> None:
+    def answered(self, job: WebhookJob, code: int) -> None:
         if self._served is not None:
             self._served += 1
         if 200 <= code < 300:
             if self._failures or self._shut_until:
                 self._well()
-            self._shared.deliver(Sent(job.key, code))
+            self._shared.deliver(TryResult(job.key, code))
             return
         if code in UNWELL:
             self._unwell(job)
         elif self._failures or self._shut_until:
             self._well()
-        self._shared.deliver(Sent(job.key, code, f"HTTP {code}"))
+        self._shared.deliver(TryResult(job.key, code, f"HTTP {code}"))
 
-    def failed(self, job: Job, problem: str) -> None:
+    def failed(self, job: WebhookJob, problem: str) -> None:
         self._unwell(job)
-        self._shared.deliver(Sent(job.key, 0, problem))
+        self._shared.deliver(TryResult(job.key, 0, problem))
 
-    def again(self, job: Job, path: str, started: float) -> None:
+    def again(self, job: WebhookJob, path: str, started: float) -> None:
         self._again.append((job, path, started))
 
     def released(self, connection: Connection) -> None:
@@ -267,7 +267,7 @@ class Origin:
 
     # --- health
 
-    def _may_probe(self, job: Job, now: float) -> bool:
+    def _may_probe(self, job: WebhookJob, now: float) -> bool:
         if now < self._shut_until or self._probe is not None:
             return False
         self._probe = job.key
@@ -279,7 +279,7 @@ class Origin:
         self._probe = None
         self._pause = self._shared.limits.breaker_seconds
 
-    def _unwell(self, job: Job) -> None:
+    def _unwell(self, job: WebhookJob) -> None:
         self._failures += 1
         self._room_at = self._rate = 0.0
         limits = self._shared.limits
@@ -298,10 +298,10 @@ class Origin:
         while self._again or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 
-    def _give_back(self, job: Job, problem: str, room: float = 0.0) -> None:
+    def _give_back(self, job: WebhookJob, problem: str, room: float = 0.0) -> None:
         if self._probe == job.key:
             self._probe = None
-        self._shared.deliver(Sent(job.key, 0, problem, busy=True, room=room))
+        self._shared.deliver(TryResult(job.key, 0, problem, busy=True, room=room))
 
     # --- time
 

@@ -21,7 +21,7 @@ import uvloop
 from heliograph.adapters.webhook.frame import JOBS_PER_FRAME, FrameReader, framed
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.settings import Settings
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 
 log = logging.getLogger(__name__)
 
@@ -79,12 +79,12 @@ class ProcessSender:
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(list[Sent]).decode
-        self._on_sent: Callable[[list[Sent]], None] | None = None
+        self._decode = msgspec.msgpack.Decoder(list[TryResult]).decode
+        self._on_sent: Callable[[list[TryResult]], None] | None = None
         self._on_lost: Callable[[], None] | None = None
         self._owed: set[int] = set()
-        self._out: list[Job] = []
-        self._busy: list[Sent] = []
+        self._out: list[WebhookJob] = []
+        self._busy: list[TryResult] = []
         self._channel: Channel | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._heard = 0.0
@@ -106,13 +106,13 @@ class ProcessSender:
         self._keeper = self._loop.create_task(self._keep(channel))
         self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         self._on_sent = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
         self._on_lost = listener
 
-    def post(self, jobs: Sequence[Job]) -> None:
+    def post(self, jobs: Sequence[WebhookJob]) -> None:
         if not jobs:
             return
         room = self._settings.limits.outstanding - len(self._owed)
@@ -129,7 +129,7 @@ class ProcessSender:
         if refused:
             if not self._busy:
                 self._loop.call_soon(self._refuse)
-            self._busy += [Sent(job.key, 0, "the sender has too much to do", busy=True) for job in refused]
+            self._busy += [TryResult(job.key, 0, "the sender has too much to do", busy=True) for job in refused]
 
     async def close(self) -> None:
         """Lets the child finish what it has, for a while; what has no result then is reported lost."""
@@ -254,7 +254,7 @@ class Child:
     def __init__(self) -> None:
         self._sender: LocalSender | None = None
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(list[Job]).decode
+        self._decode = msgspec.msgpack.Decoder(list[WebhookJob]).decode
         self._channel: Channel | None = None
         self._last = asyncio.Event()
 
@@ -281,7 +281,7 @@ class Child:
         else:
             self._last.set()
 
-    def _on_sent(self, results: list[Sent]) -> None:
+    def _on_sent(self, results: list[TryResult]) -> None:
         if self._channel is not None:
             self._channel.write(self._encode(results))
 

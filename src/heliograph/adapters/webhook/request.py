@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit
 
 from heliograph import __version__
 from heliograph.adapters.webhook.guard import literal_address, plain_host
-from heliograph.app.notices.job import Job
+from heliograph.app.notices.job import WebhookJob
 from heliograph.domain.signature import sign
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
@@ -69,7 +69,7 @@ def standing_lines(address: Address) -> str:
     return f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Heliograph/{__version__}\r\nAccept: */*\r\nContent-Type: "
 
 
-def request(job: Job, path: str, standing: str, timestamp: int) -> bytes:
+def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
     """Head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
     body = job.body
     secrets = job.secrets

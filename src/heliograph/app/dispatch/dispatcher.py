@@ -11,6 +11,7 @@ from heliograph.app.dispatch.lane_item import Item
 from heliograph.app.dispatch.late_answers import Hindsight
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Facts, Final, Message, Queued, Queueing, Submission
 from heliograph.app.marks import DISPATCH
+from heliograph.app.notices.notice import owes_receipt
 from heliograph.app.ports import (
     Accepted,
     Clock,
@@ -328,7 +329,7 @@ class Dispatcher:
         lane.forget(item)
         message = item.message
         facts = self.gathering.facts
-        owed = message.wants_receipt and bool(message.callback_url)
+        owed = owes_receipt(message)
         final = Final(
             message.account,
             message.key,

@@ -1,4 +1,4 @@
-"""The accounts that callbacks are owed to, kept in memory."""
+"""The accounts that notices are owed to, kept in memory."""
 
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -8,11 +8,11 @@ from heliograph.app.ports import Store
 from heliograph.domain.calendar import zone
 
 ACCOUNTS_KEPT = 20_000
-"""Accounts held in memory; of more, the one learnt longest ago is dropped."""
+"""The most accounts held in memory; beyond that the one learnt longest ago is dropped."""
 
 
-class KnownReceivers:
-    """Implements `notify.Receivers`. After a change of accounts what is known is used once more, then learnt anew."""
+class AccountCache:
+    """Implements `notice.Accounts`. An invalidated account is used as it is until `refresh` has read it again."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -20,9 +20,11 @@ class KnownReceivers:
         self._stale: set[int] = set()
 
     def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
+        """See `notice.Accounts`."""
         return self._known.get(account)
 
     async def learn(self, account: int) -> None:
+        """See `notice.Accounts`."""
         found = await self._store.account_by_id(account)
         if found is None:
             return
@@ -31,12 +33,12 @@ class KnownReceivers:
         if len(self._known) > ACCOUNTS_KEPT:
             del self._known[next(iter(self._known))]
 
-    def doubt(self) -> None:
-        """Something was changed: all accounts are to be learnt anew."""
+    def invalidate(self) -> None:
+        """Marks all accounts as stale, after a change of the configuration."""
         self._stale.update(self._known)
 
     async def refresh(self, limit: int = 100) -> None:
-        """Learns up to `limit` doubtful accounts anew. Raises Unavailable; those not learnt stay doubtful."""
+        """Reads up to `limit` stale accounts again. Raises Unavailable; those not read stay stale."""
         for account in list(islice(self._stale, limit)):
             await self.learn(account)
             self._stale.discard(account)

@@ -1,10 +1,10 @@
-"""What the engine and the sender of callbacks give each other: all that the process that posts knows of the app."""
+"""What the engine and the process that posts callbacks exchange. That process imports nothing else of `app`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Job:
+class WebhookJob:
     """One try of one callback. `secrets` sign it (several while one is being replaced)."""
 
     key: int
@@ -18,11 +18,11 @@ class Job:
 
 
 @dataclass(slots=True)
-class Sent:
-    """What became of one try: `code` is the HTTP status, 0 when there was no answer; `problem` says why, for people.
+class TryResult:
+    """The result of one try of a notice: `code` is the HTTP status, 0 without an answer; `problem` says why to people.
 
-    `busy`: it was not tried, since that receiver has too many waiting already. `room` is in how many seconds there will
-    be a place for it, at the rate at which the receiver answers; 0 where nobody knows.
+    `busy`: nothing was tried, since the receiver has too many waiting already. `room` is in how many seconds there
+    will be a place, at the rate at which the receiver answers; 0 means unknown.
     """
 
     key: int

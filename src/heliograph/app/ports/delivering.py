@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued
+from heliograph.app.marks import Recovery
+from heliograph.app.notices.notice import Notice
 
 
 class Delivering(Protocol):
@@ -66,7 +68,7 @@ class Delivering(Protocol):
 
     # --- callbacks
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         """Takes callbacks due by `now` for this node, oldest due first; held until recorded as done or moved."""
 
     async def next_callback_due(self) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from heliograph.app.notices.job import Job, Sent
+from heliograph.app.notices.job import TryResult, WebhookJob
 
 
 class Clock(Protocol):
@@ -42,9 +42,9 @@ class Secrets(Protocol):
 class Sender(Protocol):
     """Posts callbacks. Bounded: what is beyond its limits comes back as busy, at once."""
 
-    def post(self, jobs: Sequence[Job]) -> None: ...
+    def post(self, jobs: Sequence[WebhookJob]) -> None: ...
 
-    def on_sent(self, listener: Callable[[list[Sent]], None]) -> None:
+    def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
         """Where results go, in groups; each job has exactly one unless the sender dies, which `lost` then says."""
 
     def on_lost(self, listener: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
+from heliograph.app.notices.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Report, Store
 from heliograph.app.receipts.awaiting import Awaited, Track
 from heliograph.app.receipts.early import EarlyReceipts, report_of
@@ -254,7 +255,7 @@ class Reporter:
             err = next(err for part_state, err in states.values() if part_state is state)
         self.partial.pop(message.key, None)
         self.awaited.end(message.key, track)
-        owed = message.wants_receipt and bool(message.callback_url)
+        owed = owes_receipt(message)
         now = self._clock.now()
         waited = now - track.taken if track.taken else -1
         final = Final(message.account, message.key, state, err, now, owed, waited=waited)

@@ -1,4 +1,4 @@
-"""Callbacks that are owed by the retry table."""
+"""Notices that are owed by the retry table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
-from heliograph.app.facts import Owed
+from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.domain.receipt import Delivery
 
 _CLAIM = "SELECT key FROM claim_retries($1, $2, $3, $4, $5)"
@@ -36,15 +36,16 @@ SELECT count(*) FROM undone
 """
 
 
-async def claim_callbacks(db: Db, limit: int, now: int, node: int, slots: tuple[int, int]) -> list[Owed]:
+async def claim_callbacks(db: Db, limit: int, now: int, node: int, slots: tuple[int, int]) -> list[Notice]:
     rows = await db.fetch(_CLAIM, limit, now, node, *slots)
-    return [owed_of(row) for row in await db.fetch(_OWED, [row[0] for row in rows])] if rows else []
+    return [notice_of(row) for row in await db.fetch(_OWED, [row[0] for row in rows])] if rows else []
 
 
-def owed_of(row: Sequence[Any]) -> Owed:
-    """MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
+def notice_of(row: Sequence[Any]) -> Notice:
+    """Reads MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
     state, err, at, attempts, body, first = tuple(row)[MESSAGE_WIDTH:]
-    return Owed(message_of(row), Delivery(state), err, at, attempts, body, first)
+    message = message_of(row)
+    return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)
 
 
 async def next_callback_due(db: Db) -> int | None:

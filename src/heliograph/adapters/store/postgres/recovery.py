@@ -1,12 +1,11 @@
 """What was in the air when the last process with a worker number ended, from what the rows lack above its marks."""
 
-from heliograph.adapters.store.postgres.callbacks import owed_of
+from heliograph.adapters.store.postgres.callbacks import notice_of
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.dispatch import queued_of
 from heliograph.adapters.store.postgres.receipts import orphans, outstanding_of
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
-from heliograph.app.facts import Recovery
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.ports import Fenced
 
 EARLY_LIMIT = 20_000
@@ -79,6 +78,6 @@ async def recover(db: Db, worker: int, node: int) -> Recovery:
         marks=marks,
         unsent=await queued_of(db, unsent, queued=False),
         outstanding=await outstanding_of(db, [row[0] for row in outstanding]),
-        owed=[owed_of(row) for row in owed],
+        owed=[notice_of(row) for row in owed],
         early=(await orphans(db, EARLY_LIMIT))[::-1],
     )

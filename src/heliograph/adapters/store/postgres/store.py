@@ -48,7 +48,9 @@ from heliograph.app.admin.oversight import (
     Usage,
 )
 from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Queued
+from heliograph.app.marks import Recovery
+from heliograph.app.notices.notice import Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS
@@ -129,7 +131,7 @@ class PostgresStore:
     async def next_due(self) -> dict[int, int]:
         return await self._pool.read(dispatch.next_due)
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         return await self._pool.write(lambda db: callbacks.claim_callbacks(db, limit, now, node, self._slots))
 
     # --- after a crash

@@ -1,4 +1,4 @@
-"""Callbacks that are owed by the retry table."""
+"""Notices that are owed by the retry table."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.sqlite.statements import many
-from heliograph.app.facts import Owed
+from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.domain.receipt import Delivery
 
 _DUE = f"""
@@ -32,17 +32,18 @@ ON CONFLICT (key) DO UPDATE SET due = ?1, attempts = 0, "first" = ?1, node = NUL
 _UNDO_END = "DELETE FROM callback WHERE key IN (SELECT value FROM json_each(?))"
 
 
-def claim_callbacks(db: sqlite3.Connection, limit: int, now: int, node: int) -> list[Owed]:
-    owed = [owed_of(row) for row in db.execute(_DUE, (now, limit))]
+def claim_callbacks(db: sqlite3.Connection, limit: int, now: int, node: int) -> list[Notice]:
+    owed = [notice_of(row) for row in db.execute(_DUE, (now, limit))]
     if owed:
-        db.execute(_CLAIM, (node, many(each.message.key for each in owed)))
+        db.execute(_CLAIM, (node, many(each.key for each in owed)))
     return owed
 
 
-def owed_of(row: Sequence[Any]) -> Owed:
-    """MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
+def notice_of(row: Sequence[Any]) -> Notice:
+    """Reads MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
     state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
-    return Owed(message_of(tuple(row)), Delivery(state), err, at, attempts, body, first)
+    message = message_of(tuple(row))
+    return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)
 
 
 def next_callback_due(db: sqlite3.Connection) -> int | None:

@@ -2,12 +2,13 @@
 
 import sqlite3
 
-from heliograph.adapters.store.sqlite.callbacks import owed_of
+from heliograph.adapters.store.sqlite.callbacks import notice_of
 from heliograph.adapters.store.sqlite.dispatch import queued_of
 from heliograph.adapters.store.sqlite.receipts import orphans, outstanding_of
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS
-from heliograph.app.facts import Outstanding, Owed, Queued, Recovery
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.facts import Outstanding, Queued
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
+from heliograph.app.notices.notice import Notice
 
 EARLY_LIMIT = 20_000
 """Early receipts given back, the newest ones."""
@@ -76,5 +77,5 @@ def _outstanding(db: sqlite3.Connection, mark: int) -> list[Outstanding]:
     return outstanding_of(db, [key for (key,) in db.execute(_OUTSTANDING, (mark,))])
 
 
-def _owed(db: sqlite3.Connection, mark: int) -> list[Owed]:
-    return [owed_of(row) for row in db.execute(_OWED, (mark,))]
+def _owed(db: sqlite3.Connection, mark: int) -> list[Notice]:
+    return [notice_of(row) for row in db.execute(_OWED, (mark,))]

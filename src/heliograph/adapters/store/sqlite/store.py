@@ -48,7 +48,9 @@ from heliograph.app.admin.oversight import (
     Usage,
 )
 from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Owed, Queued, Recovery
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Queued
+from heliograph.app.marks import Recovery
+from heliograph.app.notices.notice import Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
@@ -150,7 +152,7 @@ class SqliteStore:
 
     # --- callbacks
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         return await self._writer.transact(callbacks.claim_callbacks, limit, now, node)
 
     async def next_callback_due(self) -> int | None:

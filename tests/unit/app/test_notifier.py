@@ -1,14 +1,18 @@
+from typing import Any
 from urllib.parse import parse_qs
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackEnd, Facts, Final, Message, Owed
+from heliograph.app.facts import CallbackEnd, Facts, Final, Message
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notices import notifier
-from heliograph.app.notices.job import Sent
+from heliograph.app.notices.job import TryResult
+from heliograph.app.notices.notice import FinalState, Notice, Way, notice_of
 from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
+from heliograph.app.notices.receipt_form import ReceiptForm
+from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import Unavailable
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -20,7 +24,7 @@ FAR = first_key_at(START + 1_000_000_000)
 
 
 class Book:
-    """`notify.Receivers` with one account."""
+    """`notice.Accounts` with one account."""
 
     def __init__(self) -> None:
         account = Account(1, "acme", "", b"s" * 32)
@@ -38,11 +42,11 @@ class Book:
 
 
 class OwingStore(MemoryStore):
-    def __init__(self, *owed: Owed) -> None:
+    def __init__(self, *owed: Notice) -> None:
         super().__init__()
         self.owed = list(owed)
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Owed]:
+    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
         claimed, self.owed = self.owed[:limit], self.owed[limit:]
         return claimed
 
@@ -54,16 +58,16 @@ class Desk:
         self.sender = NotedSender()
         self.book = Book()
         self.message = Messages(self.clock)
-        self.notifier = Notifier(
-            self.gathering, self.clock, self.sender, self.book, lambda: 0.5,
-            retry_hours=1.0, encode_json=lambda fields: repr(fields).encode(),
-        )  # fmt: skip
+        self.notifier = self.make(retry_hours=1.0)
+
+    def make(self, **options: Any) -> Notifier:
+        form = ReceiptForm(lambda fields: repr(fields).encode())
+        webhooks = WebhookDeliverer(self.sender, self.book, {FinalState: form})
+        return Notifier(self.gathering, self.clock, {Way.WEBHOOK: webhooks}, self.book, lambda: 0.5, **options)
 
     def owe(self, *messages: Message) -> None:
         for message in messages:
-            self.notifier.owe(
-                message, Final(message.account, message.key, Delivery.DELIVRD, "000", self.clock.now(), owed=True)
-            )
+            self.notifier.owe(delivered(message, self.clock.now()))
 
     def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
         self.notifier.prepare()
@@ -88,8 +92,14 @@ def desk() -> Desk:
     return Desk()
 
 
-def owed(message: Message, attempts: int = 0, body: bytes = b"", first: int = START) -> Owed:
-    return Owed(message, Delivery.UNDELIV, "034", START, attempts, body, first)
+def delivered(message: Message, at: int) -> Notice:
+    return notice_of(message, Final(message.account, message.key, Delivery.DELIVRD, "000", at, owed=True))
+
+
+def owed(message: Message, attempts: int = 0, body: bytes = b"", first: int = START) -> Notice:
+    return Notice(
+        message.account, message.key, FinalState(message, Delivery.UNDELIV, "034", START), first, attempts, body
+    )
 
 
 # --- from the final state to the customer
@@ -176,7 +186,7 @@ def test_a_busy_receiver_is_offered_it_again_without_counting_a_try(desk: Desk) 
 
 def test_a_receiver_that_has_no_room_yet_is_offered_it_when_it_will_have(desk: Desk) -> None:
     desk.notifier.resume([owed(desk.message(), first=START - 60_000)], rowed=True)
-    desk.sender._sent([Sent(desk.sender.jobs[0].key, 0, "too many wait", busy=True, room=0.75)])
+    desk.sender._sent([TryResult(desk.sender.jobs[0].key, 0, "too many wait", busy=True, room=0.75)])
     (retry,) = desk.commit().callback_retries
     assert (retry.attempts, retry.due) == (0, START + 750)
 
@@ -252,9 +262,7 @@ def test_below_the_mark_every_callback_owed_has_a_row(desk: Desk) -> None:
     desk.commit()
     assert [job.key for job in desk.sender.jobs] == [slow.key]
     fresh = desk.message()
-    desk.notifier._next.append(
-        (stuck, Final(stuck.account, stuck.key, Delivery.DELIVRD, "000", START, owed=True), False)
-    )
+    desk.notifier._next.append(delivered(stuck, START))
     desk.owe(fresh)
     desk.gathering.take()
     desk.clock.pass_ms(KEEP_MS - 499)
@@ -318,10 +326,7 @@ def test_a_new_callback_of_an_unknown_account_goes_to_the_rows(desk: Desk) -> No
 
 def test_a_callback_that_another_node_would_recover_has_its_row_from_the_start(desk: Desk) -> None:
     mine, theirs = desk.message(), desk.message()
-    desk.notifier = Notifier(
-        desk.gathering, desk.clock, desk.sender, desk.book, lambda: 0.5,
-        encode_json=lambda fields: repr(fields).encode(), keeps=lambda key: key == mine.key,
-    )  # fmt: skip
+    desk.notifier = desk.make(keeps=lambda key: key == mine.key)
     desk.owe(mine, theirs)
     facts = desk.commit()
     assert [(each.key, each.held) for each in facts.callback_retries] == [(theirs.key, False)]

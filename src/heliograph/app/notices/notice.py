@@ -1,0 +1,111 @@
+"""Notices: what the gateway owes an account, and how one is kept until the account has it.
+
+A notice tells an account of one *subject*. Today that is the final state of a message; an inbound message is the next.
+It leaves by one *way*: today a webhook (then it is called a callback); a bind of the customer and a pull are the next.
+The subject's key names the notice: a subject has one notice at most.
+
+**Who does what.** `notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it retries,
+replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes one try of each notice of its way:
+`webhook` for webhooks. A form renders one type of subject for one way: `receipt_form`. The engine registers both:
+deliverers by `Way`, forms by the type of the subject.
+
+**Whether a notice is owed** is decided once, by `owes_receipt` for final states, in the facts that make the subject
+true, and stored in the subject's row (`final.owed`). Nothing else in the gateway looks at callback URLs for that.
+
+**After a crash.** A fresh notice has no row of its own. Above the mark CALLBACK (`app.marks`) a subject whose row says
+`owed` and that has no row in `callback` is owed; below the mark `callback_retry` is complete. Therefore a notice has
+its row before the mark passes its key (`Notifier.spill`), and one whose key is below the mark has it from the start.
+
+**To add inbound messages.** Their keys come from the sequence of the messages' keys, given right before the commit that
+writes them: one mark then bounds both, and the mark, which never passes the last key given, stays true. Add a subject
+type here, a form, and a column `owed` in `inbound`. The stores' `recover`, `claim_callbacks` and audit then read that
+table beside `final`. Owe the notice once its key is given and before that commit. The notifier stays as it is.
+
+**To add a way.** Add it to `Way`, implement `Deliverer`, register it, and store `way` with the row in `callback_retry`,
+so that a node claims the notices that it can deliver: those by bind where such a bind is up. A notice that is only
+pulled needs no row at all: its subject is the row.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from heliograph.app.configuration import Account
+from heliograph.app.facts import CallbackEnd, Final, Message
+from heliograph.app.notices.job import TryResult
+from heliograph.domain.receipt import Delivery
+
+
+class Way(IntEnum):
+    """How a notice reaches its account."""
+
+    WEBHOOK = 0
+
+
+@dataclass(slots=True)
+class FinalState:
+    """A subject: the message reached `state` with the error code `err` at `at` (ms)."""
+
+    message: Message
+    state: Delivery
+    err: str
+    at: int
+
+
+@dataclass(slots=True)
+class Notice:
+    """One notice, fresh or from its row.
+
+    `first` is when it was first owed (ms): the time allowed for retries counts from then. `attempts` counts the tries
+    so far. `body` is what the first try sent, empty before; retries send it byte for byte.
+    """
+
+    account: int
+    key: int
+    subject: FinalState
+    first: int
+    attempts: int = 0
+    body: bytes = b""
+    way: Way = Way.WEBHOOK
+    rowed: bool = field(default=False, compare=False)
+    """It has a row in `callback_retry`."""
+    since: int = field(default=0, compare=False)
+    """When its try began (ms)."""
+
+
+def notice_of(message: Message, final: Final) -> Notice:
+    """Returns the fresh notice of a final state that is owed."""
+    return Notice(message.account, message.key, FinalState(message, final.state, final.err, final.at), final.at)
+
+
+def owes_receipt(message: Message) -> bool:
+    """Whether the final state of the message is owed to its account."""
+    return message.wants_receipt and bool(message.callback_url)
+
+
+class Accounts(Protocol):
+    """The accounts that notices are owed to, as far as they are in memory."""
+
+    def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
+        """Returns the account and its time zone, or None if it is not in memory."""
+
+    async def learn(self, account: int) -> None:
+        """Brings the account to memory, if there is such an account. Raises Unavailable."""
+
+
+class Deliverer(Protocol):
+    """Delivers notices by one way. Bounded: a notice beyond its limits comes back as busy."""
+
+    def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
+        """Starts one try of each. Returns the notices whose account is not in memory: they are not tried."""
+
+    def end_of(self, code: int) -> CallbackEnd | None:
+        """Returns how a try with this code ends its notice; None means that it is to be tried again."""
+
+    def on_tried(self, listener: Callable[[list[TryResult]], None]) -> None:
+        """Registers who is given the results. Each try has one, unless `on_lost` tells that it was lost."""
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        """Registers who is told that all tries without a result are lost."""

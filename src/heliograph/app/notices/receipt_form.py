@@ -1,0 +1,67 @@
+"""The receipt of a final state, as webhooks carry it: the six parameters, as a form or as JSON."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import quote_plus
+from zoneinfo import ZoneInfo
+
+from heliograph.app.configuration import Account
+from heliograph.app.facts import Message
+from heliograph.app.notices.job import WebhookJob
+from heliograph.app.notices.notice import Notice
+from heliograph.domain.calendar import format_local
+from heliograph.domain.ids import to_uuid
+from heliograph.domain.limits import RECEIPT_TEXT_CHARS
+from heliograph.domain.receipt import Delivery
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+_STATUSES: dict[Delivery, str] = {state: state.name for state in Delivery}
+
+
+class ReceiptForm:
+    """Renders notices of final states for webhooks."""
+
+    def __init__(self, encode_json: Callable[[dict[str, str]], bytes]) -> None:
+        self._encode_json = encode_json
+
+    def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
+        """Returns the next try of the notice; its first one makes `notice.body`."""
+        final = notice.subject
+        message = final.message
+        uuid = to_uuid(message.key, message.tail)
+        body = notice.body
+        if not body:
+            fields = receipt_fields(message, uuid, final.state, final.err, final.at, zone)
+            body = self._encode_json(fields) if account.callback_format == "json" else receipt_form(fields)
+            notice.body = body
+        # A body made before the account changed its format keeps its own.
+        content_type = JSON if body.startswith(b"{") else FORM
+        return WebhookJob(
+            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type, (account.signing_secret,)
+        )
+
+
+def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo) -> dict[str, str]:
+    """Returns the six parameters of a delivery receipt, in the order of the contract."""
+    return {
+        "id": uuid,
+        "message_status": _STATUSES[state],
+        "subdate": format_local(message.time, zone),
+        "donedate": format_local(at, zone),
+        "err": err,
+        "text": message.content[:RECEIPT_TEXT_CHARS],
+    }
+
+
+def receipt_form(fields: dict[str, str]) -> bytes:
+    """Form-encodes the parameters. Quotes only those that can need it: `id`, `message_status` and `err` cannot."""
+    return (
+        f"id={fields['id']}&message_status={fields['message_status']}&subdate={_quoted(fields['subdate'])}"
+        f"&donedate={_quoted(fields['donedate'])}&err={fields['err']}&text={_quoted(fields['text'])}"
+    ).encode()
+
+
+_quoted = lru_cache(maxsize=4_096)(quote_plus)
+"""Caches quoted values: many receipts have their seconds, and many messages their first words, in common."""

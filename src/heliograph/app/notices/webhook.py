@@ -1,0 +1,57 @@
+"""Webhooks: notices as HTTP POSTs to a URL of the customer (callbacks)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from heliograph.app.configuration import Account
+from heliograph.app.facts import CallbackEnd
+from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.notices.notice import Accounts, Notice
+from heliograph.app.ports import Sender
+
+HTTP_GONE = 410
+
+
+class Form(Protocol):
+    """Renders one type of subject for webhooks."""
+
+    def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
+        """Returns the next try of the notice; sets `notice.body` at the first one."""
+
+
+class WebhookDeliverer:
+    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `Sender`."""
+
+    def __init__(self, sender: Sender, accounts: Accounts, forms: Mapping[type, Form]) -> None:
+        """`forms` are by the type of the subject that they render."""
+        self._sender = sender
+        self._accounts = accounts
+        self._forms = dict(forms)
+
+    def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
+        """See `notice.Deliverer`."""
+        jobs: list[WebhookJob] = []
+        left: list[Notice] = []
+        for notice in notices:
+            known = self._accounts.known(notice.account)
+            if known is None:
+                left.append(notice)
+            else:
+                account, zone = known
+                jobs.append(self._forms[type(notice.subject)].job(notice, account, zone))
+        if jobs:
+            self._sender.post(jobs)
+        return left
+
+    def end_of(self, code: int) -> CallbackEnd | None:
+        """`code` is the HTTP status: any 2xx has delivered the notice, and 410 ends it."""
+        if 200 <= code < 300:
+            return CallbackEnd.DELIVERED
+        return CallbackEnd.GONE if code == HTTP_GONE else None
+
+    def on_tried(self, listener: Callable[[list[TryResult]], None]) -> None:
+        self._sender.on_sent(listener)
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        self._sender.on_lost(listener)
