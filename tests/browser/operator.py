@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, Response, expect
 
-from heliograph.composition.dev import OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 
 
 class Operator:
@@ -71,7 +71,7 @@ class Operator:
             button.click()
         assert len(asked) == 1
 
-    def sign_in(self, name: str = OPERATOR_NAME, password: str = OPERATOR_PASSWORD) -> None:
+    def sign_in(self, name: str = USER_NAME, password: str = USER_PASSWORD) -> None:
         page = self.go("/sign-in")
         page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill(password)

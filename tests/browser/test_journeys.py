@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from heliograph.composition.dev import OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from tests.browser.conftest import PHONE, Opener, opening
 from tests.browser.operator import Operator
 from tests.support.process import GatewayProcess, eventually
@@ -54,12 +54,12 @@ def test_the_password_is_asked_for_and_a_wrong_one_is_told(opened: Opener) -> No
     operator = opened(signed_in=False)
     page = operator.go("/accounts")
     expect(page.get_by_role("heading", name="Sign in to the console")).to_be_visible()
-    page.get_by_label("Name").fill(OPERATOR_NAME)
+    page.get_by_label("Name").fill(USER_NAME)
     page.get_by_label("Password").fill("wrong")
     operator.expect_refusal()
     operator.follow(page.get_by_role("button", name="Sign in"))
     expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
-    page.get_by_label("Password").fill(OPERATOR_PASSWORD)
+    page.get_by_label("Password").fill(USER_PASSWORD)
     with operator.turning():
         page.get_by_label("Password").press("Enter")
     expect(page.get_by_role("heading", name="Accounts", level=1)).to_be_visible()
@@ -255,10 +255,10 @@ def test_everything_can_be_done_with_the_keyboard_alone(opened: Opener) -> None:
     operator = opened(signed_in=False)
     page = operator.go("/sign-in")
     expect(page.get_by_label("Name")).to_be_focused()
-    page.keyboard.type(OPERATOR_NAME)
+    page.keyboard.type(USER_NAME)
     page.keyboard.press("Tab")
     expect(page.get_by_label("Password")).to_be_focused()
-    page.keyboard.type(OPERATOR_PASSWORD)
+    page.keyboard.type(USER_PASSWORD)
 
     def enter(heading: str) -> None:
         """Presses what has the focus, which leads to the page of this heading."""

@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heliograph.admin_api import PATH
-from heliograph.admin_api.call import Call, Desk, decode
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation
+from heliograph.admin_api.request import AdminRequest, AdminServices, decode
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
 from heliograph.app.ports import Unavailable
@@ -32,8 +32,8 @@ _encode = msgspec.json.encode
 class AdminApi:
     """Mounted at PATH."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, services: AdminServices) -> None:
+        self._services = services
         self._document = _encode(document())
         self._patterns = [(_pattern(operation.path), operation) for operation in OPERATIONS]
 
@@ -67,7 +67,7 @@ class AdminApi:
         operation, values = self._find(path, method, headers)
         given = dict(scope["headers"])
         client = scope.get("client")
-        actor = await self._desk.access.bearer(given.get(b"authorization"), client[0] if client else "")
+        actor = await self._services.sign_in.bearer(given.get(b"authorization"), client[0] if client else "")
         actor.need(operation.scope)
         try:
             query = dict(parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict"))
@@ -76,13 +76,13 @@ class AdminApi:
         if "\0" in path or any("\0" in text for text in query.values()):
             # nothing here has one, and PostgreSQL takes none even to look for
             raise Fault(error.MALFORMED, "There is a NUL character in the path or the query; leave it out.")
-        call = Call(self._desk, actor, values, query)
+        request = AdminRequest(self._services, actor, values, query)
         if operation.reads is not None:
             media = given.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
             if media != b"application/json":
                 raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
-            call.body = decode(await read_body(receive, MAX_BODY_OCTETS), operation.reads)
-        return operation.status, _encode(await operation.run(call))
+            request.body = decode(await read_body(receive, MAX_BODY_OCTETS), operation.reads)
+        return operation.status, _encode(await operation.run(request))
 
     def _find(self, path: str, method: str, headers: Headers) -> Found:
         found: dict[str, Found] = {}
@@ -109,7 +109,7 @@ class AdminApi:
             case Unavailable():
                 sentence = "The store cannot be used at this moment; try again later."
                 return Fault(error.UNAVAILABLE, sentence, None, STORE_PAUSE_S)
-        self._desk.journal.say(
+        self._services.journal.say(
             "error",
             "admin.request_failed",
             method=scope["method"],

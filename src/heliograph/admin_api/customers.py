@@ -2,9 +2,9 @@
 
 from msgspec import UNSET, Struct
 
-from heliograph.admin_api import shapes, views
-from heliograph.admin_api.call import Call, credits_of, texts_of
-from heliograph.admin_api.views import moment
+from heliograph.admin_api import serialize, shapes
+from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
+from heliograph.admin_api.serialize import moment
 from heliograph.app.admin.oversight import AuditQuery
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.money import format_credits
@@ -16,13 +16,13 @@ SHORT_DAYS = 2
 """Usage of so many days is told by the hour, of more by the day."""
 
 
-async def list_accounts(call: Call) -> Struct:
-    return shapes.Accounts([views.account(*each) for each in await call.administration.accounts()])
+async def list_accounts(request: AdminRequest) -> Struct:
+    return shapes.Accounts([serialize.account(*each) for each in await request.manage.accounts()])
 
 
-async def open_account(call: Call) -> Struct:
-    body: shapes.NewAccount = call.body
-    made = await call.administration.create_account(
+async def open_account(request: AdminRequest) -> Struct:
+    body: shapes.NewAccount = request.body
+    made = await request.manage.create_account(
         body.name,
         credits_of("credit", body.credit),
         texts_of(body, but=("name", "credit", "price")),
@@ -33,37 +33,37 @@ async def open_account(call: Call) -> Struct:
     )
 
 
-async def get_account(call: Call) -> Struct:
-    return views.account_with_keys(await call.administration.account(call.path["name"]))
+async def get_account(request: AdminRequest) -> Struct:
+    return serialize.account_with_keys(await request.manage.account(request.path["name"]))
 
 
-async def set_account(call: Call) -> Struct:
-    await call.administration.set_account(call.path["name"], texts_of(call.body))
-    return await get_account(call)
+async def set_account(request: AdminRequest) -> Struct:
+    await request.manage.set_account(request.path["name"], texts_of(request.body))
+    return await get_account(request)
 
 
-async def top_up(call: Call) -> Struct:
-    body: shapes.TopUp = call.body
-    balance = await call.administration.top_up(call.path["name"], credits_of("amount", body.amount), body.note)
+async def top_up(request: AdminRequest) -> Struct:
+    body: shapes.TopUp = request.body
+    balance = await request.manage.top_up(request.path["name"], credits_of("amount", body.amount), body.note)
     return shapes.Balance(format_credits(balance))
 
 
-async def ledger(call: Call) -> Struct:
-    limit = call.number("limit", 50, PAGE)
-    entries = await call.administration.ledger(call.path["name"], limit, call.key("cursor"))
+async def ledger(request: AdminRequest) -> Struct:
+    limit = request.number("limit", 50, PAGE)
+    entries = await request.manage.ledger(request.path["name"], limit, request.key("cursor"))
     more = str(entries[-1].key) if len(entries) == limit else None
     return shapes.Ledger(
-        [views.entry(entry) for entry in entries],
+        [serialize.entry(entry) for entry in entries],
         more,
     )
 
 
-async def usage(call: Call) -> Struct:
-    days = call.number("days", 1, MAX_DAYS)
+async def usage(request: AdminRequest) -> Struct:
+    days = request.number("days", 1, MAX_DAYS)
     step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
-    view = await call.administration.account(call.path["name"])
-    end = (call.oversight.now // step + 1) * step
-    spans = await call.oversight.store.usage(view.account.id, end - days * DAY_MS, end, step)
+    view = await request.manage.account(request.path["name"])
+    end = (request.views.now // step + 1) * step
+    spans = await request.views.store.usage(view.account.id, end - days * DAY_MS, end, step)
     return shapes.UsageOfAccount(
         [
             shapes.Span(moment(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))
@@ -72,40 +72,40 @@ async def usage(call: Call) -> Struct:
     )
 
 
-async def new_password(call: Call) -> Struct:
-    return shapes.NewSecret(await call.administration.new_password(call.path["name"]))
+async def new_password(request: AdminRequest) -> Struct:
+    return shapes.NewSecret(await request.manage.new_password(request.path["name"]))
 
 
-async def new_signing_secret(call: Call) -> Struct:
-    return shapes.NewSecret(await call.administration.new_signing_secret(call.path["name"]))
+async def new_signing_secret(request: AdminRequest) -> Struct:
+    return shapes.NewSecret(await request.manage.new_signing_secret(request.path["name"]))
 
 
-async def list_keys(call: Call) -> Struct:
-    return shapes.Keys([views.key(key) for key in await call.administration.keys(call.path["name"])])
+async def list_keys(request: AdminRequest) -> Struct:
+    return shapes.Keys([serialize.key(key) for key in await request.manage.keys(request.path["name"])])
 
 
-async def create_key(call: Call) -> Struct:
-    made = await call.administration.create_key(call.path["name"])
+async def create_key(request: AdminRequest) -> Struct:
+    made = await request.manage.create_key(request.path["name"])
     return shapes.CreatedKey(made.key_id, made.api_key)
 
 
-async def revoke_key(call: Call) -> Struct:
-    await call.administration.revoke_key(call.path["name"], call.path["id"])
+async def revoke_key(request: AdminRequest) -> Struct:
+    await request.manage.revoke_key(request.path["name"], request.path["id"])
     return shapes.Done()
 
 
-async def audit(call: Call) -> Struct:
-    limit = call.number("limit", 50, PAGE)
+async def audit(request: AdminRequest) -> Struct:
+    limit = request.number("limit", 50, PAGE)
     query = AuditQuery(
         limit,
-        call.key("cursor"),
-        call.query.get("actor", ""),
-        call.query.get("action", ""),
-        call.query.get("target", ""),
+        request.key("cursor"),
+        request.query.get("actor", ""),
+        request.query.get("action", ""),
+        request.query.get("target", ""),
     )
-    deeds = await call.oversight.deeds(query)
+    deeds = await request.views.deeds(query)
     more = str(deeds[-1].key) if len(deeds) == limit else None
     return shapes.Audit(
-        [views.deed(each) for each in deeds],
+        [serialize.audit_entry(each) for each in deeds],
         more,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from heliograph.admin_api import customers, network, shapes, traffic
-from heliograph.admin_api.call import Call
+from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.oversight import MessageStatus, Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
 
@@ -32,7 +32,7 @@ class Operation:
     """Below ROOT; `{name}` stands for one segment."""
     scope: Scope
     summary: str
-    run: Callable[[Call], Awaitable[Struct]]
+    run: Callable[[AdminRequest], Awaitable[Struct]]
     answers: type[Struct]
     reads: type[Struct] | None = None
     query: tuple[Parameter, ...] = ()

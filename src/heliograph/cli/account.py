@@ -20,7 +20,7 @@ from heliograph.domain.display import counted
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from heliograph.app.admin.manage import AccountView, Administration
+    from heliograph.app.admin.manage import AccountDetails, Manage
 
 _SHOWN_ONCE = "These secrets are shown only now. Keep them, or make new ones later."
 
@@ -60,8 +60,8 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
     from heliograph.domain.money import format_credits
 
     settings = {field: text for field, text in given.items() if text is not None}
-    made = invocation.administer(
-        lambda admin: admin.create_account(
+    made = invocation.manage(
+        lambda manage: manage.create_account(
             name, amount("credit", credit), settings, None if price is None else amount("price", price)
         )
     )
@@ -93,12 +93,12 @@ def create(invocation: Invocation, /, name: str, credit: str, price: str | None,
 @click.pass_obj
 def list_accounts(invocation: Invocation) -> None:
     """Every account with its balance."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
     from heliograph.domain.money import format_credits
 
-    found = invocation.administer(lambda admin: admin.accounts())
+    found = invocation.manage(lambda manage: manage.accounts())
     invocation.show(
-        {"accounts": [_told(views.account(*each)) for each in found]},
+        {"accounts": [_told(serialize.account(*each)) for each in found]},
         lambda: print_table(
             ("NAME", "BALANCE", "PLAN", "TIME ZONE", "STATE"),
             [
@@ -122,9 +122,9 @@ def list_accounts(invocation: Invocation) -> None:
 @click.pass_obj
 def show(invocation: Invocation, name: str) -> None:
     """One account: its balance, settings and keys."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
-    result = _told(views.account_with_keys(invocation.administer(lambda admin: admin.account(name))))
+    result = _told(serialize.account_with_keys(invocation.manage(lambda manage: manage.account(name))))
 
     def people() -> None:
         in_use = [each["id"] for each in result["keys"] if each["revoked"] is None]
@@ -152,7 +152,7 @@ def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
     from heliograph.app.admin import fields
     from heliograph.domain.money import format_credits
 
-    balance = invocation.administer(lambda admin: admin.top_up(name, fields.amount("amount", amount), note))
+    balance = invocation.manage(lambda manage: manage.top_up(name, fields.amount("amount", amount), note))
     text = format_credits(balance)
     result = {"username": name, "amount": format_credits(fields.amount("amount", amount)), "balance": text}
     invocation.show(result, lambda: click.echo(f"The balance of {name} is now {counted(text, 'credit')}."))
@@ -163,7 +163,7 @@ def top_up(invocation: Invocation, name: str, amount: str, note: str) -> None:
 @click.pass_obj
 def suspend(invocation: Invocation, name: str) -> None:
     """Refuses what the account sends until it is resumed."""
-    invocation.administer(lambda admin: admin.suspend(name, True))
+    invocation.manage(lambda manage: manage.suspend(name, True))
     invocation.show({"username": name, "suspended": True}, lambda: click.echo(f"{name} is suspended."))
 
 
@@ -172,7 +172,7 @@ def suspend(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def resume(invocation: Invocation, name: str) -> None:
     """Lets a suspended account send again."""
-    invocation.administer(lambda admin: admin.suspend(name, False))
+    invocation.manage(lambda manage: manage.suspend(name, False))
     invocation.show({"username": name, "suspended": False}, lambda: click.echo(f"{name} may send again."))
 
 
@@ -201,15 +201,15 @@ class _SetCommand(Command):
 @click.pass_obj
 def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> None:
     """Changes settings of an account, all or none."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
     texts = parse_pairs(changes)
 
-    async def work(admin: "Administration") -> "AccountView":
-        await admin.set_account(name, texts)
-        return await admin.account(name)
+    async def work(manage: "Manage") -> "AccountDetails":
+        await manage.set_account(name, texts)
+        return await manage.account(name)
 
-    result = _told(views.account_with_keys(invocation.administer(work)))
+    result = _told(serialize.account_with_keys(invocation.manage(work)))
     invocation.show(
         result, lambda: print_fields((field, _for_people(result[field])) for field in texts if field in result)
     )
@@ -222,10 +222,10 @@ def set_fields(invocation: Invocation, name: str, changes: tuple[str, ...]) -> N
 @click.pass_obj
 def ledger(invocation: Invocation, name: str, limit: int, before: int | None) -> None:
     """Every change of the balance, the newest first."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
-    entries = invocation.administer(lambda admin: admin.ledger(name, limit, before))
-    rows = [as_json(views.entry(each)) for each in entries]
+    entries = invocation.manage(lambda manage: manage.ledger(name, limit, before))
+    rows = [as_json(serialize.entry(each)) for each in entries]
     invocation.show(
         {"username": name, "entries": rows},
         lambda: print_table(
@@ -247,7 +247,7 @@ def new_password(invocation: Invocation, name: str) -> None:
     """Replaces the password of /api/v2.
 
     The old one stops working within five seconds."""
-    password = invocation.administer(lambda admin: admin.new_password(name))
+    password = invocation.manage(lambda manage: manage.new_password(name))
     invocation.show(
         {"username": name, "password": password},
         lambda: click.echo(f"The new password of {name}: {password}\nIt is shown only now."),
@@ -259,7 +259,7 @@ def new_password(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def new_signing_secret(invocation: Invocation, name: str) -> None:
     """Replaces the secret that signs receipts."""
-    secret = invocation.administer(lambda admin: admin.new_signing_secret(name))
+    secret = invocation.manage(lambda manage: manage.new_signing_secret(name))
     invocation.show(
         {"username": name, "signing_secret": secret},
         lambda: click.echo(f"The new signing secret of {name}: {secret}\nIt is shown only now."),
@@ -278,7 +278,7 @@ def key() -> None:
 @click.pass_obj
 def create_key(invocation: Invocation, name: str) -> None:
     """Makes one more API key and shows it."""
-    made = invocation.administer(lambda admin: admin.create_key(name))
+    made = invocation.manage(lambda manage: manage.create_key(name))
     invocation.show(
         {"username": name, "key_id": made.key_id, "api_key": made.api_key},
         lambda: click.echo(f"The new API key {made.key_id} of {name}: {made.api_key}\nIt is shown only now."),
@@ -290,11 +290,11 @@ def create_key(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def list_keys(invocation: Invocation, name: str) -> None:
     """The keys of an account, by their ids."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
-    keys = invocation.administer(lambda admin: admin.keys(name))
+    keys = invocation.manage(lambda manage: manage.keys(name))
     invocation.show(
-        {"username": name, "keys": [as_json(views.key(each)) for each in keys]},
+        {"username": name, "keys": [as_json(serialize.key(each)) for each in keys]},
         lambda: print_table(
             ("KEY ID", "CREATED", "REVOKED"),
             [(each.id, format_moment(each.created), format_moment(each.revoked) or "in use") for each in keys],
@@ -309,7 +309,7 @@ def list_keys(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def revoke_key(invocation: Invocation, name: str, key_id: str) -> None:
     """Makes a key useless within five seconds."""
-    invocation.administer(lambda admin: admin.revoke_key(name, key_id))
+    invocation.manage(lambda manage: manage.revoke_key(name, key_id))
     invocation.show(
         {"username": name, "key_id": key_id, "revoked": True},
         lambda: click.echo(f"The key {key_id} of {name} is revoked."),

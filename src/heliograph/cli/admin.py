@@ -31,7 +31,7 @@ def create(invocation: Invocation, name: str, role: str, ask: bool) -> None:
     A viewer looks; an operator also sends, cancels, replays callbacks, pauses connectors; an admin changes everything.
     """
     given = _ask() if ask else None
-    password = invocation.staff(lambda staff: staff.create(name, role, given))
+    password = invocation.users(lambda users: users.create(name, role, given))
     _show_password(invocation, f"{name} may sign in as {role}.", name, password, given is None)
 
 
@@ -39,7 +39,7 @@ def create(invocation: Invocation, name: str, role: str, ask: bool) -> None:
 @click.pass_obj
 def list_users(invocation: Invocation) -> None:
     """Every user of the console."""
-    users = invocation.staff(lambda staff: staff.users())
+    users = invocation.users(lambda users: users.everyone())
     rows = [{"name": user.name, "role": user.role.value, "created": format_moment(user.created)} for user in users]
     invocation.show(
         {"users": rows},
@@ -58,7 +58,7 @@ def list_users(invocation: Invocation) -> None:
 def set_password(invocation: Invocation, name: str, ask: bool) -> None:
     """Replaces somebody's password and signs them out everywhere."""
     given = _ask() if ask else None
-    password = invocation.staff(lambda staff: staff.set_password(name, given))
+    password = invocation.users(lambda users: users.set_password(name, given))
     _show_password(invocation, f"{name} has a new password.", name, password, given is None)
 
 
@@ -68,7 +68,7 @@ def set_password(invocation: Invocation, name: str, ask: bool) -> None:
 @click.pass_obj
 def set_role(invocation: Invocation, name: str, role: str) -> None:
     """Changes what somebody may do and signs them out everywhere."""
-    invocation.staff(lambda staff: staff.set_role(name, role))
+    invocation.users(lambda users: users.set_role(name, role))
     invocation.show({"name": name, "role": role}, lambda: click.echo(f"{name} is {role} now."))
 
 
@@ -77,7 +77,7 @@ def set_role(invocation: Invocation, name: str, role: str) -> None:
 @click.pass_obj
 def remove(invocation: Invocation, name: str) -> None:
     """Takes somebody's access away and signs them out everywhere."""
-    invocation.staff(lambda staff: staff.remove(name))
+    invocation.users(lambda users: users.remove(name))
     invocation.show({"name": name, "removed": True}, lambda: click.echo(f"{name} can no longer sign in."))
 
 
@@ -89,24 +89,24 @@ def remove(invocation: Invocation, name: str) -> None:
 @click.pass_obj
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
     from heliograph.app.admin.oversight import AuditQuery
 
     query = AuditQuery(limit, None, actor, action, target)
-    deeds = invocation.administer(lambda administration: administration.store.deeds(query))
+    deeds = invocation.manage(lambda manage: manage.store.deeds(query))
     invocation.show(
-        {"entries": [as_json(views.deed(deed)) for deed in deeds]},
+        {"entries": [as_json(serialize.audit_entry(entry)) for entry in deeds]},
         lambda: print_table(
             ("TIME", "WHO", "WHAT", "TARGET", "DETAILS"),
             [
                 (
-                    format_moment(deed.at),
-                    deed.actor,
-                    deed.action,
-                    deed.target,
-                    ", ".join(f"{name}={value}" for name, value in deed.details.items()),
+                    format_moment(entry.at),
+                    entry.actor,
+                    entry.action,
+                    entry.target,
+                    ", ".join(f"{name}={value}" for name, value in entry.details.items()),
                 )
-                for deed in deeds
+                for entry in deeds
             ],
             empty="Nothing was changed yet.",
         ),
@@ -131,7 +131,7 @@ def token() -> None:
 @click.pass_obj
 def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool) -> None:
     """Makes a token and shows it. NAME is for people."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
     from heliograph.app.admin.oversight import TOKEN_SCOPES
 
     if all_scopes == bool(scopes):
@@ -139,9 +139,9 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
             "Say what the token may do: --scope, or --all-scopes.", f"There are {', '.join(TOKEN_SCOPES)}.",
             invocation.typed(f"admin token create {name} --scope accounts:read"),
         )  # fmt: skip
-    made = invocation.staff(lambda staff: staff.create_token(name, TOKEN_SCOPES if all_scopes else scopes))
+    made = invocation.users(lambda users: users.create_token(name, TOKEN_SCOPES if all_scopes else scopes))
     invocation.show(
-        {**views.token(made.token), "secret": made.secret},
+        {**serialize.token(made.token), "secret": made.secret},
         lambda: click.echo(f"The token {made.token.id} ({name}): {made.secret}\nIt is shown only now."),
     )
 
@@ -150,11 +150,11 @@ def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
     """Every token, by its id."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
-    found = invocation.staff(lambda staff: staff.tokens())
+    found = invocation.users(lambda users: users.tokens())
     invocation.show(
-        {"tokens": [views.token(each) for each in found]},
+        {"tokens": [serialize.token(each) for each in found]},
         lambda: print_table(
             ("ID", "NAME", "SCOPES", "CREATED", "REVOKED"),
             [
@@ -172,7 +172,7 @@ def list_tokens(invocation: Invocation) -> None:
 @click.pass_obj
 def revoke_token(invocation: Invocation, token_id: str) -> None:
     """Makes a token useless at once."""
-    invocation.staff(lambda staff: staff.revoke_token(token_id))
+    invocation.users(lambda users: users.revoke_token(token_id))
     invocation.show({"id": token_id, "revoked": True}, lambda: click.echo(f"The token {token_id} is revoked."))
 
 

@@ -9,7 +9,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, forma
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.oversight import RestorePoint
 
 
@@ -48,10 +48,10 @@ def restored(invocation: Invocation) -> None:
     Ask before the gateway is started on it: until then nothing is sent again.
     """
 
-    async def work(admin: "Administration") -> "tuple[RestorePoint, int]":
-        return await admin.store.reach(), admin.now
+    async def work(manage: "Manage") -> "tuple[RestorePoint, int]":
+        return await manage.store.reach(), manage.now
 
-    reach, now = invocation.administer(work)
+    reach, now = invocation.manage(work)
     ends = format_moment(reach.latest)
     counts = {"unsent": reach.unsent, "scheduled": reach.scheduled, "awaiting": reach.awaiting, "owed": reach.owed}
     lines = _told(reach, now) if reach.latest is not None else ["The store has no messages."]

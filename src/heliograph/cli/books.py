@@ -18,12 +18,12 @@ def callbacks() -> None:
 def status(invocation: Invocation) -> None:
     """What is to be pushed or was given up, and who fails."""
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.views import FailingHost, Oversight
+    from heliograph.app.admin.views import FailingHost, Views
 
-    async def work(oversight: Oversight, _: Actor) -> tuple[dict[str, int], list[FailingHost]]:
-        return await oversight.store.backlog(), await oversight.failing_hosts()
+    async def work(views: Views, _: Actor) -> tuple[dict[str, int], list[FailingHost]]:
+        return await views.store.backlog(), await views.failing_hosts()
 
-    counts, hosts = invocation.oversee(work)
+    counts, hosts = invocation.views(work)
     owed, failed = counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
     receivers = [
         {
@@ -67,7 +67,7 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
 
     So are those whose receiver said 410."""
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.views import Oversight
+    from heliograph.app.admin.views import Views
     from heliograph.domain import ids
 
     if (name is not None) + (message is not None) + everything != 1:
@@ -78,13 +78,13 @@ def replay(invocation: Invocation, name: str | None, message: str | None, everyt
         if parsed is None:
             raise Failure(f"{message!r} is no id of a message; it has 32 hexadecimal characters.")
 
-    async def work(oversight: Oversight, actor: Actor) -> int:
+    async def work(views: Views, actor: Actor) -> int:
         if parsed is None:
-            return await oversight.replay_account(actor, name)
-        await oversight.replay_callback(actor, *parsed)
+            return await views.replay_account(actor, name)
+        await views.replay_callback(actor, *parsed)
         return 1
 
-    count = invocation.oversee(work)
+    count = invocation.views(work)
     invocation.show({"replayed": count}, lambda: click.echo(f"{counted(count, 'receipt')} to be pushed again."))
 
 
@@ -100,15 +100,15 @@ def orphans(invocation: Invocation, limit: int) -> None:
     """Receipts that match no message, the newest first.
 
     A wrong notation of ids shows itself here."""
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector
     from heliograph.app.facts import EarlyReceipt
     from heliograph.domain.phone import mask
 
-    async def work(admin: Administration) -> tuple[list[EarlyReceipt], list[Connector]]:
-        return await admin.store.orphans(limit), await admin.connectors()
+    async def work(manage: Manage) -> tuple[list[EarlyReceipt], list[Connector]]:
+        return await manage.store.orphans(limit), await manage.connectors()
 
-    found, connectors = invocation.administer(work)
+    found, connectors = invocation.manage(work)
     names = {connector.id: connector.name for connector in connectors}
     rows = [
         {
@@ -135,7 +135,7 @@ def audit(context: click.Context) -> None:
 
     Exit code 0 if every balance, charge and refund is right, else 1."""
     invocation = context.find_object(Invocation) or Invocation()
-    problems = invocation.administer(lambda admin: admin.store.audit())
+    problems = invocation.manage(lambda manage: manage.store.audit())
     invocation.show(
         {"clean": not problems, "problems": problems},
         lambda: tell("\n".join(problems) or "The books are right."),

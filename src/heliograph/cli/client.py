@@ -29,7 +29,7 @@ class BadUrl(Exception):
 
 
 @dataclass(slots=True)
-class Outcome:
+class SendOutcome:
     """What became of one request. `status` is HTTP's, 0 if there was no answer; `problem` is for people."""
 
     status: int
@@ -64,7 +64,7 @@ class Client:
         self._connection: http.client.HTTPConnection | None = None
         self._pause = pause_s
 
-    def send(self, fields: Mapping[str, str]) -> Outcome:
+    def send(self, fields: Mapping[str, str]) -> SendOutcome:
         """Sends one message. Give it a reference: only then is it safe to try again, and is tried again.
 
         The body is a form, since a form's content means the same whatever the account's settings are.
@@ -87,7 +87,7 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def _post(self, body: bytes) -> tuple[Outcome, float | None]:
+    def _post(self, body: bytes) -> tuple[SendOutcome, float | None]:
         """One try: its outcome, and the pause that the gateway asked for, in seconds."""
         try:
             if self._connection is None:
@@ -98,7 +98,7 @@ class Client:
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            return Outcome(0, {}, f"no answer from {self._host}: {str(error) or type(error).__name__}"), None
+            return SendOutcome(0, {}, f"no answer from {self._host}: {str(error) or type(error).__name__}"), None
         delay = response.headers.get("Retry-After", "")
         return _outcome(response, answer), float(delay) if _DELAY(delay) else None
 
@@ -110,15 +110,15 @@ class Client:
         }
 
 
-def _outcome(response: http.client.HTTPResponse, answer: bytes) -> Outcome:
+def _outcome(response: http.client.HTTPResponse, answer: bytes) -> SendOutcome:
     try:
         body = json.loads(answer)
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        return Outcome(response.status if response.status != 200 else 0, {}, "the answer is not the gateway's")
+        return SendOutcome(response.status if response.status != 200 else 0, {}, "the answer is not the gateway's")
     problem = ""
     if response.status != 200:
         field = f"{body['Field']}: " if body.get("Field") else ""
         problem = f"{field}{body.get('Message') or response.reason}"
-    return Outcome(response.status, body, problem, response.headers.get("Idempotency-Replayed") == "true")
+    return SendOutcome(response.status, body, problem, response.headers.get("Idempotency-Replayed") == "true")

@@ -15,10 +15,10 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import Staff
-    from heliograph.app.admin.views import Oversight
+    from heliograph.app.admin.users import Users
+    from heliograph.app.admin.views import Views
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
@@ -62,23 +62,23 @@ class Invocation:
         except SettingsError as error:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 
-    def administer(self, work: "Callable[[Administration], Awaitable[Answer]]") -> Answer:
+    def manage(self, work: "Callable[[Manage], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration on the store. Raises Failure."""
         from heliograph.composition import commands
 
-        return self._run(commands.administration, work)
+        return self._run(commands.manage, work)
 
-    def staff(self, work: "Callable[[Staff], Awaitable[Answer]]") -> Answer:
+    def users(self, work: "Callable[[Users], Awaitable[Answer]]") -> Answer:
         """The same for who may look after the gateway."""
         from heliograph.composition import commands
 
-        return self._run(commands.staff, work)
+        return self._run(commands.users, work)
 
-    def oversee(self, work: "Callable[[Oversight, Actor], Awaitable[Answer]]") -> Answer:
+    def views(self, work: "Callable[[Views, Actor], Awaitable[Answer]]") -> Answer:
         """The same for messages and callbacks; the actor is who is at the terminal."""
         from heliograph.composition import commands
 
-        return self._run(commands.oversight, lambda both: work(*both))
+        return self._run(commands.views, lambda both: work(*both))
 
     def _run(
         self,

@@ -21,7 +21,7 @@ from heliograph.cli.command import (
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Administration, ConnectorChange
+    from heliograph.app.admin.manage import ConnectorChange, Manage
     from heliograph.app.admin.oversight import BacklogCounts
     from heliograph.app.configuration import Connector, LinkState
 
@@ -96,7 +96,7 @@ def add(
         texts["password"] = click.prompt("Password", hide_input=True, err=True)
     if disabled:
         texts["enabled"] = "false"
-    change = invocation.administer(lambda admin: admin.add_connector(name, texts, parse_pairs(options)))
+    change = invocation.manage(lambda manage: manage.add_connector(name, texts, parse_pairs(options)))
     _show_change(
         invocation, change, f'The connector {name} is there. Route numbers to it: heliograph route add --prefix "" '
         f"--connector {name}",
@@ -107,15 +107,15 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
-    from heliograph.admin_api import shapes, views
+    from heliograph.admin_api import serialize, shapes
     from heliograph.composition import dev
 
-    async def work(admin: "Administration") -> "tuple[list[shapes.Connector], bool]":
-        states, now = await _links(admin)
-        found = [views.connector(each, states, now) for each in await admin.connectors()]
-        return found, await dev.was_last(admin.store)
+    async def work(manage: "Manage") -> "tuple[list[shapes.Connector], bool]":
+        states, now = await _links(manage)
+        found = [serialize.connector(each, states, now) for each in await manage.connectors()]
+        return found, await dev.was_last(manage.store)
 
-    found, simulated = invocation.administer(work)
+    found, simulated = invocation.manage(work)
     invocation.show(
         as_json(shapes.Connectors(found)),
         lambda: print_table(
@@ -149,16 +149,16 @@ def show(invocation: Invocation, name: str) -> None:
 
     With --json it has all that the gateway said, counters too.
     """
-    from heliograph.admin_api import views
-    from heliograph.cli.links import view
+    from heliograph.admin_api import serialize
+    from heliograph.cli.bind_states import view
 
-    async def work(admin: "Administration") -> "tuple[Connector, list[LinkState], BacklogCounts, int]":
-        found = await admin.connector(name)
-        states = [state for state in await admin.store.link_states() if state.connector == found.id]
-        return found, states, await admin.store.standing(admin.now), admin.now
+    async def work(manage: "Manage") -> "tuple[Connector, list[LinkState], BacklogCounts, int]":
+        found = await manage.connector(name)
+        states = [state for state in await manage.store.link_states() if state.connector == found.id]
+        return found, states, await manage.store.standing(manage.now), manage.now
 
-    found, states, backlog, now = invocation.administer(work)
-    result = as_json(views.connector_with_links(found, states, backlog, now))
+    found, states, backlog, now = invocation.manage(work)
+    result = as_json(serialize.connector_with_links(found, states, backlog, now))
 
     def people() -> None:
         print_fields((field, _word(value)) for field, value in result.items() if field not in ("links", "warnings"))
@@ -204,7 +204,7 @@ def set_fields(
     dialect = {**{key: text for key, text in pairs.items() if key not in CONNECTOR}, **parse_pairs(options)}
     if not texts and not dialect:
         raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
-    change = invocation.administer(lambda admin: admin.set_connector(name, texts, dialect))
+    change = invocation.manage(lambda manage: manage.set_connector(name, texts, dialect))
     _show_change(invocation, change, f"The connector {name} is changed.")
 
 
@@ -215,7 +215,7 @@ def remove(invocation: Invocation, name: str) -> None:
     """Removes a connector and its routes.
 
     Messages that wait for it are routed anew."""
-    invocation.administer(lambda admin: admin.remove_connector(name))
+    invocation.manage(lambda manage: manage.remove_connector(name))
     invocation.show(
         {"name": name, "removed": True}, lambda: click.echo(f"The connector {name} and its routes are removed.")
     )
@@ -235,7 +235,7 @@ def test(context: click.Context, name: str) -> None:
     from heliograph.composition import commands
 
     invocation = context.find_object(Invocation) or Invocation()
-    found = invocation.administer(lambda admin: admin.connector(name))
+    found = invocation.manage(lambda manage: manage.connector(name))
     report = asyncio.run(commands.test_connector(found))
     steps = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
     passed = all(step["ok"] for step in steps)
@@ -258,17 +258,17 @@ def _texts(given: dict[str, str | None], tls: bool | None) -> dict[str, str]:
 
 
 def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
 
     for warning in change.warnings:
         tell(f"note: {warning}", err=True)
-    states, now = invocation.administer(_links)
-    result = views.connector(change.connector, states, now, change.warnings)
+    states, now = invocation.manage(_links)
+    result = serialize.connector(change.connector, states, now, change.warnings)
     invocation.show(as_json(result), lambda: click.echo(done))
 
 
-async def _links(admin: "Administration") -> "tuple[list[LinkState], int]":
-    return await admin.store.link_states(), admin.now
+async def _links(manage: "Manage") -> "tuple[list[LinkState], int]":
+    return await manage.store.link_states(), manage.now
 
 
 def _word(value: object) -> object:

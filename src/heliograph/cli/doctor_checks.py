@@ -15,7 +15,7 @@ from heliograph.cli.doctor_leftovers import remains
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector
     from heliograph.config import Settings
 
@@ -69,18 +69,18 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     from heliograph.composition import commands
 
     try:
-        async with commands.administration(settings) as admin:
-            await admin.store.probe()
+        async with commands.manage(settings) as manage:
+            await manage.store.probe()
             yield Finding("store", "ok", "it can be written, and its schema is current")
-            for hazard in await admin.store.hazards():
+            for hazard in await manage.store.hazards():
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
-            async for finding in _books(admin):
+            async for finding in _books(manage):
                 yield finding
-            async for finding in _connectors(admin, binds):
+            async for finding in _connectors(manage, binds):
                 yield finding
-            async for finding in remains(admin):
+            async for finding in remains(manage):
                 yield finding
-            async for finding in _callbacks(admin, settings):
+            async for finding in _callbacks(manage, settings):
                 yield finding
     except (Unavailable, OSError) as error:
         advice = "Check permissions, disk space, and that the version fits the store"
@@ -89,19 +89,19 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _books(admin: "Administration") -> AsyncIterator[Finding]:
-    problems = await admin.store.audit()
+async def _books(manage: "Manage") -> AsyncIterator[Finding]:
+    problems = await manage.store.audit()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
         yield Finding("books", "ok", "every balance, charge and refund is right")
-    accounts = await admin.accounts()
+    accounts = await manage.accounts()
     newest = max((account.created for account, _ in accounts), default=0)
     for account, _ in accounts:
-        entries = await admin.store.ledger(account.id, 1)
+        entries = await manage.store.ledger(account.id, 1)
         newest = max([newest, *(entry.at for entry in entries)])
-    ahead = newest - admin.now
+    ahead = newest - manage.now
     if ahead > _CLOCK_SLACK_MS:
         detail = f"the store's newest entry is {ahead // 1000} s in the future"
         yield Finding("clock", "fail", detail, "The clock went back, or was wrong: check NTP (timedatectl)")
@@ -111,12 +111,12 @@ async def _books(admin: "Administration") -> AsyncIterator[Finding]:
         yield Finding("accounts", "note", "there is none", "heliograph account create NAME --credit N")
 
 
-async def _connectors(admin: "Administration", binds: bool) -> AsyncIterator[Finding]:
-    connectors = await admin.connectors()
+async def _connectors(manage: "Manage", binds: bool) -> AsyncIterator[Finding]:
+    connectors = await manage.connectors()
     if not connectors:
         yield Finding("connectors", "note", "there is none", "heliograph connector add NAME --host H --port P ...")
         return
-    routed = {route.connector for route in await admin.routes()}
+    routed = {route.connector for route in await manage.routes()}
     for connector in connectors:
         if not connector.enabled:
             yield Finding(
@@ -157,8 +157,8 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
     return Finding(check, "ok", f"{where} binds and answers")
 
 
-async def _callbacks(admin: "Administration", settings: "Settings") -> AsyncIterator[Finding]:
-    for account, _ in await admin.accounts():
+async def _callbacks(manage: "Manage", settings: "Settings") -> AsyncIterator[Finding]:
+    for account, _ in await manage.accounts():
         if account.callback_url:
             yield await _receiver(account.name, account.callback_url, settings)
 

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
-from heliograph.admin_api.links import FRESH_MS, read
+from heliograph.admin_api.bind_states import FRESH_MS, read
 from heliograph.cli.doctor_finding import Finding
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector, LinkState
 
 OLD_MS = 60_000
@@ -20,11 +20,11 @@ UNKNOWN_DAYS = 7
 DAY_MS = 86_400_000
 
 
-async def remains(admin: "Administration") -> AsyncIterator[Finding]:
+async def remains(manage: "Manage") -> AsyncIterator[Finding]:
     """One finding for each thing that there is, and one that says so where there is none."""
-    store, now = admin.store, admin.now
+    store, now = manage.store, manage.now
     backlog = await store.standing(now)
-    names = {connector.id: connector for connector in await admin.connectors()}
+    names = {connector.id: connector for connector in await manage.connectors()}
     quiet = True
     for finding in (
         *_late(names, await store.next_due(), await store.link_states(), now),

@@ -63,14 +63,14 @@ _CONNECTOR = {
 
 
 @dataclass(slots=True)
-class Look:
+class MetricsSample:
     """What the metrics said at one moment, in monotonic seconds."""
 
     at: float
     values: Values
 
     @classmethod
-    def read(cls, text: str, at: float) -> "Look":
+    def read(cls, text: str, at: float) -> "MetricsSample":
         """From Prometheus' text format. Lines that cannot be read are left out."""
         values: Values = defaultdict(dict)
         for name, labels, value in _samples(text):
@@ -103,7 +103,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return "\n" if match[1] == "n" else match[1]
 
 
-def picture(before: Look, after: Look) -> dict[str, Any]:
+def picture(before: MetricsSample, after: MetricsSample) -> dict[str, Any]:
     """Rates are a second; latencies are seconds, of what happened between the looks, None where nothing did."""
     span = max(after.at - before.at, 1e-3)
 
@@ -131,7 +131,7 @@ def picture(before: Look, after: Look) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _connector(look: Look, name: str) -> dict[str, Any]:
+def _connector(look: MetricsSample, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name}
     for word, metric in _CONNECTOR.items():
         value = look.value(metric, {"connector": name})
@@ -139,7 +139,7 @@ def _connector(look: Look, name: str) -> dict[str, Any]:
     return found
 
 
-def _quantiles(before: Look, after: Look, name: str) -> dict[str, float | None]:
+def _quantiles(before: MetricsSample, after: MetricsSample, name: str) -> dict[str, float | None]:
     """The upper bound of the class in which the quantile lies; None beyond the last class, or without values."""
     classes: dict[float, float] = defaultdict(float)
     for look, sign in ((after, 1), (before, -1)):

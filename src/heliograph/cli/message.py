@@ -19,7 +19,7 @@ from heliograph.cli.command import (
 if TYPE_CHECKING:
     from heliograph.app.admin.oversight import SearchPage
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.views import Oversight, Sight
+    from heliograph.app.admin.views import MessageView, Views
 
 _STANDINGS = ("scheduled", "under-way", "delivered", "undelivered", "failed", "cancelled")
 
@@ -54,22 +54,22 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     within an account.
     """
 
-    async def work(oversight: "Oversight", _: "Actor") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
+    async def work(views: "Views", _: "Actor") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
         from heliograph.app.admin.oversight import MessageStatus, Search
 
         search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
-        accounts = {account.id: account.name for account, _ in await oversight.store.accounts()}
+        accounts = {account.id: account.name for account, _ in await views.store.accounts()}
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)
             if number is None:
                 raise Failure(f"there is no account {name}", command=invocation.typed("account list"))
             search.account = number
-        return await oversight.find(text, search), accounts, await oversight.connector_names()
+        return await views.find(text, search), accounts, await views.connector_names()
 
-    found, accounts, connectors = invocation.oversee(work)
-    from heliograph.admin_api import views
+    found, accounts, connectors = invocation.views(work)
+    from heliograph.admin_api import serialize
 
-    rows = [as_json(views.message(hit, accounts, connectors)) for hit in found.hits]
+    rows = [as_json(serialize.message(hit, accounts, connectors)) for hit in found.hits]
     reached = format_moment(found.reached)
 
     def people() -> None:
@@ -84,7 +84,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
         if reached is not None:
             click.echo(f"Looked back to {reached}; give more of the number, or an account, to look further.", err=True)
 
-    invocation.show({"messages": rows, "reached": views.maybe_moment(found.reached)}, people)
+    invocation.show({"messages": rows, "reached": serialize.maybe_moment(found.reached)}, people)
 
 
 @message.command("show")
@@ -94,23 +94,23 @@ def show(invocation: Invocation, message_id: str) -> None:
     """One message: its history, and where its number would go now."""
     key, tail = _parse(invocation, message_id)
 
-    async def work(oversight: "Oversight", _: "Actor") -> "Sight":
-        return await oversight.look(key, tail)
+    async def work(views: "Views", _: "Actor") -> "MessageView":
+        return await views.look(key, tail)
 
-    sight = invocation.oversee(work)
-    from heliograph.admin_api import views
+    view = invocation.views(work)
+    from heliograph.admin_api import serialize
     from heliograph.app.admin.timeline import condense
 
-    result = as_json(views.message_in_full(sight))
+    result = as_json(serialize.message_in_full(view))
 
     def people() -> None:
         print_fields((name, value) for name, value in result.items() if name not in ("explanation", "history", "now"))
         tell(f"\n{result['explanation']}")
         click.echo()
-        lines = condense(sight.events)
+        lines = condense(view.events)
         rows = [(format_moment(event.at), event.event, event.segment, event.detail) for event in lines]
         print_table(("TIME", "EVENT", "SEGMENT", "DETAIL"), rows, empty="")
-        tell("\nA message to this number now:\n  " + "\n  ".join(sight.decision.reasons))
+        tell("\nA message to this number now:\n  " + "\n  ".join(view.decision.reasons))
 
     invocation.show(result, people)
 
@@ -121,7 +121,7 @@ def show(invocation: Invocation, message_id: str) -> None:
 def cancel(invocation: Invocation, message_id: str) -> None:
     """Cancels a scheduled message and refunds it."""
     key, tail = _parse(invocation, message_id)
-    invocation.oversee(lambda oversight, actor: oversight.cancel(actor, key, tail))
+    invocation.views(lambda views, actor: views.cancel(actor, key, tail))
     invocation.show({"id": message_id, "cancelled": True}, lambda: click.echo("It is cancelled and refunded."))
 
 
@@ -137,8 +137,8 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
 
     TIME is in its account's time zone."""
     key, tail = _parse(invocation, message_id)
-    at = invocation.oversee(lambda oversight, actor: oversight.reschedule(actor, key, tail, time))
-    from heliograph.admin_api.views import moment
+    at = invocation.views(lambda views, actor: views.reschedule(actor, key, tail, time))
+    from heliograph.admin_api.serialize import moment
 
     invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))
 

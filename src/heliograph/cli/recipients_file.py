@@ -28,7 +28,7 @@ class Row:
     fields: dict[str, str]
 
 
-class Contacts:
+class RecipientsFile:
     """The messages of a CSV file with a header row.
 
     A row's reference is made from the campaign, from what is sent, and from how many equal rows came before it. So

@@ -9,7 +9,7 @@ from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.admin_api.shapes import Prices
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
 
 
 @click.group(cls=Group)
@@ -34,11 +34,11 @@ def route() -> None:
 @click.pass_obj
 def add_route(invocation: Invocation, prefix: str, connector: str, priority: int) -> None:
     """Sends numbers to a connector."""
-    added = invocation.administer(lambda admin: admin.add_route(prefix, connector, priority))
-    from heliograph.admin_api import views
+    added = invocation.manage(lambda manage: manage.add_route(prefix, connector, priority))
+    from heliograph.admin_api import serialize
 
     invocation.show(
-        as_json(views.route(added)),
+        as_json(serialize.route(added)),
         lambda: click.echo(f"{_numbers(prefix)} now go to {connector} (route {added.id})."),
     )
 
@@ -47,11 +47,11 @@ def add_route(invocation: Invocation, prefix: str, connector: str, priority: int
 @click.pass_obj
 def list_routes(invocation: Invocation) -> None:
     """Every route."""
-    routes = invocation.administer(lambda admin: admin.routes())
-    from heliograph.admin_api import shapes, views
+    routes = invocation.manage(lambda manage: manage.routes())
+    from heliograph.admin_api import serialize, shapes
 
     invocation.show(
-        as_json(shapes.Routes([views.route(each) for each in routes])),
+        as_json(shapes.Routes([serialize.route(each) for each in routes])),
         lambda: print_table(
             ("ID", "PREFIX", "CONNECTOR", "PRIORITY"),
             [(each.id, each.prefix or "(all)", each.connector, each.priority) for each in routes],
@@ -73,14 +73,14 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     if (route_id is None) == (prefix is None):
         raise Failure("Name the route by its id or by --prefix.", command=invocation.typed("route list"))
     if route_id is None:
-        routes = invocation.administer(lambda admin: admin.routes())
+        routes = invocation.manage(lambda manage: manage.routes())
         fitting = [each.id for each in routes if each.prefix == prefix and connector in (None, each.connector)]
         if len(fitting) != 1:
             found = f"{len(fitting)} routes fit" if fitting else "No route fits"
             raise Failure(f"{found}; nothing was changed.", "Name it by its id.", invocation.typed("route list"))
         route_id = fitting[0]
     chosen = route_id
-    invocation.administer(lambda admin: admin.remove_route(chosen))
+    invocation.manage(lambda manage: manage.remove_route(chosen))
     invocation.show({"id": chosen, "removed": True}, lambda: click.echo(f"Route {chosen} is removed."))
 
 
@@ -128,11 +128,11 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 
     It replaces what the plan said of the same prefix before; shorter and longer ones stay.
     """
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
     from heliograph.app.admin import fields
 
-    entry = invocation.administer(lambda admin: admin.set_price(prefix, fields.amount("price", amount), plan))
-    told = views.price(entry)
+    entry = invocation.manage(lambda manage: manage.set_price(prefix, fields.amount("price", amount), plan))
+    told = serialize.price(entry)
     invocation.show(
         as_json(told),
         lambda: click.echo(f"{_numbers(prefix)} cost {counted(told.price, 'credit')} a segment in the plan {plan}."),
@@ -144,13 +144,13 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 @click.pass_obj
 def list_prices(invocation: Invocation, plan: str | None) -> None:
     """Every price, and what a number costs that none names."""
-    from heliograph.admin_api import views
+    from heliograph.admin_api import serialize
     from heliograph.app.sending.directory import DEFAULT_PLAN
 
-    async def work(admin: "Administration") -> "Prices":
-        return views.prices(await admin.prices(plan), await admin.built_in_price())
+    async def work(manage: "Manage") -> "Prices":
+        return serialize.prices(await manage.prices(plan), await manage.built_in_price())
 
-    told = invocation.administer(work)
+    told = invocation.manage(work)
     rows = [(each.plan, each.prefix or "(all)", each.price) for each in told.prices]
     if told.built_in is not None and plan in (None, DEFAULT_PLAN):
         rows.append((DEFAULT_PLAN, "(others; built in)", told.built_in))
@@ -172,7 +172,7 @@ def list_prices(invocation: Invocation, plan: str | None) -> None:
 @click.pass_obj
 def remove_price(invocation: Invocation, prefix: str, plan: str) -> None:
     """Removes the price of a prefix from a plan."""
-    invocation.administer(lambda admin: admin.remove_price(prefix, plan))
+    invocation.manage(lambda manage: manage.remove_price(prefix, plan))
     invocation.show(
         {"plan": plan, "prefix": prefix, "removed": True},
         lambda: click.echo(f"The price of {_numbers(prefix).lower()} in the plan {plan} is removed."),

@@ -15,7 +15,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, print
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.cli.client import Client, Outcome
+    from heliograph.cli.client import Client, SendOutcome
     from heliograph.cli.recipients_file import Row
 
 _MAX_CONNECTIONS = 64
@@ -147,7 +147,7 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
     return True
 
 
-def _explain(outcome: "Outcome", invocation: Invocation) -> tuple[str, str, str]:
+def _explain(outcome: "SendOutcome", invocation: Invocation) -> tuple[str, str, str]:
     """Message, hint and command of a failure."""
     hints = {
         0: ("Is the gateway running, and is --url right?", invocation.typed("doctor")),
@@ -168,23 +168,23 @@ def _send_file(
     results: Path | None,
     connections: int,
 ) -> bool:
-    from heliograph.cli.bulk import Run
-    from heliograph.cli.recipients_file import BadFile, Contacts
+    from heliograph.cli.file_run import FileRun
+    from heliograph.cli.recipients_file import BadFile, RecipientsFile
     from heliograph.domain.money import format_credits
 
     try:
-        contacts = Contacts(file, defaults, campaign)
+        contacts = RecipientsFile(file, defaults, campaign)
     except BadFile as error:
         raise Failure(str(error), "Nothing was sent.") from error
     with ExitStack() as stack:
         write = stack.enter_context(_result_writer(results))
         advance = stack.enter_context(_progress(contacts.count, hidden=invocation.as_json))
 
-        def settled(row: "Row", outcome: "Outcome", result: str) -> None:
+        def settled(row: "Row", outcome: "SendOutcome", result: str) -> None:
             write(row, outcome, result)
             advance()
 
-        tally = Run(connect, connections, settled).send(contacts)
+        tally = FileRun(connect, connections, settled).send(contacts)
     left = contacts.count - tally.accepted - tally.failed
     summary: dict[str, Any] = {
         "rows": contacts.count,
@@ -220,7 +220,7 @@ def _send_file(
 
 
 @contextmanager
-def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, Outcome, str], None]]":
+def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, SendOutcome, str], None]]":
     """Writes what became of each row as it becomes known, so that an interrupted run has its file too."""
     if path is None:
         yield lambda _row, _outcome, _result: None
@@ -233,7 +233,7 @@ def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, Outcome, str],
         rows = csv.writer(stream)
         rows.writerow(_COLUMNS)
 
-        def write(row: "Row", outcome: "Outcome", result: str) -> None:
+        def write(row: "Row", outcome: "SendOutcome", result: str) -> None:
             reference, body = row.fields["reference"], outcome.body
             identity = (body.get("Id"), body.get("Rate")) if outcome.sent else ("", "")
             rows.writerow([row.line, row.fields.get("to", ""), reference, result, *identity, outcome.problem])

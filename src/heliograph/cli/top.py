@@ -51,12 +51,12 @@ def top(invocation: Invocation, url: str | None, interval: float, once: bool) ->
     Rates, links, windows, queues and callbacks. Rates and latencies are of the time between two looks; what the store
     knows is read there every 15 seconds. With --json each look is an object on a line of its own.
     """
-    from heliograph.cli.gateway_figures import Look, picture
+    from heliograph.cli.gateway_figures import MetricsSample, picture
 
     fetch = _fetcher(invocation, url)
 
-    def look() -> Look:
-        return Look.read(fetch(), time.monotonic())
+    def look() -> MetricsSample:
+        return MetricsSample.read(fetch(), time.monotonic())
 
     before = look()
 

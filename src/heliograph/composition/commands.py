@@ -17,10 +17,10 @@ from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import Staff
-    from heliograph.app.admin.views import Oversight
+    from heliograph.app.admin.users import Users
+    from heliograph.app.admin.views import Views
 
 STORE_FILE = "heliograph.db"
 
@@ -67,41 +67,41 @@ def back_up(settings: Settings, target: Path) -> None:
 
 
 @asynccontextmanager
-async def administration(settings: Settings) -> AsyncIterator["Administration"]:
+async def manage(settings: Settings) -> AsyncIterator["Manage"]:
     """The operator's use cases on the store, which works while a gateway runs on it and while none does."""
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.adapters.system.secrets import Argon2Secrets
-    from heliograph.app.admin.manage import Administration
+    from heliograph.app.admin.manage import Manage
 
     store = await open_store(settings)
     try:
-        yield Administration(store, Argon2Secrets(), SystemClock(), option_problems, _who_types())
+        yield Manage(store, Argon2Secrets(), SystemClock(), option_problems, _who_types())
     finally:
         await store.close()
 
 
 @asynccontextmanager
-async def staff(settings: Settings) -> AsyncIterator["Staff"]:
+async def users(settings: Settings) -> AsyncIterator["Users"]:
     """Who may look after the gateway, likewise."""
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.adapters.system.secrets import Argon2Secrets
-    from heliograph.app.admin.users import Staff
+    from heliograph.app.admin.users import Users
 
     store = await open_store(settings)
     try:
-        yield Staff(store, Argon2Secrets(), SystemClock(), _who_types())
+        yield Users(store, Argon2Secrets(), SystemClock(), _who_types())
     finally:
         await store.close()
 
 
 @asynccontextmanager
-async def oversight(settings: Settings) -> AsyncIterator["tuple[Oversight, Actor]"]:
+async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
     """Messages and callbacks for those who look after the gateway, likewise; and who is at the terminal."""
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.adapters.webhook.guard import AddressGuard
     from heliograph.app.admin.oversight import Scope
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.views import Oversight
+    from heliograph.app.admin.views import Views
     from heliograph.app.sending.compose import Submit
     from heliograph.app.sending.directory import Directory
     from heliograph.app.sending.reschedule import Plan
@@ -116,8 +116,8 @@ async def oversight(settings: Settings) -> AsyncIterator["tuple[Oversight, Actor
         actor = Actor(_who_types(), frozenset(Scope), "")
         fallbacks = NAMES if await development.was_last(store) else None
         plan, status_name = Plan(store, submit), CommandStatus.name_of
-        oversight = Oversight(store, directory, plan, SystemClock(), fallbacks, names=NAMES, status_name=status_name)
-        yield oversight, actor
+        views = Views(store, directory, plan, SystemClock(), fallbacks, names=NAMES, status_name=status_name)
+        yield views, actor
     finally:
         await store.close()
 

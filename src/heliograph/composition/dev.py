@@ -13,15 +13,15 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heliograph.app.admin.manage import Administration, Credentials, digest_key
+from heliograph.app.admin.manage import Credentials, Manage, digest_key
 from heliograph.app.admin.oversight import Role
-from heliograph.app.admin.users import Staff
+from heliograph.app.admin.users import Users
 from heliograph.app.ports import Secrets, Store
 from heliograph.domain.money import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
 if TYPE_CHECKING:
-    from heliograph.console.visit import Knob, Received
+    from heliograph.console.request import KnobView, SimulatedMessage
     from heliograph.simulator.smsc import Simulator
 
 DEMO_NAME = "demo"
@@ -30,8 +30,8 @@ DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
 DEMO_CREDIT = 1_000_000 * MICRO
 
-OPERATOR_NAME = "admin"
-OPERATOR_PASSWORD = "demo-operator"  # noqa: S105 - public on purpose
+USER_NAME = "admin"
+USER_PASSWORD = "demo-operator"  # noqa: S105 - public on purpose
 
 BOARD_PATH = "/dev/receipts"
 BOARD_RECEIPTS = 100
@@ -41,32 +41,32 @@ BOARD_OCTETS = 65_536
 """Octets of a callback's body that the board reads; a longer one is refused."""
 
 
-async def open_demo_account(administration: Administration) -> None:
+async def open_demo_account(manage: Manage) -> None:
     """Makes the demo account, or makes it usable again. Raises AlreadyThere if somebody else's has its name."""
-    if await _demo_exists(administration):
-        await administration.suspend(DEMO_NAME, suspended=False)
+    if await _demo_exists(manage):
+        await manage.suspend(DEMO_NAME, suspended=False)
         return
     credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
-    await administration.create_account(DEMO_NAME, DEMO_CREDIT, {"list_interval": "1"}, credentials=credentials)
+    await manage.create_account(DEMO_NAME, DEMO_CREDIT, {"list_interval": "1"}, credentials=credentials)
 
 
-async def close_demo_account(administration: Administration) -> bool:
+async def close_demo_account(manage: Manage) -> bool:
     """Before a real run: suspends the demo account if there is one that can be used; says whether it did."""
-    if not await _demo_exists(administration):
+    if not await _demo_exists(manage):
         return False
-    view = await administration.account(DEMO_NAME)
+    view = await manage.account(DEMO_NAME)
     if view.account.suspended:
         return False
-    await administration.suspend(DEMO_NAME, suspended=True)
+    await manage.suspend(DEMO_NAME, suspended=True)
     return True
 
 
-async def _demo_exists(administration: Administration) -> bool:
+async def _demo_exists(manage: Manage) -> bool:
     """Whether there is an account with the demo's name and public key."""
-    names = [account.name for account, _ in await administration.accounts()]
+    names = [account.name for account, _ in await manage.accounts()]
     if DEMO_NAME not in names:
         return False
-    view = await administration.account(DEMO_NAME)
+    view = await manage.account(DEMO_NAME)
     return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
 
 
@@ -78,21 +78,21 @@ async def was_last(store: Store) -> bool:
     )
 
 
-async def open_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+async def open_demo_user(users: Users, secrets: Secrets) -> bool:
     """Makes the console's operator; False if somebody else has the name."""
-    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
+    user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None:
-        await staff.create(OPERATOR_NAME, Role.ADMIN.value, OPERATOR_PASSWORD)
+        await users.create(USER_NAME, Role.ADMIN.value, USER_PASSWORD)
         return True
-    return secrets.verify_password(user.password_hash, OPERATOR_PASSWORD)
+    return secrets.verify_password(user.password_hash, USER_PASSWORD)
 
 
-async def remove_demo_operator(staff: Staff, secrets: Secrets) -> bool:
+async def remove_demo_user(users: Users, secrets: Secrets) -> bool:
     """Before a real run: removes the operator with the public password; says whether there was one."""
-    user = next((user for user in await staff.users() if user.name == OPERATOR_NAME), None)
-    if user is None or not secrets.verify_password(user.password_hash, OPERATOR_PASSWORD):
+    user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
+    if user is None or not secrets.verify_password(user.password_hash, USER_PASSWORD):
         return False
-    await staff.remove(OPERATOR_NAME)
+    await users.remove(USER_NAME)
     return True
 
 
@@ -102,11 +102,11 @@ class SimulatorView:
     def __init__(self, simulator: "Simulator") -> None:
         self._simulator = simulator
 
-    def recent(self, limit: int) -> "list[Received]":
-        from heliograph.console.visit import Received
+    def recent(self, limit: int) -> "list[SimulatedMessage]":
+        from heliograph.console.request import SimulatedMessage
 
         return [
-            Received(
+            SimulatedMessage(
                 at=round(each.at_s * 1000),
                 sender=each.source_addr,
                 destination=each.destination_addr,
@@ -122,13 +122,13 @@ class SimulatorView:
     def counters(self) -> dict[str, int]:
         return asdict(self._simulator.counters)
 
-    def knobs(self) -> "list[Knob]":
-        from heliograph.console.visit import Knob
+    def knobs(self) -> "list[KnobView]":
+        from heliograph.console.request import KnobView
         from heliograph.simulator.behaviour import KNOBS
 
         behaviour = self._simulator.behaviour
         return [
-            Knob(
+            KnobView(
                 knob.name, _plain(getattr(behaviour, knob.name)), knob.what, knob.unit, _plain(knob.default), knob.group
             )
             for knob in KNOBS
@@ -201,7 +201,7 @@ def banner(url: str) -> str:
     return f"""
 Heliograph is ready, with a simulated operator.
 
-  Console    {url}/console      sign in as {OPERATOR_NAME} with {OPERATOR_PASSWORD}
+  Console    {url}/console      sign in as {USER_NAME} with {USER_PASSWORD}
   API        {url}/api/v1  and  {url}/api/v2
   Reference  {url}/docs
   Health     {url}/health/ready

@@ -14,15 +14,15 @@ from typing import Any, cast
 
 import msgspec
 
-from heliograph.admin_api.call import Probed
-from heliograph.app.admin.manage import Administration, AlreadyThere
-from heliograph.app.admin.users import Staff
+from heliograph.admin_api.request import ProbeResult
+from heliograph.app.admin.manage import AlreadyThere, Manage
+from heliograph.app.admin.users import Users
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Leases, Sender
 from heliograph.app.sending.compose import Submit
 from heliograph.app.sending.directory import Directory
 from heliograph.composition import dev as development
-from heliograph.composition.administration import BackOffice, Means
+from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.commands import NAMES, SIMULATOR, open_store, option_problems, terms, test_connector
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings, parse_address
@@ -230,23 +230,23 @@ class Gateway:
 
     # --- parts
 
-    def _open_back_office(self, directory: Directory, submit: Submit) -> BackOffice:
+    def _open_back_office(self, directory: Directory, submit: Submit) -> AdminApps:
         from heliograph.smpp.constants import CommandStatus
 
-        async def probe(connector: Connector) -> Probed:
+        async def probe(connector: Connector) -> ProbeResult:
             report = await test_connector(connector)
-            return Probed(report.ok, report.steps)
+            return ProbeResult(report.ok, report.steps)
 
         simulator = self._simulator
-        return BackOffice(
-            Means(
+        return AdminApps(
+            AdminParts(
                 store=self._store,
                 secrets=self._secrets,
                 clock=self._clock,
                 journal=self._journal,
                 verify=self._verifier,
                 hash_password=self._verifier.hash,
-                administration=Administration(
+                manage=Manage(
                     self._store,
                     self._secrets,
                     self._clock,
@@ -309,19 +309,19 @@ class Gateway:
     # --- a development run
 
     async def _see_to_demo_account(self) -> None:
-        administration = Administration(self._store, self._secrets, self._clock)
-        staff = Staff(self._store, self._secrets, self._clock)
+        manage = Manage(self._store, self._secrets, self._clock)
+        users = Users(self._store, self._secrets, self._clock)
         if not self._dev:
-            if await development.close_demo_account(administration):
+            if await development.close_demo_account(manage):
                 self._journal.say("warning", "demo_account.suspended")
-            if await development.remove_demo_operator(staff, self._secrets):
+            if await development.remove_demo_user(users, self._secrets):
                 self._journal.say("warning", "demo_operator.removed")
             return
         try:
-            await development.open_demo_account(administration)
+            await development.open_demo_account(manage)
         except AlreadyThere:
             self._journal.say("warning", "demo_account.name_taken")
-        if not await development.open_demo_operator(staff, self._secrets):
+        if not await development.open_demo_user(users, self._secrets):
             self._journal.say("warning", "demo_operator.name_taken")
 
     async def _start_simulator(self) -> None:

@@ -11,22 +11,22 @@ from heliograph.app.admin.manage import NoSuch
 from heliograph.app.admin.sign_in import Actor, same
 from heliograph.app.ports import Unavailable
 from heliograph.console import PATH
-from heliograph.console.bulk import Jobs
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
-from heliograph.console.visit import (
+from heliograph.console.request import (
     NOTICE_COOKIE,
     SESSION_COOKIE,
     THEME_COOKIE,
     THEMES,
+    ConsoleServices,
     Mistake,
-    Page,
-    Reply,
-    Services,
-    Visit,
+    PageRequest,
+    PageResponse,
+    PageRoute,
     link,
     problem_of,
 )
+from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Receive, Scope, Send, respond
@@ -57,7 +57,7 @@ _SECURITY = (
 
 
 @dataclass(slots=True)
-class Request:
+class RawRequest:
     """What came, before it is known who sent it."""
 
     method: str
@@ -108,11 +108,11 @@ class Request:
 class Console:
     """Mounted at PATH."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ConsoleServices) -> None:
         self._services = services
-        self._access = services.desk.access
+        self._sessions = services.admin.sign_in
         self._renderer = Renderer()
-        self._jobs = Jobs(services.directory, services.submit, services.intake, services.clock)
+        self._jobs = ListRuns(services.directory, services.submit, services.intake, services.clock)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
     def compile(self) -> None:
@@ -124,82 +124,84 @@ class Console:
         await self._jobs.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = _request(scope, receive)
+        raw = _request(scope, receive)
         try:
-            reply = await self._reply(request)
+            response = await self._reply(raw)
         except ClientGone:
             return
         except Exception as problem:  # noqa: BLE001 - whatever it is, the visitor gets an answer
-            reply = self._failed(problem, request)
+            response = self._failed(problem, raw)
         headers = [
-            (b"content-type", reply.kind.encode()),
-            (b"content-length", b"%d" % len(reply.body)),
-            *reply.headers,
+            (b"content-type", response.kind.encode()),
+            (b"content-length", b"%d" % len(response.body)),
+            *response.headers,
             *_SECURITY,
         ]
         if not any(name == b"cache-control" for name, _ in headers):
             headers.append((b"cache-control", b"no-store"))
-        await respond(scope, send, reply.status, headers, reply.body)
+        await respond(scope, send, response.status, headers, response.body)
 
-    async def _reply(self, request: Request) -> Reply:
-        path = request.path
-        if "\0" in path or any("\0" in text for text in request.query.values()):
+    async def _reply(self, raw: RawRequest) -> PageResponse:
+        path = raw.path
+        if "\0" in path or any("\0" in text for text in raw.query.values()):
             raise Fault(error.MALFORMED, NUL)
         if path.startswith("/assets/"):
             return self._asset(path.removeprefix("/assets/"))
-        if request.method not in ("GET", "POST"):
+        if raw.method not in ("GET", "POST"):
             raise Fault(error.METHOD, "The console knows GET and POST only.")
-        if request.method == "POST" and request.from_elsewhere():
+        if raw.method == "POST" and raw.from_elsewhere():
             raise Fault(error.FORBIDDEN, "This came from another site, and was not done.")
-        token = request.cookies.get(SESSION_COOKIE, "")
+        token = raw.cookies.get(SESSION_COOKIE, "")
         if path == "/sign-in":
-            return await self._sign_in(request)
-        actor = await self._access.session(token, request.address)
+            return await self._sign_in(raw)
+        actor = await self._sessions.session(token, raw.address)
         if actor is None:
-            if request.is_piece or request.method == "POST":
-                return self._plain(401, "You are signed out", "Sign in again to go on.", request)
+            if raw.is_piece or raw.method == "POST":
+                return self._plain(401, "You are signed out", "Sign in again to go on.", raw)
             wanted = "" if path == "/" else path
-            return Reply(303, headers=[(b"location", link("/sign-in", next=wanted).encode())])
+            return PageResponse(303, headers=[(b"location", link("/sign-in", next=wanted).encode())])
         form: dict[str, list[str]] = {}
-        if request.method == "POST":
-            form = await request.form(MAX_FORM_OCTETS)
+        if raw.method == "POST":
+            form = await raw.form(MAX_FORM_OCTETS)
             if not same(form.get("csrf", [""])[0], actor.csrf):
                 raise Fault(error.FORBIDDEN, "The form was too old, and was not sent. Go back, reload, and try again.")
-        if path == "/sign-out" and request.method == "POST":
-            await self._access.sign_out(token, actor)
-            reply = Reply(303, headers=[(b"location", link("/sign-in").encode())])
-            reply.cookie(SESSION_COOKIE, "", secure=request.secure, seconds=0)
-            return reply
-        page, values = self._find(request)
+        if path == "/sign-out" and raw.method == "POST":
+            await self._sessions.sign_out(token, actor)
+            response = PageResponse(303, headers=[(b"location", link("/sign-in").encode())])
+            response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
+            return response
+        page, values = self._find(raw)
         actor.need(page.scope)
-        visit = self._visit(request, actor, values, form)
-        reply = await page.run(visit)
-        if page.path == "/password" and reply.status == 303:
-            reply.cookie(SESSION_COOKIE, "", secure=request.secure, seconds=0)
-        return reply
+        request = self._visit(raw, actor, values, form)
+        response = await page.run(request)
+        if page.path == "/password" and response.status == 303:
+            response.cookie(SESSION_COOKIE, "", secure=raw.secure, seconds=0)
+        return response
 
-    def _visit(self, request: Request, actor: Actor, values: Mapping[str, str], form: Mapping[str, list[str]]) -> Visit:
-        return Visit(
+    def _visit(
+        self, raw: RawRequest, actor: Actor, values: Mapping[str, str], form: Mapping[str, list[str]]
+    ) -> PageRequest:
+        return PageRequest(
             services=self._services,
             renderer=self._renderer,
             jobs=self._jobs,
             actor=actor,
-            here=request.path,
+            here=raw.path,
             path=values,
-            query=request.query,
+            query=raw.query,
             form={name: texts[0] for name, texts in form.items()},
             forms=dict(form),
-            theme=request.theme,
-            secure=request.secure,
-            notice="" if request.is_piece else unquote(request.cookies.get(NOTICE_COOKIE, ""))[:500],
+            theme=raw.theme,
+            secure=raw.secure,
+            notice="" if raw.is_piece else unquote(raw.cookies.get(NOTICE_COOKIE, ""))[:500],
         )
 
-    def _find(self, request: Request) -> tuple[Page, dict[str, str]]:
+    def _find(self, raw: RawRequest) -> tuple[PageRoute, dict[str, str]]:
         other = False
         for pattern, page in self._pages:
-            match = pattern(request.path)
+            match = pattern(raw.path)
             if match is not None:
-                if page.method == request.method:
+                if page.method == raw.method:
                     return page, match.groupdict()
                 other = True
         if other:
@@ -211,76 +213,78 @@ class Console:
         methods = {page.method for pattern, page in self._pages if pattern(path) is not None} or {"GET", "POST"}
         return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
-    async def _sign_in(self, request: Request) -> Reply:
-        wanted = request.query.get("next", "")
+    async def _sign_in(self, raw: RawRequest) -> PageResponse:
+        wanted = raw.query.get("next", "")
         if not wanted.startswith("/") or wanted.startswith(("//", "/sign-in")):
             wanted = ""
-        if request.method == "GET":
-            return self._sign_in_page(200, request, wanted)
-        form = await request.form(MAX_SIGN_IN_OCTETS)
+        if raw.method == "GET":
+            return self._sign_in_page(200, raw, wanted)
+        form = await raw.form(MAX_SIGN_IN_OCTETS)
         name = form.get("name", [""])[0]
         try:
-            token = await self._access.sign_in(name, form.get("password", [""])[0], request.address)
+            token = await self._sessions.sign_in(name, form.get("password", [""])[0], raw.address)
         except Fault as fault:
-            reply = self._sign_in_page(fault.entry.http, request, wanted, name, fault.message)
+            response = self._sign_in_page(fault.entry.http, raw, wanted, name, fault.message)
             if fault.retry_after is not None:
-                reply.headers.append((b"retry-after", b"%d" % fault.retry_after))
-            return reply
-        reply = Reply(303, headers=[(b"location", link(wanted or "/").encode())])
-        reply.cookie(SESSION_COOKIE, token, secure=request.secure, seconds=SESSION_S)
-        return reply
+                response.headers.append((b"retry-after", b"%d" % fault.retry_after))
+            return response
+        response = PageResponse(303, headers=[(b"location", link(wanted or "/").encode())])
+        response.cookie(SESSION_COOKIE, token, secure=raw.secure, seconds=SESSION_S)
+        return response
 
-    def _sign_in_page(self, status: int, request: Request, wanted: str, name: str = "", problem: str = "") -> Reply:
+    def _sign_in_page(
+        self, status: int, raw: RawRequest, wanted: str, name: str = "", problem: str = ""
+    ) -> PageResponse:
         body = self._renderer.render(
             "sign_in.html",
-            theme=request.theme,
+            theme=raw.theme,
             link=link,
             next=wanted,
             name=name,
             problem=problem,
             dev=self._services.simulated is not None,
         )
-        return Reply(status, body)
+        return PageResponse(status, body)
 
-    def _asset(self, name: str) -> Reply:
+    def _asset(self, name: str) -> PageResponse:
         octets = self._renderer.assets.get(name)
         if octets is None:
             raise Fault(error.NOT_FOUND, "There is no such file.")
-        return Reply(200, octets, [(b"cache-control", b"public, max-age=31536000, immutable")], ASSETS[name])
+        return PageResponse(200, octets, [(b"cache-control", b"public, max-age=31536000, immutable")], ASSETS[name])
 
-    def _failed(self, problem: Exception, request: Request) -> Reply:
+    def _failed(self, problem: Exception, raw: RawRequest) -> PageResponse:
         if isinstance(problem, Fault):
-            reply = self._plain(problem.entry.http, problem.entry.title, problem.message, request)
+            response = self._plain(problem.entry.http, problem.entry.title, problem.message, raw)
             if problem.entry is error.METHOD:
-                reply.headers.append((b"allow", self._allowed(request.path).encode()))
-            return reply
+                response.headers.append((b"allow", self._allowed(raw.path).encode()))
+            return response
         if isinstance(problem, NoSuch):
-            return self._plain(404, "Not found", problem_of(problem).text, request)
+            return self._plain(404, "Not found", problem_of(problem).text, raw)
         if isinstance(problem, Mistake):
-            return self._plain(400, "That did not work", problem_of(problem).text, request)
+            return self._plain(400, "That did not work", problem_of(problem).text, raw)
         if isinstance(problem, Unavailable):
-            return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", request)
-        self._services.desk.journal.say(
+            return self._plain(503, "The store cannot be used", "Nothing was changed. Try again in a moment.", raw)
+        self._services.admin.journal.say(
             "error",
             "console.request_failed",
-            method=request.method,
+            method=raw.method,
             problem=type(problem).__name__,
             where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
         )
-        return self._plain(500, "The gateway failed on this page", "Its log tells where.", request)
+        return self._plain(500, "The gateway failed on this page", "Its log tells where.", raw)
 
-    def _plain(self, status: int, title: str, text: str, request: Request) -> Reply:
+    def _plain(self, status: int, title: str, text: str, raw: RawRequest) -> PageResponse:
         """A page that says one thing, for whoever it is."""
-        body = self._renderer.render("plain.html", theme=request.theme, link=link, title=title, text=text)
-        return Reply(status, body)
+        body = self._renderer.render("plain.html", theme=raw.theme, link=link, title=title, text=text)
+        return PageResponse(status, body)
 
 
-def _request(scope: Scope, receive: Receive) -> Request:
+def _request(scope: Scope, receive: Receive) -> RawRequest:
     headers = dict(scope["headers"])
     client = scope.get("client")
     path = scope["path"].removeprefix(PATH).rstrip("/") or "/"
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="replace")
-    return Request(
+    return RawRequest(
         "GET" if scope["method"] == "HEAD" else scope["method"],
         path,
         {name: texts[0] for name, texts in query.items()},

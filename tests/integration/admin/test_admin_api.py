@@ -10,7 +10,7 @@ from heliograph.admin_api.operations import OPERATIONS, ROOT
 from heliograph.app.admin.oversight import TOKEN_SCOPES
 from heliograph.app.facts import CallbackRetry, Facts, Final
 from heliograph.domain.receipt import Delivery
-from tests.support.desk import Answered, House, call_asgi, open_house
+from tests.support.admin import AdminHouse, Answered, call_asgi, open_house
 
 ALL = tuple(scope.value for scope in TOKEN_SCOPES)
 NEW = {"name": "new", "credit": "10", "timezone": "Europe/Berlin", "suspended": False, "networks": ["192.0.2.0/24"]}
@@ -18,12 +18,12 @@ NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 
 
 @pytest.fixture
-async def house() -> House:
+async def house() -> AdminHouse:
     return await open_house()
 
 
 @pytest.fixture
-async def token(house: House) -> str:
+async def token(house: AdminHouse) -> str:
     return await house.token(*ALL)
 
 
@@ -34,7 +34,7 @@ def fault(answered: Answered) -> tuple[int, str, str | None]:
     return answered.status, document["Status"], document.get("Field")
 
 
-async def sent(house: House, **fields: Any) -> str:
+async def sent(house: AdminHouse, **fields: Any) -> str:
     reply = await house.gateway.send({"to": "491701234567", "from": "Test", "content": "Hello", **fields})
     assert reply.status == 200
     message: str = reply.json["Id"]
@@ -45,7 +45,7 @@ async def sent(house: House, **fields: Any) -> str:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
-async def test_every_operation_takes_its_scope_and_no_other(house: House, operation: Any) -> None:
+async def test_every_operation_takes_its_scope_and_no_other(house: AdminHouse, operation: Any) -> None:
     path = operation.path.replace("{name}", "acme").replace("{id}", NO_MESSAGE)
     assert fault(await house.ask(None, operation.method, path))[:2] == (401, "04")
     others = [scope for scope in ALL if scope != operation.scope.value]
@@ -56,7 +56,7 @@ async def test_every_operation_takes_its_scope_and_no_other(house: House, operat
     assert allowed.status not in (401, 403, 405, 500)
 
 
-async def test_a_wrong_token_is_told_how_to_sign_in(house: House) -> None:
+async def test_a_wrong_token_is_told_how_to_sign_in(house: AdminHouse) -> None:
     answered = await house.ask("hat_wrong", "GET", "/accounts")
     assert fault(answered)[:2] == (401, "04")
     assert answered.header("www-authenticate") == 'Bearer realm="Heliograph admin"'
@@ -65,7 +65,7 @@ async def test_a_wrong_token_is_told_how_to_sign_in(house: House) -> None:
 # --- accounts
 
 
-async def test_an_account_is_opened_changed_and_topped_up(house: House, token: str) -> None:
+async def test_an_account_is_opened_changed_and_topped_up(house: AdminHouse, token: str) -> None:
     made = await house.ask(token, "POST", "/accounts", NEW)
     assert made.status == 201
     assert made.json["api_key"].startswith("hk_")
@@ -89,7 +89,7 @@ async def test_an_account_is_opened_changed_and_topped_up(house: House, token: s
     assert [account["name"] for account in listed] == ["acme", "new", "other"]
 
 
-async def test_secrets_and_keys_are_replaced(house: House, token: str) -> None:
+async def test_secrets_and_keys_are_replaced(house: AdminHouse, token: str) -> None:
     assert (await house.ask(token, "POST", "/accounts/acme/password")).json["secret"]
     assert (await house.ask(token, "POST", "/accounts/acme/signing-secret")).json["secret"].startswith("whsec_")
     made = (await house.ask(token, "POST", "/accounts/acme/keys")).json
@@ -100,7 +100,7 @@ async def test_secrets_and_keys_are_replaced(house: House, token: str) -> None:
     assert fault(again)[:2] == (404, "07")
 
 
-async def test_usage_is_told_by_the_hour(house: House, token: str) -> None:
+async def test_usage_is_told_by_the_hour(house: AdminHouse, token: str) -> None:
     await sent(house)
     spans = (await house.ask(token, "GET", "/accounts/acme/usage")).json["spans"]
     assert [(span["requests"], span["charged"], span["refunded"]) for span in spans] == [(1, "1", "0")]
@@ -109,7 +109,7 @@ async def test_usage_is_told_by_the_hour(house: House, token: str) -> None:
 # --- connectors, routes, prices
 
 
-async def test_a_connector_is_added_changed_paused_tested_and_removed(house: House, token: str) -> None:
+async def test_a_connector_is_added_changed_paused_tested_and_removed(house: AdminHouse, token: str) -> None:
     new = {"name": "op2", "host": "smsc.example", "port": 2775, "system_id": "acme", "password": "far too long"}
     added = await house.ask(token, "POST", "/connectors", {**new, "options": {"keep": "true"}})
     assert added.status == 201
@@ -129,7 +129,7 @@ async def test_a_connector_is_added_changed_paused_tested_and_removed(house: Hou
     assert fault(await house.ask(token, "GET", "/connectors/op2"))[:2] == (404, "07")
 
 
-async def test_routes_and_prices_decide_where_a_number_goes(house: House, token: str) -> None:
+async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, token: str) -> None:
     route = await house.ask(token, "POST", "/routes", {"prefix": "4917", "connector": "operator", "priority": 5})
     assert route.status == 201
     await house.ask(token, "PUT", "/prices", {"prefix": "49", "price": "0.07"})
@@ -153,7 +153,7 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: House, token:
 # --- messages and callbacks
 
 
-async def test_messages_are_found_and_told_in_full(house: House, token: str) -> None:
+async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str) -> None:
     message = await sent(house, reference="order-1")
     other = await sent(house, to="431701234567")
     found = (await house.ask(token, "GET", "/messages")).json
@@ -170,7 +170,7 @@ async def test_messages_are_found_and_told_in_full(house: House, token: str) -> 
     assert full["now"]["connector"] == "operator"
 
 
-async def test_a_scheduled_message_is_moved_and_cancelled(house: House, token: str) -> None:
+async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, token: str) -> None:
     message = await sent(house, time="2027-02-01 10:00:00")
     moved = await house.ask(token, "POST", f"/messages/{message}/reschedule", {"time": "2027-02-02 10:00:00"})
     assert moved.status == 200
@@ -182,7 +182,7 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: House, token: s
     assert await house.gateway.balance() == "1000"
 
 
-async def owed(house: House) -> str:
+async def owed(house: AdminHouse) -> str:
     """A message whose callback was tried once, in vain."""
     message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
     key = house.gateway.intake.accepted[-1].key
@@ -193,7 +193,7 @@ async def owed(house: House) -> str:
     return message
 
 
-async def test_callbacks_are_listed_dropped_and_replayed(house: House, token: str) -> None:
+async def test_callbacks_are_listed_dropped_and_replayed(house: AdminHouse, token: str) -> None:
     message = await owed(house)
     listed = (await house.ask(token, "GET", "/callbacks")).json
     assert [(each["message"], each["problem"]) for each in listed["callbacks"]] == [(message, "HTTP 500")]
@@ -216,7 +216,7 @@ async def test_callbacks_are_listed_dropped_and_replayed(house: House, token: st
 # --- the audit log
 
 
-async def test_every_change_is_in_the_audit_log(house: House, token: str) -> None:
+async def test_every_change_is_in_the_audit_log(house: AdminHouse, token: str) -> None:
     await house.ask(token, "PATCH", "/accounts/acme", {"rate": 5})
     await house.ask(token, "PATCH", "/accounts/acme", {"timezone": "Nowhere"})
     entries = (await house.ask(token, "GET", "/audit", query="action=account.")).json["entries"]
@@ -259,7 +259,7 @@ async def test_every_change_is_in_the_audit_log(house: House, token: str) -> Non
     ],
 )
 async def test_what_is_wrong_is_told(
-    house: House, token: str, method: str, path: str, body: Any, told: tuple[int, str, str | None]
+    house: AdminHouse, token: str, method: str, path: str, body: Any, told: tuple[int, str, str | None]
 ) -> None:
     assert fault(await house.ask(token, method, path, body)) == told
 
@@ -279,22 +279,22 @@ async def test_what_is_wrong_is_told(
         ("/accounts/acme/usage", "days=400", "days"),
     ],
 )
-async def test_wrong_parameters_are_told(house: House, token: str, path: str, query: str, field: str) -> None:
+async def test_wrong_parameters_are_told(house: AdminHouse, token: str, path: str, query: str, field: str) -> None:
     assert fault(await house.ask(token, "GET", path, query=query)) == (400, "03", field)
 
 
-async def test_the_query_has_to_be_text(house: House, token: str) -> None:
+async def test_the_query_has_to_be_text(house: AdminHouse, token: str) -> None:
     assert fault(await house.ask(token, "GET", "/messages", query="number=%ff"))[:2] == (400, "01")
 
 
 @pytest.mark.parametrize(
     ("path", "query"), [("/messages", "number=%00"), ("/accounts/a\0", ""), ("/audit", "who=a%00")]
 )
-async def test_nothing_has_a_nul_in_it(house: House, token: str, path: str, query: str) -> None:
+async def test_nothing_has_a_nul_in_it(house: AdminHouse, token: str, path: str, query: str) -> None:
     assert fault(await house.ask(token, "GET", path, query=query))[:2] == (400, "01")
 
 
-async def test_other_methods_and_media_types_are_refused(house: House, token: str) -> None:
+async def test_other_methods_and_media_types_are_refused(house: AdminHouse, token: str) -> None:
     answered = await house.ask(token, "PUT", "/accounts")
     assert fault(answered)[:2] == (405, "08")
     assert answered.header("allow") == "GET, HEAD, POST"
@@ -302,7 +302,7 @@ async def test_other_methods_and_media_types_are_refused(house: House, token: st
     assert fault(await house.ask(token, "POST", "/accounts", b"name=x", **form))[:2] == (415, "11")
 
 
-async def test_a_store_that_cannot_be_used_is_no_fault_of_ours(house: House, token: str) -> None:
+async def test_a_store_that_cannot_be_used_is_no_fault_of_ours(house: AdminHouse, token: str) -> None:
     house.gateway.store.broken = True
     answered = await house.ask(token, "GET", "/accounts")
     assert fault(answered)[:2] == (503, "13")
@@ -310,12 +310,12 @@ async def test_a_store_that_cannot_be_used_is_no_fault_of_ours(house: House, tok
 
 
 async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(
-    house: House, token: str, monkeypatch: pytest.MonkeyPatch
+    house: AdminHouse, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> None:
         raise RuntimeError("secret value")
 
-    house.desk.links = broken  # type: ignore[assignment]
+    house.admin.links = broken  # type: ignore[assignment]
     assert fault(await house.ask(token, "GET", "/overview"))[:2] == (500, "99")
     level, event, fields = house.gateway.journal.lines[-1]
     assert (level, event) == ("error", "admin.request_failed")
@@ -326,7 +326,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(
 # --- the document
 
 
-async def test_the_document_is_served_to_everybody_and_tells_every_operation(house: House) -> None:
+async def test_the_document_is_served_to_everybody_and_tells_every_operation(house: AdminHouse) -> None:
     answered = await call_asgi(house.api, "GET", "/admin/openapi.json")
     assert answered.status == 200
     served = msgspec.json.decode(answered.body)

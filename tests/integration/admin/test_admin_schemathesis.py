@@ -16,7 +16,7 @@ from heliograph.admin_api.openapi import document
 from heliograph.api.server import serve
 from heliograph.app.admin.oversight import TOKEN_SCOPES, AdminToken
 from heliograph.app.admin.sign_in import digest
-from tests.support.desk import House, open_house
+from tests.support.admin import AdminHouse, open_house
 from tests.support.gateway import START
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ class Running:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self.house: House = self._run(open_house())
+        self.house: AdminHouse = self._run(open_house())
         self.house.gateway.app.mount(PATH, self.house.api)
         token = AdminToken("test", "test", digest(TOKEN), tuple(scope.value for scope in TOKEN_SCOPES), START)
         self._run(self.house.gateway.store.add_token(token))

@@ -169,9 +169,9 @@ def test_a_row_whose_answer_was_lost_is_of_this_run(
     write_contacts(tmp_path, 1)
     post, posts = client.Client._post, []
 
-    def lossy(self: client.Client, body: bytes) -> tuple[client.Outcome, float | None]:
+    def lossy(self: client.Client, body: bytes) -> tuple[client.SendOutcome, float | None]:
         posts.append(post(self, body))
-        return posts[-1] if len(posts) > 1 else (client.Outcome(0, {}, "no answer"), None)
+        return posts[-1] if len(posts) > 1 else (client.SendOutcome(0, {}, "no answer"), None)
 
     monkeypatch.setattr(client.Client, "_post", lossy)
     summary = json.loads(send("--file", "contacts.csv", "--from", "ACME", "--content", "x", "--json").stdout)

@@ -12,9 +12,9 @@ from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, Role
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.console.pages import PAGES
-from heliograph.console.visit import NOTICE_COOKIE, SESSION_COOKIE
+from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
-from tests.support.desk import LINK, Answered, Browser, House, open_house
+from tests.support.admin import LINK, AdminHouse, Answered, Browser, open_house
 from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
 
@@ -23,12 +23,12 @@ EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-async def house() -> House:
+async def house() -> AdminHouse:
     return await open_house()
 
 
 @pytest.fixture
-async def ada(house: House) -> Browser:
+async def ada(house: AdminHouse) -> Browser:
     return await house.visitor()
 
 
@@ -40,14 +40,14 @@ async def until(look: Callable[[], Awaitable[Answered]], words: str) -> Answered
     return page
 
 
-async def sent(house: House, **fields: Any) -> str:
+async def sent(house: AdminHouse, **fields: Any) -> str:
     reply = await house.gateway.send({"to": "491701234567", "from": "Test", "content": "Hello", **fields})
     assert reply.status == 200, reply.body
     message: str = reply.json["Id"]
     return message
 
 
-async def owed(house: House) -> str:
+async def owed(house: AdminHouse) -> str:
     message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
     key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
     store = house.gateway.store
@@ -68,25 +68,25 @@ def path_of(path: str) -> str:
 # --- who may
 
 
-async def test_strangers_are_sent_to_sign_in_and_back_to_where_they_wanted(house: House) -> None:
+async def test_strangers_are_sent_to_sign_in_and_back_to_where_they_wanted(house: AdminHouse) -> None:
     stranger = Browser(house.console)
     answered = await stranger.get("/accounts/acme")
     assert (answered.status, answered.header("location")) == (303, "/console/sign-in?next=%2Faccounts%2Facme")
-    await house.staff.create("ada", "admin", "correct horse")
+    await house.users.create("ada", "admin", "correct horse")
     page = await stranger.get("/sign-in", "next=/accounts/acme")
     assert 'action="/console/sign-in?next=%2Faccounts%2Facme"' in page.text
 
 
 @pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "javascript:alert(1)", "/sign-in"])
-async def test_nobody_is_led_elsewhere_after_signing_in(house: House, wanted: str) -> None:
-    await house.staff.create("ada", "admin", "correct horse")
+async def test_nobody_is_led_elsewhere_after_signing_in(house: AdminHouse, wanted: str) -> None:
+    await house.users.create("ada", "admin", "correct horse")
     browser = Browser(house.console)
     page = await browser.get("/sign-in", f"next={wanted}")
     assert 'action="/console/sign-in"' in page.text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.method} {page.path}")
-async def test_every_page_is_for_who_is_signed_in_and_may(house: House, page: Any) -> None:
+async def test_every_page_is_for_who_is_signed_in_and_may(house: AdminHouse, page: Any) -> None:
     stranger = Browser(house.console)
     ask = stranger.get if page.method == "GET" else stranger.post
     assert (await ask(path_of(page.path))).status == (303 if page.method == "GET" else 401)
@@ -102,16 +102,16 @@ async def test_every_page_is_for_who_is_signed_in_and_may(house: House, page: An
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.method == "POST"], ids=lambda page: page.path)
-async def test_no_form_is_taken_without_the_sessions_token(house: House, page: Any) -> None:
+async def test_no_form_is_taken_without_the_sessions_token(house: AdminHouse, page: Any) -> None:
     visitor = await house.visitor()
-    before = len(await house.deeds())
+    before = len(await house.entries())
     for form in ({}, {"csrf": "wrong"}):
         answered = await visitor.post(path_of(page.path), form, bare=True)
         assert answered.status == 403
-    assert len(await house.deeds()) == before
+    assert len(await house.entries()) == before
 
 
-async def test_forms_of_other_sites_are_not_taken(house: House, ada: Browser) -> None:
+async def test_forms_of_other_sites_are_not_taken(house: AdminHouse, ada: Browser) -> None:
     path, form, host = "/accounts/acme/top-up", {"amount": "5"}, "console.example"
     assert (await ada.post(path, form, sec_fetch_site="cross-site")).status == 403
     assert (await ada.post(path, form, origin="https://evil.example", host=host)).status == 403
@@ -121,8 +121,8 @@ async def test_forms_of_other_sites_are_not_taken(house: House, ada: Browser) ->
     assert answered.status == 403
 
 
-async def test_the_session_cookie_is_out_of_reach(house: House) -> None:
-    await house.staff.create("ada", "admin", "correct horse")
+async def test_the_session_cookie_is_out_of_reach(house: AdminHouse) -> None:
+    await house.users.create("ada", "admin", "correct horse")
     browser = Browser(house.console)
     answered = await browser.sign_in("ada", "correct horse")
     morsel = answered.cookies[SESSION_COOKIE]
@@ -131,8 +131,8 @@ async def test_the_session_cookie_is_out_of_reach(house: House) -> None:
     assert morsel.value not in str(house.gateway.store._people.sessions)
 
 
-async def test_wrong_passwords_are_told_and_slowed_down(house: House) -> None:
-    await house.staff.create("ada", "admin", "correct horse")
+async def test_wrong_passwords_are_told_and_slowed_down(house: AdminHouse) -> None:
+    await house.users.create("ada", "admin", "correct horse")
     browser = Browser(house.console)
     for _ in range(5):
         answered = await browser.sign_in("ada", EVIL)
@@ -143,7 +143,7 @@ async def test_wrong_passwords_are_told_and_slowed_down(house: House) -> None:
     assert answered.header("retry-after") == "300"
 
 
-async def test_signing_out_ends_the_session(house: House, ada: Browser) -> None:
+async def test_signing_out_ends_the_session(house: AdminHouse, ada: Browser) -> None:
     cookie = ada.cookies[SESSION_COOKIE]
     assert (await ada.post("/sign-out")).status == 303
     assert SESSION_COOKIE not in ada.cookies
@@ -153,7 +153,7 @@ async def test_signing_out_ends_the_session(house: House, ada: Browser) -> None:
     assert piece.status == 401
 
 
-async def test_ones_own_password_takes_the_old_one(house: House, ada: Browser) -> None:
+async def test_ones_own_password_takes_the_old_one(house: AdminHouse, ada: Browser) -> None:
     form = {"old": "wrong", "new": "a new password", "again": "a new password"}
     assert "The password is wrong." in (await ada.post("/password", form)).text
     assert "not the same" in (await ada.post("/password", form | {"again": "x"})).text
@@ -167,7 +167,7 @@ async def test_ones_own_password_takes_the_old_one(house: House, ada: Browser) -
 # --- nothing foreign
 
 
-async def test_every_answer_has_the_headers_that_keep_others_out(house: House, ada: Browser) -> None:
+async def test_every_answer_has_the_headers_that_keep_others_out(house: AdminHouse, ada: Browser) -> None:
     for path in ("/", "/sign-in", "/nothing", "/assets/console.js"):
         answered = await ada.get(path)
         policy = answered.header("content-security-policy")
@@ -182,7 +182,7 @@ async def test_every_answer_has_the_headers_that_keep_others_out(house: House, a
     assert (await ada.get("/assets/../app.py")).status == 404
 
 
-async def test_no_page_has_script_or_style_of_its_own_or_of_others(house: House, ada: Browser) -> None:
+async def test_no_page_has_script_or_style_of_its_own_or_of_others(house: AdminHouse, ada: Browser) -> None:
     await owed(house)
     for page in PAGES:
         if page.method == "GET":
@@ -192,7 +192,7 @@ async def test_no_page_has_script_or_style_of_its_own_or_of_others(house: House,
             assert not re.search(r"(src|href|action)=\"(?!/console|#)", text), page.path
 
 
-async def test_what_others_wrote_is_shown_and_does_nothing(house: House, ada: Browser) -> None:
+async def test_what_others_wrote_is_shown_and_does_nothing(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house, content=EVIL, reference=EVIL[:40])
     await house.gateway.change_account(callback_url=f"https://x.example/{EVIL}")
     pages = [
@@ -218,7 +218,7 @@ async def test_what_others_wrote_is_shown_and_does_nothing(house: House, ada: Br
 # --- pages
 
 
-async def test_the_overview_says_what_needs_attention(house: House, ada: Browser) -> None:
+async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Browser) -> None:
     store = house.gateway.store
     await store.add_connector(Connector(0, "second", "h", 1, "s", "p"))
     await owed(house)
@@ -232,7 +232,7 @@ async def test_the_overview_says_what_needs_attention(house: House, ada: Browser
 
 
 async def test_an_operator_that_answers_nothing_needs_attention(
-    house: House, ada: Browser, monkeypatch: pytest.MonkeyPatch
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LINK, "silent", 1)
     monkeypatch.setitem(LINK, "summary", "It is bound, but the operator has answered nothing for 45 s.")
@@ -243,7 +243,7 @@ async def test_an_operator_that_answers_nothing_needs_attention(
     assert "silent" in text_of(await ada.get("/connectors/operator"))
 
 
-async def test_messages_are_found(house: House, ada: Browser) -> None:
+async def test_messages_are_found(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house, reference="order-1")
     await sent(house, to="431234567890")
     assert message in (await ada.get("/messages", "q=order-1")).text
@@ -255,7 +255,7 @@ async def test_messages_are_found(house: House, ada: Browser) -> None:
     assert "Give a time" in (await ada.get("/messages", "start=yesterday")).text
 
 
-async def test_long_searches_can_be_gone_on_with(house: House, ada: Browser) -> None:
+async def test_long_searches_can_be_gone_on_with(house: AdminHouse, ada: Browser) -> None:
     for _ in range(60):
         await sent(house)
     page = await ada.get("/messages", "q=49")
@@ -265,7 +265,7 @@ async def test_long_searches_can_be_gone_on_with(house: House, ada: Browser) -> 
     assert older.text.count('scope="row"') == 10
 
 
-async def test_a_messages_page_tells_its_whole_story(house: House, ada: Browser) -> None:
+async def test_a_messages_page_tells_its_whole_story(house: AdminHouse, ada: Browser) -> None:
     message = await owed(house)
     text = text_of(await ada.get(f"/messages/{message}"))
     for part in (
@@ -282,7 +282,7 @@ async def test_a_messages_page_tells_its_whole_story(house: House, ada: Browser)
     assert (await ada.get(f"/messages/{NO_MESSAGE}")).status == 404
 
 
-async def test_a_scheduled_message_is_moved_and_cancelled(house: House, ada: Browser) -> None:
+async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house, time="2027-02-01 10:00:00")
     path = f"/messages/{message}"
     assert "Still to be sent" in (await ada.get(path)).text
@@ -297,14 +297,14 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: House, ada: Bro
     assert "Still to be sent" not in page.text
     assert "The message has a new time." not in page.text
     assert (await ada.post(f"{path}/cancel")).status == 409
-    deeds = [(deed.actor, deed.action, deed.address) for deed in await house.deeds()]
-    assert deeds[-2:] == [
+    entries = [(deed.actor, deed.action, deed.address) for deed in await house.entries()]
+    assert entries[-2:] == [
         ("user:ada", "message.reschedule", "192.0.2.7"),
         ("user:ada", "message.cancel", "192.0.2.7"),
     ]
 
 
-async def test_callbacks_are_given_up_and_replayed(house: House, ada: Browser) -> None:
+async def test_callbacks_are_given_up_and_replayed(house: AdminHouse, ada: Browser) -> None:
     message = await owed(house)
     assert "customer.example" in (await ada.get("/callbacks")).text
     assert message[:12] in (await ada.get("/callbacks", "tab=owed")).text
@@ -333,7 +333,7 @@ SEND = {
 TABLE = "mobile;name\n+49 170 1234567;Ada\n0043 1234567890;Bob\n12;Eve"
 
 
-async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: House, ada: Browser) -> None:
+async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: AdminHouse, ada: Browser) -> None:
     quoted = text_of(await ada.post("/send/quote", SEND | {"content": "x" * 161}, x_piece="1"))
     assert quoted == "Characters 161 Encoding GSM-7 Segments 2 Recipients 1 Price 2 credits"
     quoted = text_of(await ada.post("/send/quote", SEND | {"content": "€ ✓", "recipients": ""}))
@@ -342,7 +342,7 @@ async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: House, ada: 
     assert "The destination must" in quoted
 
 
-async def test_a_list_is_previewed_and_sent(house: House, ada: Browser) -> None:
+async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> None:
     form = SEND | {"recipients": TABLE, "content": "Hi {name}"}
     preview = await ada.post("/send/preview", form)
     text = text_of(preview)
@@ -363,11 +363,11 @@ async def test_a_list_is_previewed_and_sent(house: House, ada: Browser) -> None:
     assert [line.split(",")[:2] for line in lines[1:]] == [
         ["491701234567", "accepted"], ["431234567890", "accepted"], ["12", "refused"],
     ]  # fmt: skip
-    assert (await house.deeds())[-1].details == {"account": "acme", "messages": "3"}
+    assert (await house.entries())[-1].details == {"account": "acme", "messages": "3"}
     assert "acme" in text_of(await ada.get("/send"))
 
 
-async def test_a_list_can_be_stopped(house: House, ada: Browser) -> None:
+async def test_a_list_can_be_stopped(house: AdminHouse, ada: Browser) -> None:
     house.gateway.intake.full = True
     started = await ada.post("/send/start", SEND | {"recipients": "\n".join(["491701234567"] * 50)})
     location = str(started.header("location")).removeprefix("/console")
@@ -380,7 +380,7 @@ async def test_a_list_can_be_stopped(house: House, ada: Browser) -> None:
     await house.console.stop()
 
 
-async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: House, ada: Browser) -> None:
+async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminHouse, ada: Browser) -> None:
     """Another run of the gateway took two rows of three."""
     store, now = house.gateway.store, house.gateway.clock.now()
     account = await store.account("acme")
@@ -404,15 +404,15 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: House,
     assert (await ada.get("/send/lists/4f1a/live")).status == 404
 
 
-async def test_a_row_of_a_list_has_its_place_as_reference(house: House, ada: Browser) -> None:
+async def test_a_row_of_a_list_has_its_place_as_reference(house: AdminHouse, ada: Browser) -> None:
     started = await ada.post("/send/start", SEND | {"recipients": "491701234567,431234567890"})
     await until(lambda: ada.follow(started), "2 of 2")
     job = str(started.header("location")).rpartition("/")[2]
     assert [accept.reference for accept in house.gateway.intake.accepted] == [f"list-{job}-1", f"list-{job}-2"]
 
 
-async def test_too_little_credit_is_told_before_and_after(house: House, ada: Browser) -> None:
-    await house.desk.administration.top_up("acme", -999_000_000)
+async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada: Browser) -> None:
+    await house.admin.manage.top_up("acme", -999_000_000)
     form = SEND | {"recipients": "491701234567,431234567890"}
     assert "The credit is too low by 1 credit." in text_of(await ada.post("/send/preview", form))
     started = await ada.post("/send/start", form)
@@ -432,7 +432,7 @@ async def test_too_little_credit_is_told_before_and_after(house: House, ada: Bro
     ],
 )
 async def test_what_is_wrong_with_a_list_is_told_and_nothing_typed_is_lost(
-    house: House, ada: Browser, change: dict[str, str], told: str
+    house: AdminHouse, ada: Browser, change: dict[str, str], told: str
 ) -> None:
     form = SEND | change
     for path in (
@@ -445,7 +445,7 @@ async def test_what_is_wrong_with_a_list_is_told_and_nothing_typed_is_lost(
     assert house.gateway.intake.accepted == []
 
 
-async def test_going_back_from_the_preview_keeps_everything(house: House, ada: Browser) -> None:
+async def test_going_back_from_the_preview_keeps_everything(house: AdminHouse, ada: Browser) -> None:
     page = await ada.post("/send", SEND | {"recipients": TABLE, "content": "\nHi {name}", "time": "2027-02-01T10:00"})
     assert "Ada" in page.text
     assert "2027-02-01T10:00" in page.text
@@ -454,7 +454,7 @@ async def test_going_back_from_the_preview_keeps_everything(house: House, ada: B
 # --- administration
 
 
-async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: House, ada: Browser) -> None:
+async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: AdminHouse, ada: Browser) -> None:
     assert "is no name" in (await ada.post("/accounts-new", {"name": "no name", "credit": "1"})).text
     assert "exists already" in (await ada.post("/accounts-new", {"name": "acme", "credit": "1"})).text
     page = await ada.post(
@@ -466,10 +466,10 @@ async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: House,
     assert "hk_" not in shown.text
     assert "25.5" in shown.text
     assert "new" in text_of(await ada.get("/accounts", "q=NEW"))
-    assert not any("hk_" in str(deed) for deed in await house.deeds())
+    assert not any("hk_" in str(deed) for deed in await house.entries())
 
 
-async def test_credit_is_topped_up_with_a_note(house: House, ada: Browser) -> None:
+async def test_credit_is_topped_up_with_a_note(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(await ada.post("/accounts/acme/top-up", {"amount": "12.5", "note": "invoice 7"}))
     assert "The balance of acme is now 1,012.5 credits." in page.text
     assert "invoice 7" in page.text
@@ -480,7 +480,7 @@ async def test_credit_is_topped_up_with_a_note(house: House, ada: Browser) -> No
     assert await house.gateway.balance() == "1012.5"
 
 
-async def test_settings_are_changed_all_or_none(house: House, ada: Browser) -> None:
+async def test_settings_are_changed_all_or_none(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5", "senders": "ACME, Other"}))
     assert "saved" in page.text
     assert 'value="ACME, Other"' in page.text
@@ -493,7 +493,7 @@ async def test_settings_are_changed_all_or_none(house: House, ada: Browser) -> N
     assert "Nothing was changed" in (await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5"}))).text
 
 
-async def test_keys_secrets_and_suspension(house: House, ada: Browser) -> None:
+async def test_keys_secrets_and_suspension(house: AdminHouse, ada: Browser) -> None:
     assert "hk_" in (await ada.post("/accounts/acme/keys")).text
     assert "of acme" in (await ada.post("/accounts/acme/password")).text
     assert "whsec_" in (await ada.post("/accounts/acme/signing-secret")).text
@@ -504,7 +504,7 @@ async def test_keys_secrets_and_suspension(house: House, ada: Browser) -> None:
     assert "may send again" in (await ada.follow(await ada.post("/accounts/acme/suspend", {"suspended": "no"}))).text
 
 
-async def test_a_line_of_the_ledger_leads_to_its_message(house: House, ada: Browser) -> None:
+async def test_a_line_of_the_ledger_leads_to_its_message(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house)
     await sent(house, to="491701234567,431234567890")
     page = await ada.get("/accounts/acme")
@@ -521,7 +521,7 @@ CONNECTOR = {
 }  # fmt: skip
 
 
-async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: House, ada: Browser) -> None:
+async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: AdminHouse, ada: Browser) -> None:
     gateway = house.gateway
     message = await Given(gateway.store, gateway.clock.now()).sent(1)
     later = gateway.clock.now() + 5_000
@@ -538,7 +538,7 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Hous
 
 
 async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
-    house: House, ada: Browser, monkeypatch: pytest.MonkeyPatch
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [bind] = LINK["binds"]
     since = house.gateway.clock.now() - 11_100_000
@@ -551,7 +551,7 @@ async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
     assert 'the operator unbound the link <span class="muted">3 h 5 min ago</span>' in page.text
 
 
-async def test_a_connector_is_added_changed_tested_paused_and_removed(house: House, ada: Browser) -> None:
+async def test_a_connector_is_added_changed_tested_paused_and_removed(house: AdminHouse, ada: Browser) -> None:
     wrong = await ada.post("/connectors-new", CONNECTOR | {"port": "0", "options": "nonsense"})
     assert wrong.status == 400
     assert "is not name=value" in unescape(wrong.text)
@@ -578,7 +578,7 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Hou
     assert "8" in text_of(await ada.get("/connectors-live", x_piece="1"))
 
 
-async def test_routes_and_prices_are_set_and_tried(house: House, ada: Browser) -> None:
+async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(
         await ada.post("/routing/routes", {"prefix": "4917", "connector": "operator", "priority": "5"})
     )
@@ -601,7 +601,7 @@ async def test_routes_and_prices_are_set_and_tried(house: House, ada: Browser) -
     assert (await ada.post("/routing/routes/remove", {"route": "x"})).status == 404
 
 
-async def test_people_and_tokens_are_made_and_removed(house: House, ada: Browser) -> None:
+async def test_people_and_tokens_are_made_and_removed(house: AdminHouse, ada: Browser) -> None:
     page = await ada.post("/people/create", {"name": "bob", "role": "viewer"})
     assert "bob may sign in as viewer" in page.text
     assert "is none of" in (await ada.post("/people/create", {"name": "eve", "role": "root"})).text
@@ -615,7 +615,7 @@ async def test_people_and_tokens_are_made_and_removed(house: House, ada: Browser
         assert (await ada.post(f"/people/{path}", {"name": "ada", "role": "viewer"})).status == 409
     page = await ada.post("/people/tokens", {"token_name": "billing", "scope": ["accounts:read", "topups:write"]})
     assert "hat_" in page.text
-    (token,) = await house.staff.tokens()
+    (token,) = await house.users.tokens()
     assert token.scopes == ("accounts:read", "topups:write")
     assert "at least one scope" in (await ada.post("/people/tokens", {"token_name": "billing"})).text
     assert "revoked" in (await ada.follow(await ada.post("/people/tokens/revoke", {"token": token.id}))).text
@@ -625,7 +625,7 @@ async def test_people_and_tokens_are_made_and_removed(house: House, ada: Browser
     assert "session.open" not in text_of(await ada.get("/audit", "action=token."))
 
 
-async def test_the_simulators_knobs_are_turned(house: House, ada: Browser) -> None:
+async def test_the_simulators_knobs_are_turned(house: AdminHouse, ada: Browser) -> None:
     assert (
         "latency_ms: 'x' is not ms" in unescape((await ada.post("/simulator/knobs", {"latency_ms": "x"})).text).lower()
     )
@@ -642,21 +642,21 @@ async def test_the_simulators_knobs_are_turned(house: House, ada: Browser) -> No
 # --- the rest
 
 
-async def test_the_theme_is_kept_without_script_too(house: House, ada: Browser) -> None:
+async def test_the_theme_is_kept_without_script_too(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(await ada.post("/theme", {"theme": "dark", "back": "/accounts"}))
     assert '<html lang="en" data-theme="dark">' in page.text
     await ada.post("/theme", {"theme": "pink", "back": "//evil.example"})
     assert "data-theme=" not in (await ada.get("/")).text.split("<body>")[0]
 
 
-async def test_a_store_that_cannot_be_used_is_told(house: House, ada: Browser) -> None:
+async def test_a_store_that_cannot_be_used_is_told(house: AdminHouse, ada: Browser) -> None:
     house.gateway.store.broken = True
     answered = await ada.get("/")
     assert answered.status == 503
     assert "The store cannot be used" in answered.text
 
 
-async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: House, ada: Browser) -> None:
+async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: AdminHouse, ada: Browser) -> None:
     def broken() -> dict[int, tuple[int, int | None]]:
         raise RuntimeError("secret value")
 
@@ -669,7 +669,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: H
     assert "secret value" not in str(fields)
 
 
-async def test_other_methods_bodies_and_paths_are_refused(house: House, ada: Browser) -> None:
+async def test_other_methods_bodies_and_paths_are_refused(house: AdminHouse, ada: Browser) -> None:
     for refused, allowed in (
         (await ada._call("DELETE", "/", b"", ""), "GET, HEAD"),
         (await ada.post("/messages"), "GET, HEAD"),
@@ -686,7 +686,7 @@ async def test_other_methods_bodies_and_paths_are_refused(house: House, ada: Bro
     assert (await ada.get("/")).status == 200
 
 
-async def test_nothing_has_a_nul_in_it(house: House, ada: Browser) -> None:
+async def test_nothing_has_a_nul_in_it(house: AdminHouse, ada: Browser) -> None:
     assert (await ada.get("/messages", "q=%00")).status == 400
     assert (await ada.get("/accounts/a\0")).status == 400
     assert (await ada.post("/accounts", {"name": "a\0"})).status == 400

@@ -2,34 +2,34 @@
 
 import pytest
 
-from heliograph.app.admin.users import Staff
+from heliograph.app.admin.users import Users
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
-from tests.support.desk import Browser, open_house
+from tests.support.admin import Browser, open_house
 from tests.support.secrets import CountingSecrets
 
 
 async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:
     house = await open_house()
     secrets = CountingSecrets()
-    staff = Staff(house.gateway.store, secrets, house.gateway.clock)
-    assert await dev.open_demo_operator(staff, secrets)
-    assert await dev.open_demo_operator(staff, secrets)
+    users = Users(house.gateway.store, secrets, house.gateway.clock)
+    assert await dev.open_demo_user(users, secrets)
+    assert await dev.open_demo_user(users, secrets)
     browser = Browser(house.console)
-    assert (await browser.sign_in(dev.OPERATOR_NAME, dev.OPERATOR_PASSWORD)).status == 303
-    assert await dev.remove_demo_operator(staff, secrets)
+    assert (await browser.sign_in(dev.USER_NAME, dev.USER_PASSWORD)).status == 303
+    assert await dev.remove_demo_user(users, secrets)
     assert (await browser.get("/")).status == 303
-    assert (await browser.sign_in(dev.OPERATOR_NAME, dev.OPERATOR_PASSWORD)).status == 401
-    assert not await dev.remove_demo_operator(staff, secrets)
+    assert (await browser.sign_in(dev.USER_NAME, dev.USER_PASSWORD)).status == 401
+    assert not await dev.remove_demo_user(users, secrets)
 
 
 async def test_somebody_elses_name_is_left_alone() -> None:
     house = await open_house()
     secrets = CountingSecrets()
-    await house.staff.create(dev.OPERATOR_NAME, "viewer", "their own password")
-    assert not await dev.open_demo_operator(house.staff, secrets)
-    assert not await dev.remove_demo_operator(house.staff, secrets)
-    assert len(await house.staff.users()) == 1
+    await house.users.create(dev.USER_NAME, "viewer", "their own password")
+    assert not await dev.open_demo_user(house.users, secrets)
+    assert not await dev.remove_demo_user(house.users, secrets)
+    assert len(await house.users.everyone()) == 1
 
 
 async def test_the_simulators_knobs_are_turned_all_or_none() -> None:

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, OPERATOR_NAME, OPERATOR_PASSWORD
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, USER_NAME, USER_PASSWORD
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, eventually
 
@@ -28,7 +28,7 @@ def test_who_the_client_is_and_how_it_came(trusted: bool, tmp_path: Path) -> Non
         through = customer.request("POST", "/api/v1/account/balance", headers=told)
         assert through.status == (200 if trusted else 403)
 
-        form = urlencode({"name": OPERATOR_NAME, "password": OPERATOR_PASSWORD}).encode()
+        form = urlencode({"name": USER_NAME, "password": USER_PASSWORD}).encode()
         headers = told | {"Content-Type": "application/x-www-form-urlencoded"}
         signed_in = customer.request("POST", "/console/sign-in", form, headers)
         assert signed_in.status == 303, signed_in

@@ -15,7 +15,7 @@ from rich.console import Console
 from heliograph.adapters.metrics.exposition import Sample, render
 from heliograph.app.observing.catalogue import MS_SHORT, US_COMMIT
 from heliograph.app.observing.counters import Histogram
-from heliograph.cli.gateway_figures import Look, picture
+from heliograph.cli.gateway_figures import MetricsSample, picture
 from heliograph.cli.main import heliograph
 from heliograph.cli.tail import shown
 from heliograph.cli.top import view
@@ -55,7 +55,7 @@ def text(scale: int, *, up: int = 2, name: str = HARD) -> str:
 
 
 def test_rates_are_of_the_time_between_two_looks() -> None:
-    found = picture(Look.read(text(1), 10.0), Look.read(text(3), 12.0))
+    found = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(3), 12.0))
     assert found["version"] == "0.1.0"
     assert found["rates"]["accepted"] == 110.0
     assert found["rates"]["delivered"] == 80.0
@@ -73,33 +73,33 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
 def test_a_gateway_elsewhere_cannot_command_the_terminal() -> None:
     evil = text(1, name="op\x9b2J\u202e", up=0)
     stream = StringIO()
-    Console(file=stream, width=160).print(view(picture(Look.read(evil, 1.0), Look.read(evil, 2.0))))
+    Console(file=stream, width=160).print(view(picture(MetricsSample.read(evil, 1.0), MetricsSample.read(evil, 2.0))))
     assert "op\\u009b2J\\u202e is not bound" in stream.getvalue()
     assert not set(stream.getvalue()) & set("\x9b\u202e")
 
 
 def test_latencies_are_of_the_time_between_two_looks() -> None:
-    found = picture(Look.read(text(1), 10.0), Look.read(text(2), 11.0))
+    found = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(2), 11.0))
     assert found["latency"]["accept"] == {"p50": 0.002, "p95": 0.5, "p99": 0.5}
     assert found["latency"]["commit"] == {"p50": None, "p95": None, "p99": None}, "beyond the last class"
-    nothing = picture(Look.read(text(1), 10.0), Look.read(text(1), 11.0))
+    nothing = picture(MetricsSample.read(text(1), 10.0), MetricsSample.read(text(1), 11.0))
     assert nothing["latency"]["accept"] == {"p50": None, "p95": None, "p99": None}
     assert nothing["rates"]["accepted"] == 0
 
 
 def test_a_gateway_that_was_started_again_has_no_negative_rates() -> None:
-    found = picture(Look.read(text(3), 10.0), Look.read(text(1), 11.0))
+    found = picture(MetricsSample.read(text(3), 10.0), MetricsSample.read(text(1), 11.0))
     assert min(found["rates"].values()) == 0
 
 
 def test_a_picture_is_json() -> None:
-    json.dumps(picture(Look.read(text(1), 1.0), Look.read(text(2), 2.0)), allow_nan=False)
+    json.dumps(picture(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2), 2.0)), allow_nan=False)
 
 
 @pytest.mark.parametrize("up", [0, 1, 2])
 def test_people_see_what_there_is(up: int) -> None:
     console = Console(file=StringIO(), width=120, color_system=None)
-    console.print(view(picture(Look.read(text(1), 1.0), Look.read(text(2, up=up), 2.0))))
+    console.print(view(picture(MetricsSample.read(text(1), 1.0), MetricsSample.read(text(2, up=up), 2.0))))
     assert isinstance(console.file, StringIO)
     printed = console.file.getvalue()
     assert f"{up}/2" in printed
@@ -123,14 +123,14 @@ def test_people_are_told_of_an_operator_that_takes_nothing() -> None:
         return render(samples).decode()
 
     console = Console(file=StringIO(), width=120, color_system=None)
-    console.print(view(picture(Look.read(page(3), 1.0), Look.read(page(5), 2.0))))
+    console.print(view(picture(MetricsSample.read(page(3), 1.0), MetricsSample.read(page(5), 2.0))))
     assert isinstance(console.file, StringIO)
     assert "The operator of op1 takes nothing and puts off what it is sent" in console.file.getvalue()
 
 
 def test_a_gateway_that_has_said_nothing_yet_is_shown_all_the_same() -> None:
     console = Console(file=StringIO(), width=80, color_system=None)
-    console.print(view(picture(Look.read("", 1.0), Look.read("garbage {\n\n", 2.0))))
+    console.print(view(picture(MetricsSample.read("", 1.0), MetricsSample.read("garbage {\n\n", 2.0))))
     assert isinstance(console.file, StringIO)
     assert "STORE UNAVAILABLE" in console.file.getvalue()
     assert "no connector" in console.file.getvalue()

@@ -50,7 +50,7 @@ class Invalid(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldRule:
     """`parse` raises ValueError with a sentence for people."""
 
     parse: Callable[[str], Any]
@@ -84,7 +84,7 @@ def amount(field: str, text: str) -> int:
         raise Invalid(field, str(error)) from None
 
 
-def parse_changes(fields: Mapping[str, Field], texts: Mapping[str, str]) -> dict[str, Any]:
+def parse_changes(fields: Mapping[str, FieldRule], texts: Mapping[str, str]) -> dict[str, Any]:
     """The values of several fields. Raises Invalid, for a field that is none too."""
     changes: dict[str, Any] = {}
     for name, text in texts.items():
@@ -235,38 +235,40 @@ def _ascii(most: int) -> Callable[[str], str]:
 
 
 #: What `account set` takes.
-ACCOUNT: Mapping[str, Field] = {
-    "timezone": Field(_timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin"),
-    "plan": Field(_plan, "the list that its prices are from", "default"),
-    "credit_limit": Field(_credit_limit, "credits that the balance may go below zero", "50"),
-    "suspended": Field(_truth, "true or false; a suspended account cannot send", "false"),
-    "list_interval": Field(
+ACCOUNT: Mapping[str, FieldRule] = {
+    "timezone": FieldRule(_timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin"),
+    "plan": FieldRule(_plan, "the list that its prices are from", "default"),
+    "credit_limit": FieldRule(_credit_limit, "credits that the balance may go below zero", "50"),
+    "suspended": FieldRule(_truth, "true or false; a suspended account cannot send", "false"),
+    "list_interval": FieldRule(
         _list_interval, "seconds between two list queries; 0 is none, `default` the gateway's setting", "10"
     ),
-    "rate": Field(_decimal(MAX_RATE), "messages a second; 0 is no limit", "50"),
-    "callback_url": Field(
+    "rate": FieldRule(_decimal(MAX_RATE), "messages a second; 0 is no limit", "50"),
+    "callback_url": FieldRule(
         _callback_url, "where receipts go that name no dlr-url; empty is nowhere", "https://example.com/dlr"
     ),
-    "callback_format": Field(_one_of("form", "json"), "form or json: how receipts are written", "json"),
-    "content_decoding": Field(
+    "callback_format": FieldRule(_one_of("form", "json"), "form or json: how receipts are written", "json"),
+    "content_decoding": FieldRule(
         _one_of("auto", "always", "never"),
         "auto, always or never: whether a JSON content is URL-decoded",
         "never",
     ),
-    "networks": Field(_networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32"),
-    "senders": Field(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp"),
+    "networks": FieldRule(_networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32"),
+    "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp"),
 }
 
 #: What `connector set` takes, beside options.
-CONNECTOR: Mapping[str, Field] = {
-    "host": Field(_host, "host name or address of the operator's SMSC", "smsc.example.net"),
-    "port": Field(_whole(1, MAX_PORT), "its port", "2775"),
-    "system_id": Field(_ascii(MAX_SYSTEM_ID_CHARS), "user name to bind with, up to 15 characters", "acme"),
-    "password": Field(_ascii(64), "password to bind with", "..."),
-    "bind": Field(_one_of("transceiver", "transmitter+receiver"), "transceiver or transmitter+receiver", "transceiver"),
-    "binds": Field(_whole(1, MAX_BINDS), "how many binds at once", "1"),
-    "window": Field(_whole(1, MAX_WINDOW), "unanswered submit_sm a bind, 1 to 1000", "10"),
-    "rate": Field(_decimal(MAX_RATE), "parts a second over all binds; 0 is no limit", "100"),
-    "tls": Field(_truth, "true or false: bind over TLS, the certificate verified", "true"),
-    "enabled": Field(_truth, "true or false; a disabled one does not bind, and its messages wait", "true"),
+CONNECTOR: Mapping[str, FieldRule] = {
+    "host": FieldRule(_host, "host name or address of the operator's SMSC", "smsc.example.net"),
+    "port": FieldRule(_whole(1, MAX_PORT), "its port", "2775"),
+    "system_id": FieldRule(_ascii(MAX_SYSTEM_ID_CHARS), "user name to bind with, up to 15 characters", "acme"),
+    "password": FieldRule(_ascii(64), "password to bind with", "..."),
+    "bind": FieldRule(
+        _one_of("transceiver", "transmitter+receiver"), "transceiver or transmitter+receiver", "transceiver"
+    ),
+    "binds": FieldRule(_whole(1, MAX_BINDS), "how many binds at once", "1"),
+    "window": FieldRule(_whole(1, MAX_WINDOW), "unanswered submit_sm a bind, 1 to 1000", "10"),
+    "rate": FieldRule(_decimal(MAX_RATE), "parts a second over all binds; 0 is no limit", "100"),
+    "tls": FieldRule(_truth, "true or false: bind over TLS, the certificate verified", "true"),
+    "enabled": FieldRule(_truth, "true or false; a disabled one does not bind, and its messages wait", "true"),
 }

@@ -78,7 +78,7 @@ class NewKey:
 
 
 @dataclass(slots=True)
-class AccountView:
+class AccountDetails:
     account: Account
     balance: int
     keys: list[ApiKey]
@@ -106,7 +106,7 @@ def digest_key(api_key: str) -> bytes:
     return hashlib.sha256(api_key.encode()).digest()
 
 
-class Administration:
+class Manage:
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable.
 
     Each change has its line in the audit log by the same transaction.
@@ -143,11 +143,9 @@ class Administration:
         """Milliseconds since the epoch by the clock that changes are dated with."""
         return self._clock.now()
 
-    def acting_as(self, actor: str, address: str = "") -> "Administration":
+    def acting_as(self, actor: str, address: str = "") -> "Manage":
         """The same, at the hands of another."""
-        return Administration(
-            self._store, self._secrets, self._clock, self._option_problems, actor, address, self._hash
-        )
+        return Manage(self._store, self._secrets, self._clock, self._option_problems, actor, address, self._hash)
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
         """A line of the audit log about what changes no rows; no secrets and no message texts."""
@@ -207,9 +205,9 @@ class Administration:
         """Every account with its balance, by name."""
         return await self._store.accounts()
 
-    async def account(self, name: str) -> AccountView:
+    async def account(self, name: str) -> AccountDetails:
         found = await self._find(name)
-        return AccountView(found[0], await self._store.balance(found[0].id), found[1])
+        return AccountDetails(found[0], await self._store.balance(found[0].id), found[1])
 
     async def top_up(self, name: str, micro: int, note: str = "") -> int:
         """Adds credit, or takes it back if below zero; returns the new balance."""

@@ -69,7 +69,7 @@ class Actor:
         raise Fault(FORBIDDEN, f"This takes the role {least.value}; yours is {self.role.value}.")
 
 
-class Access:
+class SignIn:
     """Times are the clock's."""
 
     def __init__(self, store: Store, secrets: Secrets, clock: Clock, verify: Verify) -> None:

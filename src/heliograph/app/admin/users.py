@@ -28,7 +28,7 @@ class NewToken:
     secret: str = field(repr=False)
 
 
-class Staff:
+class Users:
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change has its line
     in the audit log by the same transaction."""
 
@@ -49,9 +49,9 @@ class Staff:
         self._actor = actor
         self._address = address
 
-    def acting_as(self, actor: str, address: str = "") -> "Staff":
+    def acting_as(self, actor: str, address: str = "") -> "Users":
         """The same, at the hands of another."""
-        return Staff(self._store, self._secrets, self._clock, actor, address, self._hash)
+        return Users(self._store, self._secrets, self._clock, actor, address, self._hash)
 
     # --- users
 
@@ -66,7 +66,7 @@ class Staff:
             raise AlreadyThere("admin user", name) from None
         return chosen
 
-    async def users(self) -> list[AdminUser]:
+    async def everyone(self) -> list[AdminUser]:
         """By name."""
         return await self._store.admins()
 

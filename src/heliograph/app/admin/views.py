@@ -26,7 +26,7 @@ HOSTS_FROM = 5_000
 
 
 @dataclass(slots=True)
-class Sight:
+class MessageView:
     """One message with everything about it."""
 
     trace: MessageRecord
@@ -71,7 +71,7 @@ class FailingHost:
     keys: list[int]
 
 
-class Oversight:
+class Views:
     """Raises Fault (and the store's Unavailable). What changes anything is noted in the audit log."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Oversight:
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
-    async def look(self, key: int, tail: int) -> Sight:
+    async def look(self, key: int, tail: int) -> MessageView:
         trace = await self.store.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
@@ -133,7 +133,7 @@ class Oversight:
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
         explanation = explain(trace, connectors, self._status_name)
-        return Sight(trace, account, events, decision, connectors, explanation)
+        return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def connector_names(self) -> dict[int, str]:
         tables = await self.store.tables()

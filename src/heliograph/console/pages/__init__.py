@@ -6,10 +6,10 @@ from heliograph.console.pages import (
     connectors,
     messages,
     overview,
-    people,
     routing,
     sending,
-    tryout,
+    simulator,
+    users,
 )
 
 PAGES = (
@@ -20,6 +20,6 @@ PAGES = (
     *connectors.PAGES,
     *routing.PAGES,
     *callbacks.PAGES,
-    *people.PAGES,
-    *tryout.PAGES,
+    *users.PAGES,
+    *simulator.PAGES,
 )

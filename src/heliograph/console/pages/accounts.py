@@ -8,7 +8,7 @@ from heliograph.app.admin.oversight import Scope, Usage
 from heliograph.app.configuration import Account
 from heliograph.console import chart
 from heliograph.console.render import priced
-from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.display import counted
@@ -52,57 +52,57 @@ def texts_of(account: Account) -> dict[str, str]:
     }
 
 
-async def list_all(visit: Visit) -> Reply:
-    wanted = visit.query.get("q", "").strip().lower()
-    found = await visit.administration.accounts()
+async def list_all(request: PageRequest) -> PageResponse:
+    wanted = request.query.get("q", "").strip().lower()
+    found = await request.manage.accounts()
     shown = [(account, balance) for account, balance in found if wanted in account.name.lower()]
-    return visit.page("accounts.html", accounts=shown, wanted=wanted, total=len(found))
+    return request.page("accounts.html", accounts=shown, wanted=wanted, total=len(found))
 
 
-async def new(visit: Visit, problem: Problem | None = None) -> Reply:
-    return visit.page(
-        "account_new.html", status=200 if problem is None else 400, values=visit.form, problem=problem,
-        plans=sorted({price.plan for price in await visit.administration.prices()} | {"default"}),
+async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    return request.page(
+        "account_new.html", status=200 if problem is None else 400, values=request.form, problem=problem,
+        plans=sorted({price.plan for price in await request.manage.prices()} | {"default"}),
     )  # fmt: skip
 
 
-async def new_form(visit: Visit) -> Reply:
-    return await new(visit)
+async def new_form(request: PageRequest) -> PageResponse:
+    return await new(request)
 
 
-async def create(visit: Visit) -> Reply:
-    form = visit.form
+async def create(request: PageRequest) -> PageResponse:
+    form = request.form
     settings = {name: form[name] for name in ("timezone", "plan", "callback_url") if form.get(name)}
     try:
         price = fields.amount("price", form["price"]) if form.get("price") else None
         if price is not None:
             settings.pop("plan", None)
         credit = fields.amount("credit", form.get("credit") or "0")
-        made = await visit.administration.create_account(form.get("name", ""), credit, settings, price)
+        made = await request.manage.create_account(form.get("name", ""), credit, settings, price)
     except Mistake as mistake:
-        return await new(visit, problem_of(mistake))
+        return await new(request, problem_of(mistake))
     secrets = [
         ("Password", made.password, "for /api/v2"),
         ("API key", made.api_key, "for /api/v1"),
         ("Signing secret", made.signing_secret, "verifies receipts"),
     ]
-    return _secrets(visit, f"The account {made.account.name} is open", secrets, made.account.name)
+    return _secrets(request, f"The account {made.account.name} is open", secrets, made.account.name)
 
 
-def _secrets(visit: Visit, title: str, secrets: list[tuple[str, str, str]], account: str) -> Reply:
-    return visit.page("secrets.html", title=title, secrets=secrets, back=f"/accounts/{account}", back_name=account)
+def _secrets(request: PageRequest, title: str, secrets: list[tuple[str, str, str]], account: str) -> PageResponse:
+    return request.page("secrets.html", title=title, secrets=secrets, back=f"/accounts/{account}", back_name=account)
 
 
-async def show(visit: Visit, problem: Problem | None = None) -> Reply:
-    name = visit.path["name"]
-    view = await visit.administration.account(name)
-    days = 30 if visit.query.get("days") == "30" else 1
-    before = visit.query.get("before", "")
-    entries = await visit.administration.ledger(name, ENTRIES + 1, int(before) if before.isdigit() else None)
+async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    name = request.path["name"]
+    view = await request.manage.account(name)
+    days = 30 if request.query.get("days") == "30" else 1
+    before = request.query.get("before", "")
+    entries = await request.manage.ledger(name, ENTRIES + 1, int(before) if before.isdigit() else None)
     texts = texts_of(view.account)
     if problem is not None:
-        texts |= {name: visit.form[name] for name in SETTINGS if name in visit.form}
-    return visit.page(
+        texts |= {name: request.form[name] for name in SETTINGS if name in request.form}
+    return request.page(
         "account.html",
         status=200 if problem is None else 400,
         account=view.account,
@@ -111,20 +111,20 @@ async def show(visit: Visit, problem: Problem | None = None) -> Reply:
         texts=texts,
         fields={name: fields.ACCOUNT[name] for name in SETTINGS},
         labels=LABELS,
-        form=visit.form,
+        form=request.form,
         entries=entries[:ENTRIES],
         more=entries[ENTRIES - 1].key if len(entries) > ENTRIES else None,
         days=days,
-        usage=await _usage(visit, view.account.id, days),
+        usage=await _usage(request, view.account.id, days),
         problem=problem,
     )
 
 
-async def _usage(visit: Visit, account: int, days: int) -> Mapping[str, object]:
+async def _usage(request: PageRequest, account: int, days: int) -> Mapping[str, object]:
     step = HOUR_MS if days == 1 else DAY_MS
-    end = (visit.now // step + 1) * step
+    end = (request.now // step + 1) * step
     start = end - days * DAY_MS
-    spans = {each.at: each for each in await visit.oversight.store.usage(account, start, end, step)}
+    spans = {each.at: each for each in await request.views.store.usage(account, start, end, step)}
     bars = []
     for at in range(start, end, step):
         usage = spans.get(at, Usage(at, 0, 0, 0))
@@ -142,90 +142,94 @@ async def _usage(visit: Visit, account: int, days: int) -> Mapping[str, object]:
     }  # fmt: skip
 
 
-async def show_page(visit: Visit) -> Reply:
-    return await show(visit)
+async def show_page(request: PageRequest) -> PageResponse:
+    return await show(request)
 
 
-async def entry(visit: Visit) -> Reply:
+async def entry(request: PageRequest) -> PageResponse:
     """From a line of the ledger to its message; to those of its minute where it is about a batch."""
-    key = visit.path["key"]
+    key = request.path["key"]
     number = int(key) if key.isdigit() and len(key) < 19 else 0
-    trace = await visit.oversight.store.trace(number)
+    trace = await request.views.store.trace(number)
     if trace is not None:
-        return visit.go(f"/messages/{ids.to_hex(number, trace.message.tail)}")
+        return request.go(f"/messages/{ids.to_hex(number, trace.message.tail)}")
     minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
-    return visit.go("/messages", account=visit.path["name"], start=minute, end=minute)
+    return request.go("/messages", account=request.path["name"], start=minute, end=minute)
 
 
-async def top_up(visit: Visit) -> Reply:
-    name = visit.path["name"]
+async def top_up(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
     try:
-        micro = fields.amount("amount", visit.form.get("amount", ""))
-        balance = await visit.administration.top_up(name, micro, visit.form.get("note", ""))
+        micro = fields.amount("amount", request.form.get("amount", ""))
+        balance = await request.manage.top_up(name, micro, request.form.get("note", ""))
     except Mistake as mistake:
-        return await show(visit, problem_of(mistake))
-    return visit.go(f"/accounts/{name}", f"The balance of {name} is now {priced(balance)}.")
+        return await show(request, problem_of(mistake))
+    return request.go(f"/accounts/{name}", f"The balance of {name} is now {priced(balance)}.")
 
 
-async def settings(visit: Visit) -> Reply:
-    name = visit.path["name"]
-    view = await visit.administration.account(name)
+async def settings(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    view = await request.manage.account(name)
     before = texts_of(view.account)
     texts = {
-        each: visit.form[each].strip()
+        each: request.form[each].strip()
         for each in SETTINGS
-        if each in visit.form and visit.form[each].strip() != before[each]
+        if each in request.form and request.form[each].strip() != before[each]
     }
     if not texts:
-        return visit.go(f"/accounts/{name}", "Nothing was changed.")
+        return request.go(f"/accounts/{name}", "Nothing was changed.")
     try:
-        await visit.administration.set_account(name, texts)
+        await request.manage.set_account(name, texts)
     except Mistake as mistake:
-        return await show(visit, problem_of(mistake))
-    return visit.go(f"/accounts/{name}", "The settings are saved; they take effect within five seconds.")
+        return await show(request, problem_of(mistake))
+    return request.go(f"/accounts/{name}", "The settings are saved; they take effect within five seconds.")
 
 
-async def suspend(visit: Visit) -> Reply:
-    name = visit.path["name"]
-    suspended = visit.form.get("suspended") == "yes"
-    await visit.administration.suspend(name, suspended)
-    return visit.go(f"/accounts/{name}", f"{name} is suspended." if suspended else f"{name} may send again.")
+async def suspend(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    suspended = request.form.get("suspended") == "yes"
+    await request.manage.suspend(name, suspended)
+    return request.go(f"/accounts/{name}", f"{name} is suspended." if suspended else f"{name} may send again.")
 
 
-async def new_key(visit: Visit) -> Reply:
-    made = await visit.administration.create_key(visit.path["name"])
-    return _secrets(visit, f"A new API key of {made.account}", [("API key", made.api_key, "for /api/v1")], made.account)
+async def new_key(request: PageRequest) -> PageResponse:
+    made = await request.manage.create_key(request.path["name"])
+    return _secrets(
+        request, f"A new API key of {made.account}", [("API key", made.api_key, "for /api/v1")], made.account
+    )
 
 
-async def revoke_key(visit: Visit) -> Reply:
-    name = visit.path["name"]
-    await visit.administration.revoke_key(name, visit.form.get("key", ""))
-    return visit.go(f"/accounts/{name}", "The key is revoked.")
+async def revoke_key(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    await request.manage.revoke_key(name, request.form.get("key", ""))
+    return request.go(f"/accounts/{name}", "The key is revoked.")
 
 
-async def new_password(visit: Visit) -> Reply:
-    name = visit.path["name"]
-    password = await visit.administration.new_password(name)
-    return _secrets(visit, f"The new password of {name}", [("Password", password, "for /api/v2")], name)
+async def new_password(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    password = await request.manage.new_password(name)
+    return _secrets(request, f"The new password of {name}", [("Password", password, "for /api/v2")], name)
 
 
-async def new_signing_secret(visit: Visit) -> Reply:
-    name = visit.path["name"]
-    secret = await visit.administration.new_signing_secret(name)
-    return _secrets(visit, f"The new signing secret of {name}", [("Signing secret", secret, "verifies receipts")], name)
+async def new_signing_secret(request: PageRequest) -> PageResponse:
+    name = request.path["name"]
+    secret = await request.manage.new_signing_secret(name)
+    return _secrets(
+        request, f"The new signing secret of {name}", [("Signing secret", secret, "verifies receipts")], name
+    )
 
 
 PAGES = (
-    Page("GET", "/accounts", Scope.READ_ACCOUNTS, list_all),
-    Page("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new_form),
-    Page("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create),
-    Page("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show_page),
-    Page("GET", "/accounts/{name}/entry/{key}", Scope.READ_MESSAGES, entry),
-    Page("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
-    Page("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),
-    Page("POST", "/accounts/{name}/suspend", Scope.WRITE_ACCOUNTS, suspend),
-    Page("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, new_key),
-    Page("POST", "/accounts/{name}/revoke-key", Scope.WRITE_ACCOUNTS, revoke_key),
-    Page("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, new_password),
-    Page("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, new_signing_secret),
+    PageRoute("GET", "/accounts", Scope.READ_ACCOUNTS, list_all),
+    PageRoute("GET", "/accounts-new", Scope.WRITE_ACCOUNTS, new_form),
+    PageRoute("POST", "/accounts-new", Scope.WRITE_ACCOUNTS, create),
+    PageRoute("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, show_page),
+    PageRoute("GET", "/accounts/{name}/entry/{key}", Scope.READ_MESSAGES, entry),
+    PageRoute("POST", "/accounts/{name}/top-up", Scope.TOP_UP, top_up),
+    PageRoute("POST", "/accounts/{name}/settings", Scope.WRITE_ACCOUNTS, settings),
+    PageRoute("POST", "/accounts/{name}/suspend", Scope.WRITE_ACCOUNTS, suspend),
+    PageRoute("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, new_key),
+    PageRoute("POST", "/accounts/{name}/revoke-key", Scope.WRITE_ACCOUNTS, revoke_key),
+    PageRoute("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, new_password),
+    PageRoute("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, new_signing_secret),
 )

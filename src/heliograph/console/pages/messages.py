@@ -5,7 +5,7 @@ from typing import Any
 
 from heliograph.app.admin.oversight import MessageStatus, Scope, Search, status_of
 from heliograph.app.admin.timeline import condense
-from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.message import KIND_NAMES, Kind, State
@@ -13,33 +13,33 @@ from heliograph.domain.message import KIND_NAMES, Kind, State
 PAGE = 50
 
 
-async def search(visit: Visit) -> Reply:
-    problem: Problem | None = None
+async def search(request: PageRequest) -> PageResponse:
+    problem: FormProblem | None = None
     found = None
     try:
-        found = await visit.oversight.find(visit.query.get("q", ""), await _search(visit))
+        found = await request.views.find(request.query.get("q", ""), await _search(request))
     except Mistake as mistake:
         problem = problem_of(mistake)
-    accounts = await visit.administration.accounts()
+    accounts = await request.manage.accounts()
     more = None if found is None or found.more is None else f"{found.more[0]}-{found.more[1]}"
-    return visit.page(
+    return request.page(
         "messages.html",
-        query=visit.query,
+        query=request.query,
         found=found,
         more=more,
         problem=problem,
         accounts={account.id: account.name for account, _ in accounts},
-        connectors=await visit.oversight.connector_names(),
+        connectors=await request.views.connector_names(),
         standings=list(MessageStatus),
     )
 
 
-async def _search(visit: Visit) -> Search:
+async def _search(request: PageRequest) -> Search:
     """Raises Fault and NoSuch."""
-    query = visit.query
+    query = request.query
     wanted = Search(limit=PAGE)
     if query.get("account"):
-        wanted.account = (await visit.administration.account(query["account"])).account.id
+        wanted.account = (await request.manage.account(query["account"])).account.id
     if query.get("standing") in tuple(MessageStatus):
         wanted.standing = MessageStatus(query["standing"])
     wanted.start = _minute(query.get("start", ""), "start")
@@ -62,36 +62,36 @@ def _minute(text: str, field: str) -> int | None:
     return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _id(visit: Visit) -> tuple[int, int]:
-    found = ids.parse(visit.path["id"])
+def _id(request: PageRequest) -> tuple[int, int]:
+    found = ids.parse(request.path["id"])
     if found is None:
         raise Fault(NOT_FOUND, "There is no such message.")
     return found
 
 
-async def show(visit: Visit, problem: Problem | None = None) -> Reply:
-    sight = await visit.oversight.look(*_id(visit))
-    trace = sight.trace
+async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    view = await request.views.look(*_id(request))
+    trace = view.trace
     message = trace.message
     final = trace.final
     standing = status_of(message.state, None if final is None else final[0])
-    return visit.page(
+    return request.page(
         "message.html",
         status=200 if problem is None else 409,
-        sight=sight,
-        happened=list(condense(sight.events)),
+        view=view,
+        happened=list(condense(view.events)),
         trace=trace,
         message=message,
         standing=standing,
         kind=KIND_NAMES[Kind(message.kind)],
         scheduled=message.state == State.SCHEDULED,
-        segments=_segments(visit, sight.trace, sight.connectors),
+        segments=_segments(request, view.trace, view.connectors),
         problem=problem,
-        status_name=visit.services.status_name,
+        status_name=request.services.status_name,
     )
 
 
-def _segments(visit: Visit, trace: Any, connectors: dict[int, str]) -> list[dict[str, Any]]:
+def _segments(request: PageRequest, trace: Any, connectors: dict[int, str]) -> list[dict[str, Any]]:
     """Each segment with what the operator answered and reported."""
     rows = []
     for segment in range(trace.message.segments):
@@ -108,7 +108,7 @@ def _segments(visit: Visit, trace: Any, connectors: dict[int, str]) -> list[dict
                 "number": segment + 1,
                 "connector": None if answer is None else connectors.get(answer.connector, f"#{answer.connector}"),
                 "operator_id": "" if answer is None else answer.operator_id,
-                "status": None if answer is None else _status(visit, answer.status),
+                "status": None if answer is None else _status(request, answer.status),
                 "at": None if answer is None else answer.at,
                 "tries": sum(each.segment == segment for each in trace.attempts),
                 "state": None if state is None else state.name,
@@ -119,45 +119,45 @@ def _segments(visit: Visit, trace: Any, connectors: dict[int, str]) -> list[dict
     return rows
 
 
-def _status(visit: Visit, status: int) -> str:
+def _status(request: PageRequest, status: int) -> str:
     if status < 0:
         return "no answer"
-    return visit.services.status_name(status)
+    return request.services.status_name(status)
 
 
-async def cancel(visit: Visit) -> Reply:
+async def cancel(request: PageRequest) -> PageResponse:
     try:
-        await visit.oversight.cancel(visit.actor, *_id(visit))
+        await request.views.cancel(request.actor, *_id(request))
     except Mistake as mistake:
-        return await show(visit, problem_of(mistake))
-    return visit.go(f"/messages/{visit.path['id']}", "The message is cancelled and refunded.")
+        return await show(request, problem_of(mistake))
+    return request.go(f"/messages/{request.path['id']}", "The message is cancelled and refunded.")
 
 
-async def reschedule(visit: Visit) -> Reply:
-    text = visit.form.get("time", "").replace("T", " ")
+async def reschedule(request: PageRequest) -> PageResponse:
+    text = request.form.get("time", "").replace("T", " ")
     try:
-        await visit.oversight.reschedule(visit.actor, *_id(visit), text if text.count(":") == 2 else f"{text}:00")
+        await request.views.reschedule(request.actor, *_id(request), text if text.count(":") == 2 else f"{text}:00")
     except Mistake as mistake:
-        return await show(visit, problem_of(mistake))
-    return visit.go(f"/messages/{visit.path['id']}", "The message has a new time.")
+        return await show(request, problem_of(mistake))
+    return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
 
 
-async def replay(visit: Visit) -> Reply:
+async def replay(request: PageRequest) -> PageResponse:
     try:
-        await visit.oversight.replay_callback(visit.actor, *_id(visit))
+        await request.views.replay_callback(request.actor, *_id(request))
     except Mistake as mistake:
-        return await show(visit, problem_of(mistake))
-    return visit.go(f"/messages/{visit.path['id']}", "The callback is owed again.")
+        return await show(request, problem_of(mistake))
+    return request.go(f"/messages/{request.path['id']}", "The callback is owed again.")
 
 
-async def show_page(visit: Visit) -> Reply:
-    return await show(visit)
+async def show_page(request: PageRequest) -> PageResponse:
+    return await show(request)
 
 
 PAGES = (
-    Page("GET", "/messages", Scope.READ_MESSAGES, search),
-    Page("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
-    Page("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
-    Page("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),
-    Page("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay),
+    PageRoute("GET", "/messages", Scope.READ_MESSAGES, search),
+    PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show_page),
+    PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel),
+    PageRoute("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, reschedule),
+    PageRoute("POST", "/messages/{id}/replay", Scope.WRITE_CALLBACKS, replay),
 )

@@ -6,7 +6,7 @@ from typing import Any
 from heliograph.app.admin.oversight import COUNTED, BacklogCounts, Scope
 from heliograph.app.configuration import Connector
 from heliograph.console import chart
-from heliograph.console.visit import THEME_COOKIE, THEMES, Page, Reply, Visit, link
+from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration
 
 SERIES = (
@@ -40,16 +40,16 @@ class Line:
     deferred: int
 
 
-async def overview(visit: Visit) -> Reply:
-    return visit.page("overview.html", **await _values(visit))
+async def overview(request: PageRequest) -> PageResponse:
+    return request.page("overview.html", **await _values(request))
 
 
-async def live(visit: Visit) -> Reply:
-    return visit.page("overview_live.html", **await _values(visit))
+async def live(request: PageRequest) -> PageResponse:
+    return request.page("overview_live.html", **await _values(request))
 
 
-async def _values(visit: Visit) -> dict[str, Any]:
-    services = visit.services
+async def _values(request: PageRequest) -> dict[str, Any]:
+    services = request.services
     pulse = services.pulse
     tiles = []
     for name, title, what in SERIES:
@@ -57,8 +57,8 @@ async def _values(visit: Visit) -> dict[str, Any]:
         now, total = pulse.rate(name), sum(values)
         words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
         tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
-    backlog = await visit.oversight.store.standing(visit.now)
-    lines = await lines_of(visit, backlog)
+    backlog = await request.views.store.standing(request.now)
+    lines = await lines_of(request, backlog)
     return {
         "tiles": tiles,
         "backlog": backlog,
@@ -67,15 +67,15 @@ async def _values(visit: Visit) -> dict[str, Any]:
         "in_lanes": sum(line.waiting for line in lines),
         "oldest": min((each for each in (backlog.oldest, *(line.oldest for line in lines)) if each), default=None),
         "deferred": sum(backlog.deferred.values()),
-        "worries": worries(visit, backlog, lines),
+        "worries": worries(request, backlog, lines),
     }
 
 
-async def lines_of(visit: Visit, backlog: BacklogCounts) -> list[Line]:
+async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Line]:
     """Every connector, those that are not up or silent first."""
-    waiting = visit.services.waiting()
-    live = {connector.id: (connector, state) for connector, state in visit.services.desk.links()}
-    known = {connector.id: connector for connector in await visit.administration.connectors()}
+    waiting = request.services.waiting()
+    live = {connector.id: (connector, state) for connector, state in request.services.admin.links()}
+    known = {connector.id: connector for connector in await request.manage.connectors()}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [
         _line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
@@ -105,10 +105,10 @@ def _line(
     )
 
 
-def worries(visit: Visit, backlog: BacklogCounts, lines: list[Line]) -> list[tuple[str, str]]:
+def worries(request: PageRequest, backlog: BacklogCounts, lines: list[Line]) -> list[tuple[str, str]]:
     """What somebody should look at: sentences, and where."""
     found = []
-    if not visit.services.healthy():
+    if not request.services.healthy():
         found.append(("The store does not take what is written: requests are refused. Look at the disk.", ""))
     found += [
         (f"{line.name}: {line.summary}", link(f"/connectors/{line.name}"))
@@ -117,15 +117,15 @@ def worries(visit: Visit, backlog: BacklogCounts, lines: list[Line]) -> list[tup
     ]
     found += [
         (
-            f"{line.name}: its oldest message waits for {duration(visit.now - line.oldest)} now.",
+            f"{line.name}: its oldest message waits for {duration(request.now - line.oldest)} now.",
             link(f"/connectors/{line.name}"),
         )
         for line in lines
-        if line.enabled and line.up and line.oldest is not None and visit.now - line.oldest > OLD_MS
+        if line.enabled and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
     ]
     if not lines:
         found.append(("There is no connector yet: messages have nowhere to go.", link("/connectors-new")))
-    if backlog.oldest is not None and visit.now - backlog.oldest > OLD_MS:
+    if backlog.oldest is not None and request.now - backlog.oldest > OLD_MS:
         found.append(("Messages have been waiting in the queue for over a minute.", link("/connectors")))
     if backlog.ended:
         found.append(
@@ -137,18 +137,18 @@ def worries(visit: Visit, backlog: BacklogCounts, lines: list[Line]) -> list[tup
     return found
 
 
-async def theme(visit: Visit) -> Reply:
+async def theme(request: PageRequest) -> PageResponse:
     """For a browser without our script, which sets the cookie itself."""
-    chosen = visit.form.get("theme", "")
-    path = visit.form.get("back", "/")
-    reply = visit.go(path if path.startswith("/") and not path.startswith("//") else "/")
+    chosen = request.form.get("theme", "")
+    path = request.form.get("back", "/")
+    response = request.go(path if path.startswith("/") and not path.startswith("//") else "/")
     chosen = chosen if chosen in THEMES else ""
-    reply.cookie(THEME_COOKIE, chosen, secure=visit.secure, seconds=YEAR_S if chosen else 0, script=True)
-    return reply
+    response.cookie(THEME_COOKIE, chosen, secure=request.secure, seconds=YEAR_S if chosen else 0, script=True)
+    return response
 
 
 PAGES = (
-    Page("GET", "/", Scope.READ_MESSAGES, overview),
-    Page("GET", "/live", Scope.READ_MESSAGES, live),
-    Page("POST", "/theme", Scope.READ_MESSAGES, theme),
+    PageRoute("GET", "/", Scope.READ_MESSAGES, overview),
+    PageRoute("GET", "/live", Scope.READ_MESSAGES, live),
+    PageRoute("POST", "/theme", Scope.READ_MESSAGES, theme),
 )

@@ -7,9 +7,9 @@ from typing import Any
 from heliograph.app.admin.oversight import AuditQuery, Scope
 from heliograph.app.sending.compose import Fields
 from heliograph.app.sending.directory import AccountView
-from heliograph.console import bulk, sheet
-from heliograph.console.bulk import Job, Order
-from heliograph.console.visit import Mistake, Page, Problem, Reply, Visit, problem_of
+from heliograph.console import recipients, sent_lists
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.console.sent_lists import ListRow, ListRun
 from heliograph.domain import segment
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
 from heliograph.domain.message import Kind, parse_kind
@@ -31,25 +31,25 @@ class Draft:
     """What the form says, with the table that its recipients make."""
 
     account: AccountView
-    table: sheet.Sheet
+    table: recipients.RecipientTable
     place: int
     """The column of the numbers."""
     template: Fields
 
-    def orders(self) -> Iterator[Order]:
+    def orders(self) -> Iterator[ListRow]:
         for row in self.table.rows:
-            text = sheet.fill(str(self.template.content), self.table.columns, row)
-            yield Order(sheet.number_of(row[self.place]), text)
+            text = recipients.fill(str(self.template.content), self.table.columns, row)
+            yield ListRow(recipients.number_of(row[self.place]), text)
 
 
-async def form(visit: Visit, problem: Problem | None = None) -> Reply:
-    accounts = [account for account, _ in await visit.administration.accounts() if not account.suspended]
-    jobs = visit.jobs.all()[:LISTS]
+async def form(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    accounts = [account for account, _ in await request.manage.accounts() if not account.suspended]
+    jobs = request.jobs.all()[:LISTS]
     known = {job.id for job in jobs}
-    deeds = await visit.oversight.deeds(AuditQuery(LISTS, action="message.send"))
-    lists = [found for found in map(bulk.earlier, deeds) if found is not None and found.id not in known]
-    values = dict(visit.form) if visit.form else {"account": visit.query.get("account", "")}
-    return visit.page(
+    deeds = await request.views.deeds(AuditQuery(LISTS, action="message.send"))
+    lists = [found for found in map(sent_lists.earlier, deeds) if found is not None and found.id not in known]
+    values = dict(request.form) if request.form else {"account": request.query.get("account", "")}
+    return request.page(
         "send.html",
         status=200 if problem is None else 400,
         accounts=accounts,
@@ -58,25 +58,25 @@ async def form(visit: Visit, problem: Problem | None = None) -> Reply:
         problem=problem,
         jobs=jobs,
         earlier=lists[: LISTS - len(jobs)],
-        quote=await _quote(visit, values),
+        quote=await _quote(request, values),
     )
 
 
-async def show_form(visit: Visit) -> Reply:
-    return await form(visit)
+async def show_form(request: PageRequest) -> PageResponse:
+    return await form(request)
 
 
-async def back(visit: Visit) -> Reply:
+async def back(request: PageRequest) -> PageResponse:
     """From the preview to the form, with everything that was typed."""
-    return await form(visit)
+    return await form(request)
 
 
-async def quote(visit: Visit) -> Reply:
+async def quote(request: PageRequest) -> PageResponse:
     """The piece that says what the text comes to, as one types."""
-    return visit.page("send_quote.html", quote=await _quote(visit, visit.form))
+    return request.page("send_quote.html", quote=await _quote(request, request.form))
 
 
-async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
+async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, Any]:
     """Encoding, segments and price of what was typed so far; the price is what sending would charge."""
     text = values.get("content", "")
     kind = parse_kind(values.get("kind", "text")) or Kind.TEXT
@@ -89,7 +89,7 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
         "first": None,
         "problem": "",
         "bad": 0,
-        "personal": bool(sheet.places(text)),
+        "personal": bool(recipients.places(text)),
     }
     if text and not (kind is Kind.BINARY and segment.hex_problem(text)):
         encoding, told["segments"] = segment.count(text, kind)
@@ -97,35 +97,35 @@ async def _quote(visit: Visit, values: Mapping[str, str]) -> dict[str, Any]:
     if not text or not values.get("account") or not values.get("recipients", "").strip():
         return told
     try:
-        draft = await _draft(visit, values)
+        draft = await _draft(request, values)
         told["recipients"] = len(draft.table.rows)
         if told["recipients"] <= SHOWN:
-            _quote_each(visit, draft, told)
+            _quote_each(request, draft, told)
         else:
-            told["first"] = _compose(visit, draft, next(draft.orders())).total
+            told["first"] = _compose(request, draft, next(draft.orders())).total
     except Mistake as mistake:
         told["problem"] = problem_of(mistake).text
     return told
 
 
-def _quote_each(visit: Visit, draft: Draft, told: dict[str, Any]) -> None:
+def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> None:
     """The price of those that can be sent, and what is wrong with the first of the others."""
     for order in draft.orders():
         try:
-            told["price"] = (told["price"] or 0) + _compose(visit, draft, order).total
+            told["price"] = (told["price"] or 0) + _compose(request, draft, order).total
         except Fault as fault:
             told["bad"] += 1
             told["problem"] = told["problem"] or fault.message
 
 
-async def _draft(visit: Visit, values: Mapping[str, str]) -> Draft:
+async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
     """Raises Fault."""
-    view = await visit.services.directory.fresh_account(values.get("account", ""))
+    view = await request.services.directory.fresh_account(values.get("account", ""))
     if view is None:
         raise invalid("account", "Choose the account that pays.")
     try:
-        table = sheet.read(values.get("recipients", ""))
-    except sheet.Unreadable as problem:
+        table = recipients.read(values.get("recipients", ""))
+    except recipients.Unreadable as problem:
         raise invalid("recipients", str(problem)) from None
     place = values.get("column", "")
     number = int(place) if place.isdigit() and int(place) < len(table.columns) else table.guess()
@@ -137,7 +137,7 @@ async def _draft(visit: Visit, values: Mapping[str, str]) -> Draft:
         dlr="yes" if values.get("receipt") else "no",
         form=True,
     )
-    unknown = [name for name in sheet.places(str(template.content)) if name not in table.columns]
+    unknown = [name for name in recipients.places(str(template.content)) if name not in table.columns]
     if unknown and not table.plain:
         raise invalid(
             "content",
@@ -153,21 +153,21 @@ def _time(text: str) -> str:
     return f"{text}:00" if text.count(":") == 1 else text
 
 
-def _compose(visit: Visit, draft: Draft, order: Order) -> Any:
+def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
     """Exactly what would be stored and charged. Raises Fault."""
     template = draft.template
     fields = Fields(
         to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
         dlr=template.dlr, form=True,
     )  # fmt: skip
-    return visit.services.submit.compose(draft.account, fields, 1, visit.now)
+    return request.services.submit.compose(draft.account, fields, 1, request.now)
 
 
-async def preview(visit: Visit) -> Reply:
+async def preview(request: PageRequest) -> PageResponse:
     try:
-        draft = await _draft(visit, visit.form)
+        draft = await _draft(request, request.form)
     except Mistake as mistake:
-        return await form(visit, problem_of(mistake))
+        return await form(request, problem_of(mistake))
     total, good = 0, 0
     problems: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
@@ -175,7 +175,7 @@ async def preview(visit: Visit) -> Reply:
     for order in draft.orders():
         row: dict[str, Any] = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": ""}
         try:
-            accept = _compose(visit, draft, order)
+            accept = _compose(request, draft, order)
         except Fault as fault:
             row["problem"] = fault.message
             field = field or fault.field or ""
@@ -188,11 +188,11 @@ async def preview(visit: Visit) -> Reply:
         if len(rows) < SHOWN:
             rows.append(row)
     if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
-        return await form(visit, Problem(next(iter(problems)), "sender" if field == "from" else field))
-    balance = await visit.oversight.store.balance(draft.account.account.id)
-    return visit.page(
+        return await form(request, FormProblem(next(iter(problems)), "sender" if field == "from" else field))
+    balance = await request.views.store.balance(draft.account.account.id)
+    return request.page(
         "send_preview.html",
-        values=visit.form,
+        values=request.form,
         draft=draft,
         rows=rows,
         good=good,
@@ -204,36 +204,36 @@ async def preview(visit: Visit) -> Reply:
     )
 
 
-async def start(visit: Visit) -> Reply:
+async def start(request: PageRequest) -> PageResponse:
     try:
-        draft = await _draft(visit, visit.form)
+        draft = await _draft(request, request.form)
     except Mistake as mistake:
-        return await form(visit, problem_of(mistake))
-    job = Job(
-        visit.services.secrets.octets(6).hex(),
-        visit.actor.name,
+        return await form(request, problem_of(mistake))
+    job = ListRun(
+        request.services.secrets.octets(6).hex(),
+        request.actor.name,
         draft.account.account.name,
         draft.template,
         list(draft.orders()),
-        visit.now,
+        request.now,
     )
     try:
-        visit.jobs.reserve(job)
+        request.jobs.reserve(job)
     except OverflowError as problem:
-        return await form(visit, Problem(f"{str(problem).capitalize()}; wait for one to end."))
+        return await form(request, FormProblem(f"{str(problem).capitalize()}; wait for one to end."))
     # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
     try:
-        await visit.oversight.note(visit.actor, "message.send", f"list {job.id}", details)
+        await request.views.note(request.actor, "message.send", f"list {job.id}", details)
     except BaseException:
-        visit.jobs.forget(job)
+        request.jobs.forget(job)
         raise
-    visit.jobs.start(job)
-    return visit.go(f"/send/lists/{job.id}")
+    request.jobs.start(job)
+    return request.go(f"/send/lists/{job.id}")
 
 
-def _job(visit: Visit) -> Job:
-    job = visit.jobs.find(visit.path["job"])
+def _job(request: PageRequest) -> ListRun:
+    job = request.jobs.find(request.path["job"])
     if job is None:
         raise _unknown()
     return job
@@ -243,46 +243,46 @@ def _unknown() -> Fault:
     return Fault(NOT_FOUND, "There is no such list.")
 
 
-async def _earlier(visit: Visit) -> bulk.Earlier:
+async def _earlier(request: PageRequest) -> sent_lists.EarlierList:
     """A list that this process does not send. Raises Fault."""
-    found = await bulk.find_earlier(visit.oversight.store, visit.path["job"])
+    found = await sent_lists.find_earlier(request.views.store, request.path["job"])
     if found is None:
         raise _unknown()
     return found
 
 
-async def show_job(visit: Visit) -> Reply:
-    job = visit.jobs.find(visit.path["job"])
+async def show_job(request: PageRequest) -> PageResponse:
+    job = request.jobs.find(request.path["job"])
     if job is None:
-        return visit.page("send_list_earlier.html", job=await _earlier(visit))
-    return visit.page("send_list.html", job=job, told=TOLD)
+        return request.page("send_list_earlier.html", job=await _earlier(request))
+    return request.page("send_list.html", job=job, told=TOLD)
 
 
-async def job_live(visit: Visit) -> Reply:
-    return visit.page("send_list_live.html", job=_job(visit), told=TOLD)
+async def job_live(request: PageRequest) -> PageResponse:
+    return request.page("send_list_live.html", job=_job(request), told=TOLD)
 
 
-async def stop_job(visit: Visit) -> Reply:
-    job = _job(visit)
+async def stop_job(request: PageRequest) -> PageResponse:
+    job = _job(request)
     job.stopped = True
-    await visit.oversight.note(visit.actor, "message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
-    return visit.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
+    await request.views.note(request.actor, "message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
+    return request.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
 
 
-async def result(visit: Visit) -> Reply:
-    job = visit.jobs.find(visit.path["job"]) or await _earlier(visit)
+async def result(request: PageRequest) -> PageResponse:
+    job = request.jobs.find(request.path["job"]) or await _earlier(request)
     headers = [(b"content-disposition", f'attachment; filename="messages-{job.id}.csv"'.encode())]
-    return Reply(200, b"".join(job.result()), headers, "text/csv; charset=utf-8")
+    return PageResponse(200, b"".join(job.result()), headers, "text/csv; charset=utf-8")
 
 
 PAGES = (
-    Page("GET", "/send", Scope.SEND, show_form),
-    Page("POST", "/send", Scope.SEND, back),
-    Page("POST", "/send/quote", Scope.SEND, quote),
-    Page("POST", "/send/preview", Scope.SEND, preview),
-    Page("POST", "/send/start", Scope.SEND, start),
-    Page("GET", "/send/lists/{job}", Scope.SEND, show_job),
-    Page("GET", "/send/lists/{job}/live", Scope.SEND, job_live),
-    Page("POST", "/send/lists/{job}/stop", Scope.SEND, stop_job),
-    Page("GET", "/send/lists/{job}/result", Scope.SEND, result),
+    PageRoute("GET", "/send", Scope.SEND, show_form),
+    PageRoute("POST", "/send", Scope.SEND, back),
+    PageRoute("POST", "/send/quote", Scope.SEND, quote),
+    PageRoute("POST", "/send/preview", Scope.SEND, preview),
+    PageRoute("POST", "/send/start", Scope.SEND, start),
+    PageRoute("GET", "/send/lists/{job}", Scope.SEND, show_job),
+    PageRoute("GET", "/send/lists/{job}/live", Scope.SEND, job_live),
+    PageRoute("POST", "/send/lists/{job}/stop", Scope.SEND, stop_job),
+    PageRoute("GET", "/send/lists/{job}/result", Scope.SEND, result),
 )

@@ -7,8 +7,8 @@ import pytest
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Role, Scope
-from heliograph.app.admin.sign_in import Access, Actor
-from heliograph.app.admin.users import Staff
+from heliograph.app.admin.sign_in import Actor, SignIn
+from heliograph.app.admin.users import Users
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
@@ -20,8 +20,8 @@ class House:
         self.store, self.clock, self.secrets = MemoryStore(), HandClock(), CountingSecrets()
         self.go = asyncio.Event()
         self.go.set()
-        self.access = Access(self.store, self.secrets, self.clock, self.verify)
-        self.staff = Staff(self.store, self.secrets, self.clock, "cli:root")
+        self.access = SignIn(self.store, self.secrets, self.clock, self.verify)
+        self.staff = Users(self.store, self.secrets, self.clock, "cli:root")
 
     async def verify(self, hashed: str, password: str) -> bool:
         await self.go.wait()
@@ -203,7 +203,7 @@ async def test_users_are_checked(house: House, name: str, role: str, password: s
     with pytest.raises(Invalid) as problem:
         await house.staff.create(name, role, password)
     assert problem.value.field == field
-    assert len(await house.staff.users()) == 1
+    assert len(await house.staff.everyone()) == 1
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
         await house.staff.set_role("ada", "viewer")
         return house.secrets.hash_password(password)
 
-    slow = Staff(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
+    slow = Users(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
     await slow.set_password("ada", "another horse")
     (found,) = [user for user in await house.store.admins() if user.name == "ada"]
     assert found.role is Role.VIEWER

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import Administration, AlreadyThere, Credentials, NoSuch, digest_key
+from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch, digest_key
 from heliograph.app.admin.oversight import AuditQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
@@ -23,11 +23,11 @@ class StillClock:
 
 
 @pytest.fixture
-def admin() -> Administration:
-    return Administration(MemoryStore(), CountingSecrets(), StillClock())
+def admin() -> Manage:
+    return Manage(MemoryStore(), CountingSecrets(), StillClock())
 
 
-async def test_a_new_account_has_its_secrets_credit_and_key(admin: Administration) -> None:
+async def test_a_new_account_has_its_secrets_credit_and_key(admin: Manage) -> None:
     made = await admin.create_account("acme", 100 * MICRO, {"timezone": "Europe/Berlin"})
     view = await admin.account("acme")
     assert view.balance == made.balance == 100 * MICRO
@@ -40,33 +40,33 @@ async def test_a_new_account_has_its_secrets_credit_and_key(admin: Administratio
     assert made.api_key not in repr(made)
 
 
-async def test_given_credentials_are_used(admin: Administration) -> None:
+async def test_given_credentials_are_used(admin: Manage) -> None:
     made = await admin.create_account("demo", 0, credentials=Credentials("pw", "key", bytes(32)))
     assert (made.password, made.api_key) == ("pw", "key")
 
 
-async def test_a_price_of_its_own_is_a_plan_of_its_own(admin: Administration) -> None:
+async def test_a_price_of_its_own_is_a_plan_of_its_own(admin: Manage) -> None:
     made = await admin.create_account("acme", 0, price=35_000)
     assert made.account.plan == "acme"
     assert [(price.plan, price.prefix, price.price) for price in await admin.prices()] == [("acme", "", 35_000)]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "ä", "x" * 65, "a:b", "a\n"])
-async def test_names_that_are_none(admin: Administration, name: str) -> None:
+async def test_names_that_are_none(admin: Manage, name: str) -> None:
     with pytest.raises(Invalid) as caught:
         await admin.create_account(name, 0)
     assert caught.value.field == "name"
     assert await admin.accounts() == []
 
 
-async def test_what_exists_is_not_created_again(admin: Administration) -> None:
+async def test_what_exists_is_not_created_again(admin: Manage) -> None:
     await admin.create_account("acme", 5)
     with pytest.raises(AlreadyThere, match="the account acme exists already"):
         await admin.create_account("acme", 7)
     assert [balance for _, balance in await admin.accounts()] == [5]
 
 
-async def test_refused_openings(admin: Administration) -> None:
+async def test_refused_openings(admin: Manage) -> None:
     for credit, settings, price, field in (
         (-1, {}, None, "credit"),
         (0, {}, -1, "price"),
@@ -101,7 +101,7 @@ async def test_refused_openings(admin: Administration) -> None:
         ("senders", "ACME,447700900123", ("ACME", "447700900123")),
     ],
 )
-async def test_account_fields_that_are_right(admin: Administration, field: str, text: str, value: object) -> None:
+async def test_account_fields_that_are_right(admin: Manage, field: str, text: str, value: object) -> None:
     await admin.create_account("acme", 0)
     changed = await admin.set_account("acme", {field: text})
     assert getattr(changed, field) == value
@@ -137,7 +137,7 @@ async def test_account_fields_that_are_right(admin: Administration, field: str, 
         ("password_hash", "x"),
     ],
 )
-async def test_account_fields_that_are_wrong(admin: Administration, field: str, text: str) -> None:
+async def test_account_fields_that_are_wrong(admin: Manage, field: str, text: str) -> None:
     await admin.create_account("acme", 0)
     before = (await admin.account("acme")).account
     with pytest.raises(Invalid) as caught:
@@ -146,7 +146,7 @@ async def test_account_fields_that_are_wrong(admin: Administration, field: str, 
     assert (await admin.account("acme")).account == before
 
 
-async def test_credit_is_added_and_taken_back_down_to_the_limit(admin: Administration) -> None:
+async def test_credit_is_added_and_taken_back_down_to_the_limit(admin: Manage) -> None:
     await admin.create_account("acme", 10, {"credit_limit": "0.000005"})
     assert await admin.top_up("acme", 5, "note") == 15
     assert await admin.top_up("acme", -20) == -5
@@ -158,7 +158,7 @@ async def test_credit_is_added_and_taken_back_down_to_the_limit(admin: Administr
     assert [(entry.amount, entry.note) for entry in await admin.ledger("acme", 2)] == [(-20, ""), (5, "note")]
 
 
-async def test_secrets_are_replaced(admin: Administration) -> None:
+async def test_secrets_are_replaced(admin: Manage) -> None:
     made = await admin.create_account("acme", 0)
     password, secret = await admin.new_password("acme"), await admin.new_signing_secret("acme")
     account = (await admin.account("acme")).account
@@ -167,7 +167,7 @@ async def test_secrets_are_replaced(admin: Administration) -> None:
     assert format_secret(account.signing_secret) == secret != made.signing_secret
 
 
-async def test_keys_come_and_go(admin: Administration) -> None:
+async def test_keys_come_and_go(admin: Manage) -> None:
     first = await admin.create_account("acme", 0)
     second = await admin.create_key("acme")
     await admin.revoke_key("acme", first.key_id)
@@ -180,7 +180,7 @@ async def test_keys_come_and_go(admin: Administration) -> None:
             await admin.revoke_key("acme", key_id)
 
 
-async def test_nobody_is_nobody(admin: Administration) -> None:
+async def test_nobody_is_nobody(admin: Manage) -> None:
     for call in (
         admin.account("x"), admin.top_up("x", 1), admin.suspend("x", True), admin.set_account("x", {}),
         admin.new_password("x"), admin.new_signing_secret("x"), admin.ledger("x", 1), admin.create_key("x"),
@@ -193,7 +193,7 @@ async def test_nobody_is_nobody(admin: Administration) -> None:
 BIND = {"host": "smsc.example.net", "port": "2775", "system_id": "acme", "password": "secret"}
 
 
-async def test_a_connector_is_added_changed_and_removed(admin: Administration) -> None:
+async def test_a_connector_is_added_changed_and_removed(admin: Manage) -> None:
     added = await admin.add_connector("op1", {**BIND, "window": "50", "tls": "true"}, {"system_type": "SMPP"})
     assert added.warnings == []
     assert added.connector.window == 50
@@ -216,7 +216,7 @@ async def test_a_connector_is_added_changed_and_removed(admin: Administration) -
     ("text", "host"),
     [("[2001:db8::1]", "2001:db8::1"), ("2001:DB8::0:1", "2001:db8::1"), ("192.0.2.1", "192.0.2.1"), ("a.b", "a.b")],
 )
-async def test_a_host_is_a_name_or_an_address(admin: Administration, text: str, host: str) -> None:
+async def test_a_host_is_a_name_or_an_address(admin: Manage, text: str, host: str) -> None:
     added = await admin.add_connector("op1", {**BIND, "host": text})
     assert added.connector.host == host
 
@@ -231,7 +231,7 @@ async def test_a_host_is_a_name_or_an_address(admin: Administration, text: str, 
         ("rate", "-1"), ("tls", "maybe"), ("colour", "red"),
     ],
 )  # fmt: skip
-async def test_connectors_that_cannot_be(admin: Administration, field: str, text: str) -> None:
+async def test_connectors_that_cannot_be(admin: Manage, field: str, text: str) -> None:
     with pytest.raises(Invalid) as caught:
         await admin.add_connector("op1", {**BIND, field: text})
     assert caught.value.field == field
@@ -242,7 +242,7 @@ async def test_options_are_judged_by_who_knows_them() -> None:
     def judge(options: Mapping[str, Any]) -> list[str]:
         return [f"option {name}: there is no such option" for name in options if name != "known"]
 
-    admin = Administration(MemoryStore(), CountingSecrets(), StillClock(), judge)
+    admin = Manage(MemoryStore(), CountingSecrets(), StillClock(), judge)
     await admin.add_connector("op1", BIND, {"known": "0044"})
     for change in (admin.add_connector("op2", BIND, {"new": "1"}), admin.set_connector("op1", {}, {"new": "1"})):
         with pytest.raises(Invalid, match="options: option new: there is no such option"):
@@ -251,19 +251,19 @@ async def test_options_are_judged_by_who_knows_them() -> None:
 
 
 @pytest.mark.parametrize("field", sorted(BIND))
-async def test_a_connector_needs_all_to_bind_with(admin: Administration, field: str) -> None:
+async def test_a_connector_needs_all_to_bind_with(admin: Manage, field: str) -> None:
     with pytest.raises(Invalid) as caught:
         await admin.add_connector("op1", {name: text for name, text in BIND.items() if name != field})
     assert caught.value.field == field
 
 
-async def test_a_long_password_is_only_doubted(admin: Administration) -> None:
+async def test_a_long_password_is_only_doubted(admin: Manage) -> None:
     change = await admin.add_connector("op1", {**BIND, "password": "ninechars"})
     assert "9 characters" in change.warnings[0]
     assert "ninechars" not in change.warnings[0]
 
 
-async def test_routes(admin: Administration) -> None:
+async def test_routes(admin: Manage) -> None:
     await admin.add_connector("op1", BIND)
     await admin.add_connector("op2", BIND)
     low = await admin.add_route("", "op1")
@@ -288,7 +288,7 @@ async def test_routes(admin: Administration) -> None:
     assert low.id not in [route.id for route in await admin.routes()]
 
 
-async def test_prices(admin: Administration) -> None:
+async def test_prices(admin: Manage) -> None:
     await admin.set_price("49", 65_000)
     await admin.set_price("49", 70_000)
     await admin.set_price("", 1, "gold")

@@ -6,19 +6,19 @@ from http.cookies import SimpleCookie
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from heliograph.admin_api.call import Desk
+from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import Administration, AlreadyThere, NoSuch
+from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
 from heliograph.app.admin.oversight import Role, Scope
 from heliograph.app.admin.sign_in import Actor
-from heliograph.app.admin.users import Staff
-from heliograph.app.admin.views import Oversight
+from heliograph.app.admin.users import Users
+from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Intake, Secrets
 from heliograph.app.sending.compose import Submit
 from heliograph.app.sending.directory import Directory
 from heliograph.console import PATH
-from heliograph.console.bulk import Jobs
 from heliograph.console.render import Renderer
+from heliograph.console.sent_lists import ListRuns
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers
 from heliograph.runtime.recent_activity import Pulse
@@ -30,7 +30,7 @@ THEMES = ("light", "dark")
 
 
 @dataclass(slots=True)
-class Received:
+class SimulatedMessage:
     """A message that the simulated operator took."""
 
     at: int
@@ -44,7 +44,7 @@ class Received:
 
 
 @dataclass(slots=True)
-class Knob:
+class KnobView:
     """One knob of the simulated operator, its value as text."""
 
     name: str
@@ -55,14 +55,14 @@ class Knob:
     group: str
 
 
-class Simulated(Protocol):
+class SimulatorControl(Protocol):
     """The simulated operator of a development run."""
 
-    def recent(self, limit: int) -> list[Received]: ...
+    def recent(self, limit: int) -> list[SimulatedMessage]: ...
 
     def counters(self) -> dict[str, int]: ...
 
-    def knobs(self) -> list[Knob]: ...
+    def knobs(self) -> list[KnobView]: ...
 
     def turn(self, texts: Mapping[str, str]) -> None:
         """Sets knobs, all or none. Raises ValueError with a sentence for people."""
@@ -71,13 +71,13 @@ class Simulated(Protocol):
 
 
 @dataclass(slots=True)
-class Services:
+class ConsoleServices:
     """What the console stands on. `waiting` tells how many messages each connector's lane has in memory, and when the
     oldest of them was due; `healthy` whether the store takes what is written, `status_name` the name of a command
     status."""
 
-    desk: Desk
-    staff: Staff
+    admin: AdminServices
+    users: Users
     directory: Directory
     submit: Submit
     intake: Intake
@@ -87,11 +87,11 @@ class Services:
     waiting: Callable[[], dict[int, tuple[int, int | None]]]
     healthy: Callable[[], bool]
     status_name: Callable[[int], str]
-    simulated: Simulated | None = None
+    simulated: SimulatorControl | None = None
 
 
 @dataclass(slots=True)
-class Reply:
+class PageResponse:
     status: int
     body: bytes = b""
     headers: Headers = field(default_factory=list)
@@ -114,7 +114,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Problem:
+class FormProblem:
     """What was wrong with a form: a sentence, and the field at fault."""
 
     text: str
@@ -125,23 +125,23 @@ Mistake = (Fault, Invalid, NoSuch, AlreadyThere)
 """What people's mistakes raise."""
 
 
-def problem_of(mistake: Exception) -> Problem:
+def problem_of(mistake: Exception) -> FormProblem:
     if isinstance(mistake, Fault):
-        return Problem(mistake.message, mistake.field or "")
+        return FormProblem(mistake.message, mistake.field or "")
     text = str(mistake)
     if isinstance(mistake, Invalid):
         name, _, rest = text.partition(": ")
-        return Problem(f"{name.replace('_', ' ').capitalize()}: {rest}.", mistake.field)
-    return Problem(f"{text[:1].upper()}{text[1:]}.")
+        return FormProblem(f"{name.replace('_', ' ').capitalize()}: {rest}.", mistake.field)
+    return FormProblem(f"{text[:1].upper()}{text[1:]}.")
 
 
 @dataclass(slots=True)
-class Visit:
+class PageRequest:
     """A request of somebody who is signed in and may do this."""
 
-    services: Services
+    services: ConsoleServices
     renderer: Renderer
-    jobs: Jobs
+    jobs: ListRuns
     actor: Actor
     here: str
     """The path."""
@@ -155,16 +155,16 @@ class Visit:
     notice: str = ""
 
     @property
-    def administration(self) -> Administration:
-        return self.services.desk.administration.acting_as(self.actor.name, self.actor.address)
+    def manage(self) -> Manage:
+        return self.services.admin.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def staff(self) -> Staff:
-        return self.services.staff.acting_as(self.actor.name, self.actor.address)
+    def users(self) -> Users:
+        return self.services.users.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def oversight(self) -> Oversight:
-        return self.services.desk.oversight
+    def views(self) -> Views:
+        return self.services.admin.views
 
     @property
     def now(self) -> int:
@@ -173,7 +173,7 @@ class Visit:
     def may(self, scope: Scope) -> bool:
         return self.actor.may(scope)
 
-    def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
+    def page(self, template: str, *, status: int = 200, **values: Any) -> PageResponse:
         """A page, or a piece of one."""
         body = self.renderer.render(
             template,
@@ -188,30 +188,30 @@ class Visit:
             link=link,
             **values,
         )
-        reply = Reply(status, body)
+        response = PageResponse(status, body)
         if self.notice:
-            reply.cookie(NOTICE_COOKIE, "", secure=self.secure, seconds=0)
-        return reply
+            response.cookie(NOTICE_COOKIE, "", secure=self.secure, seconds=0)
+        return response
 
-    def go(self, path: str, notice: str = "", **query: str) -> Reply:
+    def go(self, path: str, notice: str = "", **query: str) -> PageResponse:
         """To another page, which shows the notice once."""
-        reply = Reply(303, headers=[(b"location", link(path, **query).encode())])
+        response = PageResponse(303, headers=[(b"location", link(path, **query).encode())])
         if notice:
-            reply.cookie(NOTICE_COOKIE, quote(notice), secure=self.secure, seconds=60)
-        return reply
+            response.cookie(NOTICE_COOKIE, quote(notice), secure=self.secure, seconds=60)
+        return response
 
     def _may(self, scope: str) -> bool:
         return self.actor.may(Scope(scope))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRoute:
     """What answers a path below PATH, and the scope that it takes; `{name}` stands for one segment."""
 
     method: str
     path: str
     scope: Scope
-    run: Callable[[Visit], Awaitable[Reply]]
+    run: Callable[[PageRequest], Awaitable[PageResponse]]
 
 
 def link(path: str, **query: object) -> str:

@@ -23,7 +23,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(slots=True)
-class Sheet:
+class RecipientTable:
     """A table; a plain list of numbers has one column. Every row is as long as `columns`."""
 
     columns: list[str]
@@ -40,14 +40,14 @@ class Sheet:
         return scores.index(max(scores))
 
 
-def read(text: str) -> Sheet:
+def read(text: str) -> RecipientTable:
     """Raises Unreadable."""
     lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()]
     if not lines:
         raise Unreadable(NOBODY)
     words = [word.strip() for line in lines for word in re.split(r"[,;\t|]", line) if word.strip()]
     if words and all(_is_number(word) for word in words):
-        return _bounded(Sheet(["number"], [[word] for word in words]))
+        return _bounded(RecipientTable(["number"], [[word] for word in words]))
     delimiter = max(_DELIMITERS, key=lines[0].count)
     if delimiter not in lines[0]:
         return _bounded(_headed([[line.strip()] for line in lines]))
@@ -61,20 +61,20 @@ def read(text: str) -> Sheet:
     return _bounded(_headed(filled))
 
 
-def _headed(table: list[list[str]]) -> Sheet:
+def _headed(table: list[list[str]]) -> RecipientTable:
     """Takes the first row as names unless a number, right or wrong, stands there."""
     width = min(max(len(row) for row in table), MAX_COLUMNS)
     rows = [(row + [""] * width)[:width] for row in table]
     if any(_LOOKS_LIKE_DIGITS(cell) for cell in rows[0]):
-        return Sheet([f"column {place + 1}" for place in range(width)], rows)
+        return RecipientTable([f"column {place + 1}" for place in range(width)], rows)
     names: list[str] = []
     for place, cell in enumerate(rows[0]):
         name = cell or f"column {place + 1}"
         names.append(name if name not in names else f"{name} {place + 1}")
-    return Sheet(names, rows[1:])
+    return RecipientTable(names, rows[1:])
 
 
-def _bounded(sheet: Sheet) -> Sheet:
+def _bounded(sheet: RecipientTable) -> RecipientTable:
     if not sheet.rows:
         raise Unreadable("The table has a heading and no rows.")
     if len(sheet.rows) > MAX_ROWS:

@@ -9,17 +9,17 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 from heliograph.admin_api.app import AdminApi
-from heliograph.admin_api.call import Desk, Probed
-from heliograph.app.admin.manage import Administration
+from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.oversight import AuditEntry, AuditQuery
-from heliograph.app.admin.sign_in import Access
-from heliograph.app.admin.users import Staff
-from heliograph.app.admin.views import Oversight
+from heliograph.app.admin.sign_in import SignIn
+from heliograph.app.admin.users import Users
+from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.sending.reschedule import Plan
 from heliograph.console import PATH
 from heliograph.console.app import Console
-from heliograph.console.visit import SESSION_COOKIE, Knob, Received, Services
+from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView, SimulatedMessage
 from heliograph.http.asgi import Asgi, Event
 from heliograph.runtime.recent_activity import Pulse
 from tests.support.gateway import START, Gateway, open_gateway
@@ -107,20 +107,22 @@ async def call_asgi(
 
 
 class ToySimulator:
-    """Implements `console.visit.Simulated`."""
+    """Implements `console.request.SimulatorControl`."""
 
     def __init__(self) -> None:
         self.turned: dict[str, str] = {}
         self.cut = 0
 
-    def recent(self, limit: int) -> list[Received]:
-        return [Received(1_800_000_000_000, "ACME", "491701234567", "<b>bold</b>", 1, 1, "DELIVERED", 0)][:limit]
+    def recent(self, limit: int) -> list[SimulatedMessage]:
+        return [SimulatedMessage(1_800_000_000_000, "ACME", "491701234567", "<b>bold</b>", 1, 1, "DELIVERED", 0)][
+            :limit
+        ]
 
     def counters(self) -> dict[str, int]:
         return {"bound": 1, "submits": 5, "links": 1}
 
-    def knobs(self) -> list[Knob]:
-        return [Knob("latency_ms", self.turned.get("latency_ms", "0"), "answer later", "ms", "0", "answers")]
+    def knobs(self) -> list[KnobView]:
+        return [KnobView("latency_ms", self.turned.get("latency_ms", "0"), "answer later", "ms", "0", "answers")]
 
     def turn(self, texts: Mapping[str, str]) -> None:
         if texts.get("latency_ms") == "x":
@@ -181,32 +183,32 @@ class Browser:
 
 
 @dataclass(slots=True)
-class House:
+class AdminHouse:
     """A gateway with those who look after it. `probed` is what a test of a bind comes to."""
 
     gateway: Gateway
-    desk: Desk
-    staff: Staff
+    admin: AdminServices
+    users: Users
     api: AdminApi
     console: Console
-    services: Services
+    services: ConsoleServices
     simulator: ToySimulator
     probed: list[Connector] = field(default_factory=list)
 
     async def visitor(self, role: str = "admin", name: str = "ada") -> Browser:
         """Somebody of that role who is signed in."""
-        await self.staff.create(name, role, "correct horse")
+        await self.users.create(name, role, "correct horse")
         browser = Browser(self.console)
         assert (await browser.sign_in(name, "correct horse")).status == 303
         assert SESSION_COOKIE in browser.cookies
         return browser
 
-    async def deeds(self) -> list[AuditEntry]:
+    async def entries(self) -> list[AuditEntry]:
         """Oldest first."""
         return (await self.gateway.store.deeds(AuditQuery(limit=1000)))[::-1]
 
     async def token(self, *scopes: str) -> str:
-        return (await self.staff.create_token("test", scopes)).secret
+        return (await self.users.create_token("test", scopes)).secret
 
     async def ask(
         self, token: str | None, method: str, path: str, body: Any = None, query: str = "", **headers: str
@@ -222,7 +224,7 @@ class House:
         return answered
 
 
-async def open_house() -> House:
+async def open_house() -> AdminHouse:
     gateway = await open_gateway()
     secrets = CountingSecrets()
     probed: list[Connector] = []
@@ -230,26 +232,26 @@ async def open_house() -> House:
     async def verify(hashed: str, password: str) -> bool:
         return secrets.verify_password(hashed, password)
 
-    async def probe(connector: Connector) -> Probed:
+    async def probe(connector: Connector) -> ProbeResult:
         probed.append(connector)
-        return Probed(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
+        return ProbeResult(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
 
     def links() -> list[tuple[Connector, dict[str, Any]]]:
         return [(Connector(1, "operator", "h", 1, "s", "p"), LINK)]
 
     store, clock = gateway.store, gateway.clock
-    desk = Desk(
-        access=Access(store, secrets, clock, verify),
-        administration=Administration(store, secrets, clock),
-        oversight=Oversight(store, gateway.directory, Plan(store, gateway.submit), clock),
+    admin = AdminServices(
+        sign_in=SignIn(store, secrets, clock, verify),
+        manage=Manage(store, secrets, clock),
+        views=Views(store, gateway.directory, Plan(store, gateway.submit), clock),
         journal=gateway.journal,
         probe=probe,
         links=links,
     )
     simulator = ToySimulator()
-    services = Services(
-        desk=desk,
-        staff=Staff(store, secrets, clock),
+    services = ConsoleServices(
+        admin=admin,
+        users=Users(store, secrets, clock),
         directory=gateway.directory,
         submit=gateway.submit,
         intake=gateway.intake,
@@ -261,5 +263,5 @@ async def open_house() -> House:
         status_name=lambda status: f"STATUS_{status:X}",
         simulated=simulator,
     )
-    staff = Staff(store, secrets, clock, "cli:root")
-    return House(gateway, desk, staff, AdminApi(desk), Console(services), services, simulator, probed)
+    users = Users(store, secrets, clock, "cli:root")
+    return AdminHouse(gateway, admin, users, AdminApi(admin), Console(services), services, simulator, probed)

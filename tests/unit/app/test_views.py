@@ -3,19 +3,19 @@
 import pytest
 
 from heliograph.app.admin.oversight import Search
-from heliograph.app.admin.views import Oversight
+from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector, Price, Route
 from heliograph.app.ports import Event
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus
-from tests.support.desk import House, open_house
+from tests.support.admin import AdminHouse, open_house
 from tests.support.store import Given
 
 NUMBERS = ("491701234567", "4930123456", "431234567", "8613912345678")
 
 
 @pytest.fixture
-async def house() -> House:
+async def house() -> AdminHouse:
     house = await open_house()
     store = house.gateway.store
     for name in ("second", "third"):
@@ -35,16 +35,16 @@ async def house() -> House:
     ],
 )
 @pytest.mark.parametrize("plan", ["default", "gold", "other"])
-async def test_it_decides_as_sending_does(house: House, plan: str, prices: list[Price]) -> None:
+async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: list[Price]) -> None:
     gateway = house.gateway
     for price in prices:
         await gateway.store.set_price(price)
     await gateway.change_account(plan=plan)
-    names = await house.desk.oversight.connector_names()
+    names = await house.admin.views.connector_names()
     view = await gateway.directory.fresh_account("acme")
     assert view is not None
     for number in NUMBERS:
-        decision = await house.desk.oversight.decide(number, "acme")
+        decision = await house.admin.views.decide(number, "acme")
         connector = gateway.directory.route(number)
         assert decision.connector == (None if connector is None else names[connector])
         assert decision.price == view.price(number)
@@ -54,7 +54,7 @@ async def test_it_decides_as_sending_does(house: House, plan: str, prices: list[
     ("status", "told"), [(0x08, "operator answered ESME_RSYSERR"), (0x4FF, "operator answered 0x000004ff")]
 )
 async def test_a_messages_history_names_command_statuses(
-    house: House, status: int, told: str, monkeypatch: pytest.MonkeyPatch
+    house: AdminHouse, status: int, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = house.gateway.store
     message = await Given(store, house.gateway.clock.now()).sent(1)
@@ -63,16 +63,16 @@ async def test_a_messages_history_names_command_statuses(
         return [Event(message.time, "Deferred", 1, f"operator answered 0x{status:08X}")]
 
     monkeypatch.setattr(store, "history", history)
-    oversight = Oversight(
-        store, house.gateway.directory, house.desk.oversight._plan, house.gateway.clock,
+    views = Views(
+        store, house.gateway.directory, house.admin.views._plan, house.gateway.clock,
         status_name=CommandStatus.name_of,
     )  # fmt: skip
-    sight = await oversight.look(message.key, message.tail)
+    sight = await views.look(message.key, message.tail)
     assert [event.detail for event in sight.events] == [told]
 
 
-async def test_it_says_why(house: House) -> None:
-    decision = await house.desk.oversight.decide("491701234567", "acme")
+async def test_it_says_why(house: AdminHouse) -> None:
+    decision = await house.admin.views.decide("491701234567", "acme")
     assert decision.reasons == [
         "The route for the prefix 49 with priority 5 leads to third.",
         "Behind it stand second; they are not used while it is there.",
@@ -82,7 +82,7 @@ async def test_it_says_why(house: House) -> None:
     third.enabled = False
     await house.gateway.store.update_connector(third)
     await house.gateway.store.set_price(Price("default", "49", 5))
-    decision = await house.desk.oversight.decide("491701234567", "acme")
+    decision = await house.admin.views.decide("491701234567", "acme")
     assert decision.reasons[2:] == [
         "The connector third is paused: messages wait in its queue.",
         "The plan default names the price for the prefix 49.",
@@ -90,12 +90,12 @@ async def test_it_says_why(house: House) -> None:
 
 
 @pytest.mark.parametrize(("number", "account"), [("0170", "acme"), ("491701234567", "nobody")])
-async def test_what_cannot_be_decided_is_told(house: House, number: str, account: str) -> None:
+async def test_what_cannot_be_decided_is_told(house: AdminHouse, number: str, account: str) -> None:
     with pytest.raises(Fault):
-        await house.desk.oversight.decide(number, account)
+        await house.admin.views.decide(number, account)
 
 
-async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: House) -> None:
+async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: AdminHouse) -> None:
     async def send(number: str, reference: str) -> str:
         reply = await house.gateway.send({"to": number, "from": "Test", "content": "x", "reference": reference})
         message: str = reply.json["Id"]
@@ -105,7 +105,7 @@ async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: House) 
     second = await send("431234567", "491701")
 
     async def found(text: str) -> list[str]:
-        hits = (await house.desk.oversight.find(text, Search())).hits
+        hits = (await house.admin.views.find(text, Search())).hits
         return [f"{hit.message.destination}/{hit.message.reference}" for hit in hits]
 
     assert await found(first) == ["491701234567/order-1"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.console import sheet
-from heliograph.console.sheet import Sheet, Unreadable
+from heliograph.console import recipients
+from heliograph.console.recipients import RecipientTable, Unreadable
 
 
 @pytest.mark.parametrize(
@@ -19,28 +19,28 @@ from heliograph.console.sheet import Sheet, Unreadable
     ],
 )
 def test_a_list_of_numbers_has_one_column(text: str) -> None:
-    table = sheet.read(text)
+    table = recipients.read(text)
     assert table.plain
-    assert [sheet.number_of(row[0]) for row in table.rows] == ["491701234567", "431234567890"]
+    assert [recipients.number_of(row[0]) for row in table.rows] == ["491701234567", "431234567890"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_a_table_has_the_names_of_its_first_row(delimiter: str) -> None:
     lines = [["name", "mobile", "code"], ["Ada", "+49 170 1234567", "12"], ["Bob", "431234567890", "34"]]
-    table = sheet.read("\n".join(delimiter.join(line) for line in lines))
+    table = recipients.read("\n".join(delimiter.join(line) for line in lines))
     assert table.columns == lines[0]
     assert table.rows == lines[1:]
     assert table.guess() == 1
 
 
 def test_a_table_without_names_gets_some() -> None:
-    table = sheet.read("491701234567;Ada\n431234567890;Bob")
+    table = recipients.read("491701234567;Ada\n431234567890;Bob")
     assert table.columns == ["column 1", "column 2"]
     assert len(table.rows) == 2
 
 
 def test_cells_may_be_quoted_and_rows_ragged() -> None:
-    table = sheet.read('number;name;name\n491701234567;"Ada; Countess"\n431234567890;Bob;Robert;more\n')
+    table = recipients.read('number;name;name\n491701234567;"Ada; Countess"\n431234567890;Bob;Robert;more\n')
     assert table.columns == ["number", "name", "name 3", "column 4"]
     assert table.rows[0] == ["491701234567", "Ada; Countess", "", ""]
     assert table.rows[1] == ["431234567890", "Bob", "Robert", "more"]
@@ -49,33 +49,33 @@ def test_cells_may_be_quoted_and_rows_ragged() -> None:
 @pytest.mark.parametrize(("text", "told"), [("", "no recipients"), (" \n\n", "no recipients"), ("a;b\n", "no rows")])
 def test_what_is_no_table_is_told(text: str, told: str) -> None:
     with pytest.raises(Unreadable, match=told):
-        sheet.read(text)
+        recipients.read(text)
 
 
 def test_a_table_is_not_endless() -> None:
     with pytest.raises(Unreadable, match="100,000"):
-        sheet.read("491701234567\n" * (sheet.MAX_ROWS + 1))
+        recipients.read("491701234567\n" * (recipients.MAX_ROWS + 1))
 
 
 def test_columns_stand_in_the_text() -> None:
-    table = Sheet(["number", "first name"], [["4917", "Ada"]])
+    table = RecipientTable(["number", "first name"], [["4917", "Ada"]])
     text = "Hi {first name}, {nobody}: {{number}}"
-    assert sheet.places(text) == ["first name", "nobody", "number"]
-    assert sheet.fill(text, table.columns, table.rows[0]) == "Hi Ada, {nobody}: {4917}"
+    assert recipients.places(text) == ["first name", "nobody", "number"]
+    assert recipients.fill(text, table.columns, table.rows[0]) == "Hi Ada, {nobody}: {4917}"
     # what is filled in is not looked at again
-    assert sheet.fill("{a}", ["a", "b"], ["{b}", "x"]) == "{b}"
+    assert recipients.fill("{a}", ["a", "b"], ["{b}", "x"]) == "{b}"
 
 
 @pytest.mark.parametrize("text", ["", " \n", ",", '"",""', "\t\n\t"])
 def test_cells_with_nothing_in_them_are_nobody(text: str) -> None:
     with pytest.raises(Unreadable, match="no recipients"):
-        sheet.read(text)
+        recipients.read(text)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_table_or_is_told(text: str) -> None:
     try:
-        table = sheet.read(text)
+        table = recipients.read(text)
     except Unreadable:
         return
     assert table.rows

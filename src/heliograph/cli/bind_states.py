@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from heliograph.admin_api.links import FRESH_MS, read
+from heliograph.admin_api.bind_states import FRESH_MS, read
 from heliograph.cli.command import format_moment
 from heliograph.domain.display import counted, duration
 

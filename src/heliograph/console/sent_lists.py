@@ -46,7 +46,7 @@ def reference_of(job: str, place: int) -> str:
 
 
 @dataclass(slots=True)
-class Order:
+class ListRow:
     """One message to send."""
 
     number: str
@@ -54,7 +54,7 @@ class Order:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RowOutcome:
     """What became of an order: the id of the message, or why there is none."""
 
     id: str = ""
@@ -63,16 +63,16 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Job:
+class ListRun:
     """A list on its way. `template` has the fields that all messages share."""
 
     id: str
     actor: str
     account: str
     template: Fields
-    orders: list[Order]
+    orders: list[ListRow]
     started: int
-    outcomes: list[Outcome | None] = field(default_factory=list)
+    outcomes: list[RowOutcome | None] = field(default_factory=list)
     accepted: int = 0
     refused: int = 0
     charged: int = 0
@@ -107,7 +107,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Earlier:
+class EarlierList:
     """A list of which this process knows only what the audit log and its messages tell: another node sends it, the
     gateway ended since, or it was long ago."""
 
@@ -136,21 +136,21 @@ class Earlier:
         return int((hit.message.reference or "").rpartition("-")[2] or 0)
 
 
-def earlier(deed: AuditEntry) -> Earlier | None:
+def earlier(entry: AuditEntry) -> EarlierList | None:
     """The list that a line of the audit log is about."""
-    kind, _, job = deed.target.partition(" ")
-    total = deed.details.get("messages", "")
-    if deed.action != "message.send" or kind != "list" or not total.isdigit():
+    kind, _, job = entry.target.partition(" ")
+    total = entry.details.get("messages", "")
+    if entry.action != "message.send" or kind != "list" or not total.isdigit():
         return None
-    return Earlier(job, deed.actor, deed.details.get("account", ""), int(total), deed.at)
+    return EarlierList(job, entry.actor, entry.details.get("account", ""), int(total), entry.at)
 
 
-async def find_earlier(store: Store, job: str) -> Earlier | None:
+async def find_earlier(store: Store, job: str) -> EarlierList | None:
     """With the messages of it that were accepted."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    for deed in await store.deeds(AuditQuery(1, action="message.send", target=f"list {job}")):
-        found = earlier(deed)
+    for entry in await store.deeds(AuditQuery(1, action="message.send", target=f"list {job}")):
+        found = earlier(entry)
         account = None if found is None else await store.account(found.account)
         if found is None or account is None:
             return None
@@ -172,7 +172,7 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
-class Jobs:
+class ListRuns:
     """Lists that are being sent by this process, or were."""
 
     def __init__(self, directory: Directory, submit: Submit, intake: Intake, clock: Clock) -> None:
@@ -180,10 +180,10 @@ class Jobs:
         self._submit = submit
         self._intake = intake
         self._clock = clock
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, ListRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def reserve(self, job: Job) -> None:
+    def reserve(self, job: ListRun) -> None:
         """Takes a place for what `start` or `forget` is called of next. Raises OverflowError if there is none."""
         running = sum(each.ended is None for each in self._jobs.values())
         if running >= JOBS:
@@ -193,20 +193,20 @@ class Jobs:
         job.outcomes = [None] * len(job.orders)
         self._jobs[job.id] = job
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: ListRun) -> None:
         """It is not sent after all."""
         del self._jobs[job.id]
 
-    def start(self, job: Job) -> None:
+    def start(self, job: ListRun) -> None:
         """Begins to send what has its place."""
         task = asyncio.get_running_loop().create_task(self._run(job), name=f"job {job.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def find(self, job: str) -> Job | None:
+    def find(self, job: str) -> ListRun | None:
         return self._jobs.get(job)
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[ListRun]:
         """The latest first."""
         return list(self._jobs.values())[::-1]
 
@@ -218,7 +218,7 @@ class Jobs:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: ListRun) -> None:
         room = asyncio.Semaphore(UNDER_WAY)
         try:
             for place, order in enumerate(job.orders):
@@ -234,7 +234,7 @@ class Jobs:
         finally:
             job.ended = self._clock.now()
 
-    async def _send(self, job: Job, place: int, order: Order, room: asyncio.Semaphore) -> None:
+    async def _send(self, job: ListRun, place: int, order: ListRow, room: asyncio.Semaphore) -> None:
         template = job.template
         fields = Fields(
             to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
@@ -243,23 +243,23 @@ class Jobs:
         try:
             accept = await self._composed(job, fields)
         except Fault as fault:
-            self._settle(job, place, Outcome(problem=fault.message))
+            self._settle(job, place, RowOutcome(problem=fault.message))
             room.release()
             return
 
         def then(accept: Accept) -> None:
             message = accept.messages[0]
             if accept.verdict is Verdict.ACCEPTED:
-                outcome = Outcome(ids.to_hex(message.key, message.tail), accept.total)
+                outcome = RowOutcome(ids.to_hex(message.key, message.tail), accept.total)
             else:
-                outcome = Outcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))
+                outcome = RowOutcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))
             self._settle(job, place, outcome)
             room.release()
 
         while not self._intake.accept(accept, then):  # noqa: ASYNC110 - nothing tells when there is room again
             await asyncio.sleep(FULL_PAUSE_S)
 
-    async def _composed(self, job: Job, fields: Fields) -> Accept:
+    async def _composed(self, job: ListRun, fields: Fields) -> Accept:
         """Waits as long as the account's rate asks for. Raises Fault."""
         view = await self._directory.account(job.account)
         if view is None:
@@ -274,7 +274,7 @@ class Jobs:
                 return accept
 
     @staticmethod
-    def _settle(job: Job, place: int, outcome: Outcome) -> None:
+    def _settle(job: ListRun, place: int, outcome: RowOutcome) -> None:
         job.outcomes[place] = outcome
         if outcome.id:
             job.accepted += 1

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.manage import Administration
-from heliograph.app.admin.sign_in import Access, Actor
-from heliograph.app.admin.views import Oversight
+from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.sign_in import Actor, SignIn
+from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Journal
 from heliograph.domain import ids, money
@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 @dataclass(slots=True)
-class Probed:
+class ProbeResult:
     """What a bind that was tried out came to: name of the step, whether it worked, what happened."""
 
     ok: bool
@@ -35,38 +35,38 @@ class Probed:
 
 
 @dataclass(slots=True)
-class Desk:
+class AdminServices:
     """What the admin API, and the console, stand on.
 
-    `administration` acts for nobody in particular: take `acting_as`. `links` are the connectors that this process
+    `manage` acts for nobody in particular: take `acting_as`. `links` are the connectors that this process
     binds, with the state of their binds.
     """
 
-    access: Access
-    administration: Administration
-    oversight: Oversight
+    sign_in: SignIn
+    manage: Manage
+    views: Views
     journal: Journal
-    probe: Callable[[Connector], Awaitable[Probed]]
+    probe: Callable[[Connector], Awaitable[ProbeResult]]
     links: Callable[[], list[tuple[Connector, dict[str, Any]]]]
 
 
 @dataclass(slots=True)
-class Call:
+class AdminRequest:
     """A request whose token allows the operation."""
 
-    desk: Desk
+    services: AdminServices
     actor: Actor
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Any = None
 
     @property
-    def administration(self) -> Administration:
-        return self.desk.administration.acting_as(self.actor.name, self.actor.address)
+    def manage(self) -> Manage:
+        return self.services.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def oversight(self) -> Oversight:
-        return self.desk.oversight
+    def views(self) -> Views:
+        return self.services.views
 
     def message_id(self) -> tuple[int, int]:
         """Raises Fault where the path names no message."""

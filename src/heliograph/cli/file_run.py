@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from heliograph.cli.client import HOPELESS, Client, Outcome
+from heliograph.cli.client import HOPELESS, Client, SendOutcome
 from heliograph.cli.recipients_file import Row
 from heliograph.domain.money import MICRO
 
@@ -14,7 +14,7 @@ _PROBLEMS_KEPT = 10
 
 
 @dataclass(slots=True)
-class Tally:
+class RunCounts:
     """What became of the rows so far."""
 
     accepted: int = 0
@@ -29,23 +29,23 @@ class Tally:
     """Why the rest was not tried."""
 
 
-class Run:
+class FileRun:
     """One run over a file. At most twice as many rows as connections are in the air."""
 
     def __init__(
-        self, connect: Callable[[], Client], connections: int, settled: Callable[[Row, Outcome, str], None]
+        self, connect: Callable[[], Client], connections: int, settled: Callable[[Row, SendOutcome, str], None]
     ) -> None:
         """`settled` is called in this thread for each row that was tried, with its result in a word."""
         self._connect = connect
         self._connections = connections
         self._settled = settled
-        self._tally = Tally()
+        self._tally = RunCounts()
         self._own = threading.local()
         self._clients: list[Client] = []
 
-    def send(self, rows: Iterable[Row]) -> Tally:
+    def send(self, rows: Iterable[Row]) -> RunCounts:
         """Sends until all are, or nothing more can be; Ctrl-C waits for what is in the air."""
-        waiting: dict[Future[Outcome], Row] = {}
+        waiting: dict[Future[SendOutcome], Row] = {}
         with ThreadPoolExecutor(self._connections) as pool:
             try:
                 self._submit(rows, pool, waiting)
@@ -59,7 +59,7 @@ class Run:
             client.close()
         return self._tally
 
-    def _submit(self, rows: Iterable[Row], pool: ThreadPoolExecutor, waiting: dict[Future[Outcome], Row]) -> None:
+    def _submit(self, rows: Iterable[Row], pool: ThreadPoolExecutor, waiting: dict[Future[SendOutcome], Row]) -> None:
         for row in rows:
             if self._tally.stopped:
                 return
@@ -67,7 +67,7 @@ class Run:
             if len(waiting) >= 2 * self._connections:
                 self._settle(waiting, wait(waiting, return_when=FIRST_COMPLETED).done)
 
-    def _send_row(self, row: Row) -> Outcome:
+    def _send_row(self, row: Row) -> SendOutcome:
         """In a thread of the pool, each of which has a connection of its own."""
         client: Client | None = getattr(self._own, "client", None)
         if client is None:
@@ -75,12 +75,12 @@ class Run:
             self._clients.append(client)
         return client.send(row.fields)
 
-    def _settle(self, waiting: dict[Future[Outcome], Row], done: set[Future[Outcome]]) -> None:
+    def _settle(self, waiting: dict[Future[SendOutcome], Row], done: set[Future[SendOutcome]]) -> None:
         for future in done:
             row, outcome = waiting.pop(future), future.result()
             self._settled(row, outcome, self._count(row, outcome))
 
-    def _count(self, row: Row, outcome: Outcome) -> str:
+    def _count(self, row: Row, outcome: SendOutcome) -> str:
         tally = self._tally
         if not outcome.sent:
             tally.failed += 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.cli.recipients_file import BadFile, Contacts
+from heliograph.cli.recipients_file import BadFile, RecipientsFile
 
 DEFAULTS = {"from": "ACME", "content": "Hi {name}"}
 
@@ -15,17 +15,17 @@ def write(folder: Path, text: str, name: str = "contacts.csv") -> Path:
     return path
 
 
-def sent(contacts: Contacts) -> list[dict[str, str]]:
+def sent(contacts: RecipientsFile) -> list[dict[str, str]]:
     return [{name: value for name, value in row.fields.items() if name != "reference"} for row in contacts]
 
 
-def references(contacts: Contacts) -> list[str]:
+def references(contacts: RecipientsFile) -> list[str]:
     return [row.fields["reference"] for row in contacts]
 
 
 def test_rows_fill_the_template(tmp_path: Path) -> None:
     path = write(tmp_path, '\ufeffto,name,code\r\n447700900123,Ann,{7}\r\n\r\n447700900124,"O, Bo",8\r\n')
-    contacts = Contacts(path, {"from": "ACME", "content": "{{{name}}} {code}", "time": ""}, "spring")
+    contacts = RecipientsFile(path, {"from": "ACME", "content": "{{{name}}} {code}", "time": ""}, "spring")
     assert contacts.count == 2
     assert sent(contacts) == [
         {"to": "447700900123", "from": "ACME", "content": "{Ann} {7}"},
@@ -36,7 +36,7 @@ def test_rows_fill_the_template(tmp_path: Path) -> None:
 
 def test_columns_win_over_defaults_but_a_given_content_over_the_column(tmp_path: Path) -> None:
     path = write(tmp_path, "to,from,content,time,reference\n447700900123,OTHER,{x} raw ,2030-01-01 00:00:00,r1\n")
-    [row] = Contacts(path, {"from": "ACME"}, "c")
+    [row] = RecipientsFile(path, {"from": "ACME"}, "c")
     assert row.fields == {
         "to": "447700900123",
         "from": "OTHER",
@@ -44,24 +44,24 @@ def test_columns_win_over_defaults_but_a_given_content_over_the_column(tmp_path:
         "time": "2030-01-01 00:00:00",
         "reference": "r1",
     }
-    [row] = Contacts(path, {"from": "ACME", "content": "instead of{content}"}, "c")
+    [row] = RecipientsFile(path, {"from": "ACME", "content": "instead of{content}"}, "c")
     assert row.fields["content"] == "instead of{x} raw "
 
 
 def test_references_are_the_same_each_time_and_differ_between_rows(tmp_path: Path) -> None:
     path = write(tmp_path, "to,name\n447700900123,Ann\n447700900124,Bo\n447700900123,Ann\n")
-    contacts = Contacts(path, DEFAULTS, "spring sale")
+    contacts = RecipientsFile(path, DEFAULTS, "spring sale")
     found = references(contacts)
-    assert found == references(contacts) == references(Contacts(path, DEFAULTS, "spring sale"))
+    assert found == references(contacts) == references(RecipientsFile(path, DEFAULTS, "spring sale"))
     assert len(set(found)) == 3
     assert all(len(each) <= 64 and each.isprintable() and each.startswith("spring-sale.") for each in found)
-    assert not set(found) & set(references(Contacts(path, DEFAULTS, "summer")))
+    assert not set(found) & set(references(RecipientsFile(path, DEFAULTS, "summer")))
 
 
 def test_a_row_keeps_its_reference_when_others_change(tmp_path: Path) -> None:
-    before = references(Contacts(write(tmp_path, "to,name\n447700900123,Ann\n447700900124,B\n"), DEFAULTS, "c"))
+    before = references(RecipientsFile(write(tmp_path, "to,name\n447700900123,Ann\n447700900124,B\n"), DEFAULTS, "c"))
     text = "name,to,note\nZoe,447700900125,new\nAnn,447700900123,\nBo,447700900124,corrected\n"
-    after = references(Contacts(write(tmp_path, text), DEFAULTS, "c"))
+    after = references(RecipientsFile(write(tmp_path, text), DEFAULTS, "c"))
     assert before[0] == after[1]
     assert before[1] not in after
 
@@ -80,18 +80,18 @@ def test_a_row_keeps_its_reference_when_others_change(tmp_path: Path) -> None:
 )
 def test_files_that_cannot_be_used(tmp_path: Path, text: str, defaults: dict[str, str], problem: str) -> None:
     with pytest.raises(BadFile) as caught:
-        Contacts(write(tmp_path, text), defaults, "c")
+        RecipientsFile(write(tmp_path, text), defaults, "c")
     assert problem in str(caught.value)
 
 
 def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="cannot be read"):
-        Contacts(tmp_path / "none.csv", DEFAULTS, "c")
+        RecipientsFile(tmp_path / "none.csv", DEFAULTS, "c")
     path = tmp_path / "latin.csv"
     path.write_bytes(b"to,name\n447700900123,J\xfcrgen\n")
     with pytest.raises(BadFile, match="cannot be read"):
-        Contacts(path, DEFAULTS, "c")
+        RecipientsFile(path, DEFAULTS, "c")
 
 
 def test_short_rows_have_empty_cells(tmp_path: Path) -> None:
-    assert sent(Contacts(write(tmp_path, "to,name\n447700900123\n"), DEFAULTS, "c"))[0]["content"] == "Hi "
+    assert sent(RecipientsFile(write(tmp_path, "to,name\n447700900123\n"), DEFAULTS, "c"))[0]["content"] == "Hi "

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from heliograph.admin_api.links import FRESH_MS, standing
+from heliograph.admin_api.bind_states import FRESH_MS, standing
 from heliograph.app.configuration import Connector, LinkState
-from heliograph.cli.links import view
+from heliograph.cli.bind_states import view
 
 NOW = 1_800_000_000_000
 CONNECTOR = Connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")

@@ -5,20 +5,20 @@ from typing import Any, cast
 import pytest
 
 from heliograph.app.sending.compose import Fields
-from heliograph.console.bulk import JOBS, Job, Jobs
+from heliograph.console.sent_lists import JOBS, ListRun, ListRuns
 
 
-def job(number: int) -> Job:
-    return Job(f"list{number}", "ada", "acme", Fields(), [], 0)
+def job(number: int) -> ListRun:
+    return ListRun(f"list{number}", "ada", "acme", Fields(), [], 0)
 
 
 @pytest.fixture
-def jobs() -> Jobs:
+def jobs() -> ListRuns:
     nobody = cast("Any", None)  # nothing is sent here
-    return Jobs(nobody, nobody, nobody, nobody)
+    return ListRuns(nobody, nobody, nobody, nobody)
 
 
-def test_a_place_is_taken_before_a_list_is_sent(jobs: Jobs) -> None:
+def test_a_place_is_taken_before_a_list_is_sent(jobs: ListRuns) -> None:
     for number in range(JOBS):
         jobs.reserve(job(number))
     with pytest.raises(OverflowError, match=f"{JOBS} lists are being sent already"):
@@ -26,7 +26,7 @@ def test_a_place_is_taken_before_a_list_is_sent(jobs: Jobs) -> None:
     assert jobs.find(f"list{JOBS}") is None
 
 
-def test_a_list_that_is_not_sent_after_all_gives_its_place_back(jobs: Jobs) -> None:
+def test_a_list_that_is_not_sent_after_all_gives_its_place_back(jobs: ListRuns) -> None:
     taken = [job(number) for number in range(JOBS)]
     for each in taken:
         jobs.reserve(each)
@@ -36,7 +36,7 @@ def test_a_list_that_is_not_sent_after_all_gives_its_place_back(jobs: Jobs) -> N
     assert len(jobs.all()) == JOBS
 
 
-def test_the_oldest_list_that_has_ended_makes_room(jobs: Jobs) -> None:
+def test_the_oldest_list_that_has_ended_makes_room(jobs: ListRuns) -> None:
     taken = [job(number) for number in range(JOBS)]
     for each in taken:
         jobs.reserve(each)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from heliograph.admin_api import links, shapes
+from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
-from heliograph.app.admin.manage import AccountView, BuiltIn, RouteView
+from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
 from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
 from heliograph.app.ports import Event
 from heliograph.domain import ids
@@ -46,7 +46,7 @@ def account(found: configuration.Account, balance: int) -> shapes.Account:
     )
 
 
-def account_with_keys(view: AccountView) -> shapes.AccountWithKeys:
+def account_with_keys(view: AccountDetails) -> shapes.AccountWithKeys:
     plain = account(view.account, view.balance)
     return shapes.AccountWithKeys(**asdict(plain), keys=[key(each) for each in view.keys])
 
@@ -75,7 +75,7 @@ def connector(
         enabled=found.enabled,
         options=found.options,
         created=moment(found.created),
-        state=links.standing(found, states, now),
+        state=bind_states.standing(found, states, now),
         warnings=list(warnings),
     )
 
@@ -85,7 +85,7 @@ def connector_with_links(
 ) -> shapes.ConnectorWithLinks:
     own = [state for state in states if state.connector == found.id]
     plain = connector(found, own, now)
-    said = [shapes.Link(moment(state.at), state.node, links.read(state)) for state in own]
+    said = [shapes.Link(moment(state.at), state.node, bind_states.read(state)) for state in own]
     return shapes.ConnectorWithLinks(**asdict(plain), deferred=backlog.deferred.get(found.id, 0), links=said)
 
 
@@ -125,21 +125,21 @@ def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shap
     )
 
 
-def message_in_full(sight: "views.Sight") -> shapes.MessageInFull:
-    trace = sight.trace
+def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
+    trace = view.trace
     final = trace.final
     plain = message(
         Hit(trace.message, None if final is None else final[0], "" if final is None else final[1]),
-        {sight.account.id: sight.account.name},
-        sight.connectors,
+        {view.account.id: view.account.name},
+        view.connectors,
     )
     return shapes.MessageInFull(
         **asdict(plain),
-        explanation=sight.explanation,
+        explanation=view.explanation,
         content=trace.message.content,
         callback_url=trace.message.callback_url,
-        history=[event(each) for each in sight.events],
-        now=decision(sight.decision),
+        history=[event(each) for each in view.events],
+        now=decision(view.decision),
     )
 
 
@@ -147,7 +147,7 @@ def event(found: Event) -> shapes.HistoryEvent:
     return shapes.HistoryEvent(moment(found.at), found.event, found.segment, found.detail)
 
 
-def deed(found: AuditEntry) -> shapes.AuditEntry:
+def audit_entry(found: AuditEntry) -> shapes.AuditEntry:
     return shapes.AuditEntry(
         found.key, moment(found.at), found.actor, found.action, found.target, found.details, found.address
     )

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
-from heliograph.admin_api.call import Desk, Probed
-from heliograph.app.admin.manage import Administration
-from heliograph.app.admin.sign_in import Access, Hash, Verify
-from heliograph.app.admin.users import Staff
-from heliograph.app.admin.views import Oversight
+from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.manage import Manage
+from heliograph.app.admin.sign_in import Hash, SignIn, Verify
+from heliograph.app.admin.users import Users
+from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import Tally
 from heliograph.app.ports import Clock, Intake, Journal, Secrets, Store
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from heliograph.admin_api.app import AdminApi
     from heliograph.api.app import Api
     from heliograph.console.app import Console
-    from heliograph.console.visit import Simulated
+    from heliograph.console.request import SimulatorControl
 
 
 @dataclass(slots=True)
-class Means:
+class AdminParts:
     """What the back office is given. `probe` tries a bind out, `status_name` names a command status, `fallbacks` are
     connectors that the store does not have, by id."""
 
@@ -39,31 +39,31 @@ class Means:
     journal: Journal
     verify: Verify
     hash_password: Hash
-    administration: Administration
+    manage: Manage
     directory: Directory
     submit: Submit
     intake: Intake
     engine: Engine
     tally: Tally
-    probe: Callable[[Connector], Awaitable[Probed]]
+    probe: Callable[[Connector], Awaitable[ProbeResult]]
     status_name: Callable[[int], str]
     fallbacks: dict[int, str]
     names: dict[int, str]
-    simulated: "Simulated | None" = None
+    simulated: "SimulatorControl | None" = None
 
 
-class BackOffice:
+class AdminApps:
     """The admin API and the console. Each is made when somebody first asks for it: together they are a tenth of the
     gateway's memory, and most gateways run for weeks without."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: AdminParts) -> None:
         """To be made when the engine runs."""
         self._means = means
         store, clock = means.store, means.clock
-        self._desk = Desk(
-            access=Access(store, means.secrets, clock, means.verify),
-            administration=means.administration,
-            oversight=Oversight(
+        self._services = AdminServices(
+            sign_in=SignIn(store, means.secrets, clock, means.verify),
+            manage=means.manage,
+            views=Views(
                 store,
                 means.directory,
                 Plan(store, means.submit),
@@ -94,17 +94,17 @@ class BackOffice:
     def _make_api(self) -> "AdminApi":
         from heliograph.admin_api.app import AdminApi
 
-        return AdminApi(self._desk)
+        return AdminApi(self._services)
 
     def _make_console(self) -> "Console":
         from heliograph.console.app import Console
-        from heliograph.console.visit import Services
+        from heliograph.console.request import ConsoleServices
 
         means = self._means
         self._console = Console(
-            Services(
-                desk=self._desk,
-                staff=Staff(means.store, means.secrets, means.clock, hash_password=means.hash_password),
+            ConsoleServices(
+                admin=self._services,
+                users=Users(means.store, means.secrets, means.clock, hash_password=means.hash_password),
                 directory=means.directory,
                 submit=means.submit,
                 intake=means.intake,

@@ -1,0 +1,125 @@
+"""Who looks after the gateway: users, tokens, the audit log, one's own password."""
+
+from heliograph.app.admin.oversight import TOKEN_SCOPES, AuditQuery, Role, Scope
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.domain.error import CONFLICT, Fault
+
+PAGE = 50
+
+
+async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    return request.page(
+        "users.html",
+        status=200 if problem is None else 400,
+        users=await request.users.everyone(),
+        tokens=await request.users.tokens(),
+        roles=list(Role),
+        scopes=list(TOKEN_SCOPES),
+        form=request.form,
+        chosen=request.forms.get("scope", []),
+        problem=problem,
+    )
+
+
+async def show_page(request: PageRequest) -> PageResponse:
+    return await show(request)
+
+
+async def create(request: PageRequest) -> PageResponse:
+    name, role = request.form.get("name", ""), request.form.get("role", "")
+    try:
+        password = await request.users.create(name, role)
+    except Mistake as mistake:
+        return await show(request, problem_of(mistake))
+    return _told(request, f"{name} may sign in as {role}", [("Password", password, f"of {name}")])
+
+
+def _told(request: PageRequest, title: str, secrets: list[tuple[str, str, str]]) -> PageResponse:
+    return request.page("secrets.html", title=title, secrets=secrets, back="/people", back_name="People")
+
+
+def _another(request: PageRequest) -> str:
+    """The user that is meant, who must be somebody else: nobody locks themselves out. Raises Fault."""
+    name = request.form.get("name", "")
+    if name == request.actor.plain_name:
+        raise Fault(CONFLICT, "You cannot do that to yourself; ask another admin, or use the command line.")
+    return name
+
+
+async def set_role(request: PageRequest) -> PageResponse:
+    name, role = _another(request), request.form.get("role", "")
+    await request.users.set_role(name, role)
+    return request.go("/people", f"{name} is {role} now, and has to sign in again.")
+
+
+async def set_password(request: PageRequest) -> PageResponse:
+    name = _another(request)
+    password = await request.users.set_password(name)
+    return _told(request, f"{name} has a new password", [("Password", password, f"of {name}")])
+
+
+async def remove(request: PageRequest) -> PageResponse:
+    name = _another(request)
+    await request.users.remove(name)
+    return request.go("/people", f"{name} can no longer sign in.")
+
+
+async def create_token(request: PageRequest) -> PageResponse:
+    try:
+        made = await request.users.create_token(request.form.get("token_name", ""), request.forms.get("scope", []))
+    except Mistake as mistake:
+        return await show(request, problem_of(mistake))
+    return _told(request, f"The token {made.token.name}", [("Token", made.secret, "for /admin/v1")])
+
+
+async def revoke_token(request: PageRequest) -> PageResponse:
+    await request.users.revoke_token(request.form.get("token", ""))
+    return request.go("/people", "The token is revoked.")
+
+
+async def audit(request: PageRequest) -> PageResponse:
+    before = request.query.get("before", "")
+    query = AuditQuery(
+        PAGE + 1,
+        int(before) if before.isdigit() and len(before) < 19 else None,
+        request.query.get("actor", ""),
+        request.query.get("action", ""),
+        request.query.get("target", ""),
+    )
+    deeds = await request.views.deeds(query)
+    more = deeds[PAGE - 1].key if len(deeds) > PAGE else None
+    return request.page("audit.html", deeds=deeds[:PAGE], query=request.query, more=more)
+
+
+async def own_password(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
+    return request.page("password.html", status=200 if problem is None else 400, problem=problem)
+
+
+async def own_password_page(request: PageRequest) -> PageResponse:
+    return await own_password(request)
+
+
+async def change_own_password(request: PageRequest) -> PageResponse:
+    form = request.form
+    if form.get("new", "") != form.get("again", ""):
+        return await own_password(request, FormProblem("The two new passwords are not the same.", "again"))
+    try:
+        await request.services.admin.sign_in.confirm(request.actor, form.get("old", ""))
+        await request.users.set_password(request.actor.plain_name, form.get("new", ""))
+    except Mistake as mistake:
+        return await own_password(request, problem_of(mistake))
+    return request.go("/sign-in")
+
+
+PAGES = (
+    PageRoute("GET", "/people", Scope.PEOPLE, show_page),
+    PageRoute("POST", "/people/create", Scope.PEOPLE, create),
+    PageRoute("POST", "/people/role", Scope.PEOPLE, set_role),
+    PageRoute("POST", "/people/password", Scope.PEOPLE, set_password),
+    PageRoute("POST", "/people/remove", Scope.PEOPLE, remove),
+    PageRoute("POST", "/people/tokens", Scope.PEOPLE, create_token),
+    PageRoute("POST", "/people/tokens/revoke", Scope.PEOPLE, revoke_token),
+    PageRoute("GET", "/audit", Scope.READ_AUDIT, audit),
+    PageRoute("GET", "/password", Scope.READ_MESSAGES, own_password_page),
+    PageRoute("POST", "/password", Scope.READ_MESSAGES, change_own_password),
+)
