@@ -3,10 +3,11 @@
 import asyncio
 from dataclasses import replace
 
-from heliograph.app.configuration import Account, Entry
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import Kind, State
+from heliograph.domain.money import EntryKind
 from tests.support.store import CREDIT, HOUR, START, Given, Opener
 
 
@@ -31,7 +32,7 @@ async def test_it_is_charged_with_one_entry_of_its_own_key(store: Store, given: 
     entry = (await store.ledger(account.id, 10))[0]
     assert (entry.key, entry.kind, entry.amount, entry.message, entry.at) == (
         message.key,
-        Entry.CHARGE,
+        EntryKind.CHARGE,
         -35_000,
         message.key,
         START,
@@ -44,13 +45,15 @@ async def test_a_batch_is_charged_with_one_entry(store: Store, given: Given, acc
     await given.recorded(accept)
     assert await store.balance(account.id) == 98 * CREDIT
     entries = await store.ledger(account.id, 10)
-    assert [(entry.key, entry.amount) for entry in entries if entry.kind is Entry.CHARGE] == [(accept.key, -2 * CREDIT)]
+    assert [(entry.key, entry.amount) for entry in entries if entry.kind is EntryKind.CHARGE] == [
+        (accept.key, -2 * CREDIT)
+    ]
     assert await store.audit() == []
 
 
 async def test_a_message_that_costs_nothing_needs_no_entry(store: Store, given: Given, account: Account) -> None:
     await given.sent(account.id, price=0)
-    assert [entry.kind for entry in await store.ledger(account.id, 10)] == [Entry.TOP_UP]
+    assert [entry.kind for entry in await store.ledger(account.id, 10)] == [EntryKind.TOP_UP]
     assert await store.audit() == []
 
 

@@ -11,7 +11,6 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
-    Entry,
     Exists,
     LinkState,
     Missing,
@@ -19,6 +18,7 @@ from heliograph.app.configuration import (
     Route,
 )
 from heliograph.app.ports import Store
+from heliograph.domain.money import EntryKind
 from tests.support.store import CREDIT, START, Given, Opener
 
 FULL = Account(
@@ -59,7 +59,7 @@ async def test_an_account_is_created_with_key_credit_and_prices(store: Store) ->
     assert await store.accounts() == [(created, 7 * CREDIT)]
     assert await store.balance(created.id) == 7 * CREDIT
     (entry,) = await store.ledger(created.id, 10)
-    assert (entry.kind, entry.amount, entry.message, entry.at) == (Entry.TOP_UP, 7 * CREDIT, 0, START)
+    assert (entry.kind, entry.amount, entry.message, entry.at) == (EntryKind.TOP_UP, 7 * CREDIT, 0, START)
     assert (await store.tables()).prices == [Price("gold", "", 9), Price("gold", "49", 5)]
     assert await store.audit() == []
 
@@ -149,8 +149,8 @@ async def test_credit_is_added_and_taken_back(store: Store, account: Account) ->
     assert await store.add_credit(account.id, -200 * CREDIT, "chargeback", START + 1) == -100 * CREDIT + 5
     entries = await store.ledger(account.id, 10)
     assert [(entry.amount, entry.note, entry.kind) for entry in entries[:2]] == [
-        (-200 * CREDIT, "chargeback", Entry.TOP_UP),
-        (5, "paid", Entry.TOP_UP),
+        (-200 * CREDIT, "chargeback", EntryKind.TOP_UP),
+        (5, "paid", EntryKind.TOP_UP),
     ]
     assert len({entry.key for entry in entries}) == 3
     assert await store.audit() == []

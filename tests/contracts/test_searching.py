@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.oversight import TELLING_DIGITS, BacklogCounts, Hit, MessageStatus, Search, SearchPage, Usage
-from heliograph.app.configuration import Account, Entry
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Attempt,
     CallbackDone,
@@ -20,6 +20,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
@@ -250,7 +251,7 @@ async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, 
     assert trace.submissions == taken
     assert trace.receipts == [progress, part]
     assert trace.final == (Delivery.UNDELIV, "011", at + 6)
-    assert [(entry.kind, entry.amount) for entry in trace.entries] == [(Entry.CHARGE, -message.price)]
+    assert [(entry.kind, entry.amount) for entry in trace.entries] == [(EntryKind.CHARGE, -message.price)]
     assert trace.queued is None
     assert trace.callback is not None
     assert (trace.callback.due, trace.callback.attempts, trace.callback.problem) == (at + 9, 1, "timed out")
@@ -272,8 +273,8 @@ async def test_a_trace_of_a_batchs_message_has_the_batchs_charge(store: Store, g
     trace = await store.trace(message.key)
     assert trace is not None
     assert [(entry.kind, entry.amount) for entry in trace.entries] == [
-        (Entry.CHARGE, -2 * CREDIT),
-        (Entry.REFUND, CREDIT),
+        (EntryKind.CHARGE, -2 * CREDIT),
+        (EntryKind.REFUND, CREDIT),
     ]
     assert trace.final == (None, "", START)
     other = await store.trace(batch.messages[1].key)

@@ -13,7 +13,6 @@ import pytest
 from heliograph.app.commit import isolate
 from heliograph.app.commit.divide import NAMED, OWNED, joined
 from heliograph.app.commit.isolate import Apart
-from heliograph.app.configuration import Entry
 from heliograph.app.dispatch.account_order import Backlogs, Stage
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
@@ -43,6 +42,7 @@ from heliograph.app.ports import Part, Report, Store, Unfit
 from heliograph.app.receipts.awaiting import Awaited
 from heliograph.app.receipts.matcher import Acknowledge, Reporter
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from heliograph.domain.pace import Pace
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
@@ -80,10 +80,12 @@ def bug(*findings: str, plan: Plan = BRIEF) -> Callable[[Plant], Plant]:
 # --- the store
 
 
-def _entries(patch: pytest.MonkeyPatch, change: Callable[[Entry, int], int]) -> None:
+def _entries(patch: pytest.MonkeyPatch, change: Callable[[EntryKind, int], int]) -> None:
     enter = MemoryStore._enter
 
-    def broken(self: MemoryStore, rows: Rows, account: int, kind: Entry, amount: int, *rest: Any, **more: Any) -> None:
+    def broken(
+        self: MemoryStore, rows: Rows, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any
+    ) -> None:
         enter(self, rows, account, kind, change(kind, amount), *rest, **more)
 
     patch.setattr(MemoryStore, "_enter", broken)
@@ -91,22 +93,22 @@ def _entries(patch: pytest.MonkeyPatch, change: Callable[[Entry, int], int]) -> 
 
 @bug(r"was refunded \[\]")
 def a_refund_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    _entries(patch, lambda kind, amount: 0 if kind is Entry.REFUND else amount)
+    _entries(patch, lambda kind, amount: 0 if kind is EntryKind.REFUND else amount)
 
 
 @bug(r"was refunded \[\d+\]")
 def a_refund_is_too_much(patch: pytest.MonkeyPatch) -> None:
-    _entries(patch, lambda kind, amount: amount + 1 if kind is Entry.REFUND else amount)
+    _entries(patch, lambda kind, amount: amount + 1 if kind is EntryKind.REFUND else amount)
 
 
 @bug("The message .* was not charged its price")
 def a_charge_is_off_by_one(patch: pytest.MonkeyPatch) -> None:
-    _entries(patch, lambda kind, amount: amount + 1 if kind is Entry.CHARGE else amount)
+    _entries(patch, lambda kind, amount: amount + 1 if kind is EntryKind.CHARGE else amount)
 
 
 @bug("The batch .* was not charged what its messages cost")
 def a_charge_is_a_part_short(patch: pytest.MonkeyPatch) -> None:
-    _entries(patch, lambda kind, amount: amount * 3 // 4 if kind is Entry.CHARGE else amount)
+    _entries(patch, lambda kind, amount: amount * 3 // 4 if kind is EntryKind.CHARGE else amount)
 
 
 @bug("is not the sum of its ledger")

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from heliograph.app.configuration import Entry
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Event
 from heliograph.domain.ids import time_of, to_hex
 from heliograph.domain.message import State
-from heliograph.domain.money import format_credits
+from heliograph.domain.money import EntryKind, format_credits
 from tests.support.memory_rows import Rows
 
 _LOST = (State.CANCELLED, State.FAILED)
@@ -17,7 +16,7 @@ _LOST = (State.CANCELLED, State.FAILED)
 
 def history(rows: Rows, message: Message) -> list[Event]:
     key = message.key
-    charges = [e.at for e in rows.ledger if e.kind is Entry.CHARGE and e.key == (message.batch or key)]
+    charges = [e.at for e in rows.ledger if e.kind is EntryKind.CHARGE and e.key == (message.batch or key)]
     at = charges[0] if charges else min(message.time, time_of(key))
     events = [Event(at, "Accepted", None, f"{message.segments} segments")]
     if message.price:
@@ -50,7 +49,7 @@ def history(rows: Rows, message: Message) -> list[Event]:
     events += [
         Event(entry.at, "Refunded", None, format_credits(entry.amount))
         for entry in rows.ledger
-        if entry.kind is Entry.REFUND and entry.message == key
+        if entry.kind is EntryKind.REFUND and entry.message == key
     ]
     done = rows.callbacks.get(key)
     if done is not None:
@@ -70,7 +69,7 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
     for account in rows.accounts.values():
         if sum(entry.amount for entry in rows.ledger if entry.account == account.id) != rows.balances[account.id]:
             yield f"The balance of {account.name} is not the sum of its ledger."
-    charged = {entry.key: -entry.amount for entry in rows.ledger if entry.kind is Entry.CHARGE}
+    charged = {entry.key: -entry.amount for entry in rows.ledger if entry.kind is EntryKind.CHARGE}
     for message in rows.messages.values():
         if not message.batch and charged.get(message.key, 0) != message.price:
             yield f"The message {_name(message)} was not charged its price."
@@ -78,7 +77,7 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
         if charged.get(batch.key, 0) != sum(rows.messages[key].price for key in batch.keys):
             yield f"The batch {to_hex(batch.key, batch.tail)} was not charged what its messages cost."
     for message in rows.messages.values():
-        refunds = [e.amount for e in rows.ledger if e.kind is Entry.REFUND and e.message == message.key]
+        refunds = [e.amount for e in rows.ledger if e.kind is EntryKind.REFUND and e.message == message.key]
         if refunds != [message.price] * (message.state in _LOST and message.price > 0):
             yield f"The message {_name(message)} (key {message.key}) was refunded {refunds}."
 

@@ -21,11 +21,12 @@ from heliograph.app.admin.oversight import (
     SearchPage,
     Usage,
 )
-from heliograph.app.configuration import Entry, Exists, Missing
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import CallbackDone, CallbackEnd, Message
 from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_rows import MemoryAdministration, Rows
 
@@ -238,8 +239,8 @@ class MemoryOperators(MemoryAdministration):
             entries=[
                 entry
                 for entry in rows.ledger
-                if (entry.kind is Entry.CHARGE and entry.key == (message.batch or key))
-                or (entry.kind is Entry.REFUND and entry.message == key)
+                if (entry.kind is EntryKind.CHARGE and entry.key == (message.batch or key))
+                or (entry.kind is EntryKind.REFUND and entry.message == key)
             ],
             queued=None if queued is None else (queued.connector, queued.due, queued.node is not None),
             callback=self._callback(rows, message),
@@ -340,10 +341,10 @@ class MemoryOperators(MemoryAdministration):
         spans: dict[int, Usage] = {}
         for entry in self._open().ledger:
             at = time_of(entry.key)
-            if entry.account != account or entry.kind is Entry.TOP_UP or not start <= at < end:
+            if entry.account != account or entry.kind is EntryKind.TOP_UP or not start <= at < end:
                 continue
             usage = spans.setdefault(at // step * step, Usage(at // step * step, 0, 0, 0))
-            if entry.kind is Entry.CHARGE:
+            if entry.kind is EntryKind.CHARGE:
                 usage.requests += 1
                 usage.charged -= entry.amount
             else:

@@ -9,7 +9,6 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
-    Entry,
     Exists,
     LedgerEntry,
     LinkState,
@@ -20,6 +19,7 @@ from heliograph.app.configuration import (
 )
 from heliograph.app.facts import Attempt, CallbackDone, EarlyReceipt, Message, PartReceipt, Submission
 from heliograph.app.ports import Unavailable
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
 
@@ -152,7 +152,7 @@ class MemoryAdministration:
         rows.balances[created.id] = 0
         rows.keys.append(replace(key, account=created.id))
         rows.prices.update({(price.plan, price.prefix): price.price for price in prices})
-        self._enter(rows, created.id, Entry.TOP_UP, credit, 0, account.created, "opening credit")
+        self._enter(rows, created.id, EntryKind.TOP_UP, credit, 0, account.created, "opening credit")
         rows.revision += 1
         return replace(created)
 
@@ -186,7 +186,7 @@ class MemoryAdministration:
         rows = self._open()
         if account not in rows.accounts:
             raise Missing("no such account")
-        self._enter(rows, account, Entry.TOP_UP, amount, 0, now, note)
+        self._enter(rows, account, EntryKind.TOP_UP, amount, 0, now, note)
         rows.revision += 1
         return rows.balances[account]
 
@@ -293,7 +293,15 @@ class MemoryAdministration:
         return given[what]
 
     def _enter(
-        self, rows: Rows, account: int, kind: Entry, amount: int, message: int, at: int, note: str = "", key: int = 0
+        self,
+        rows: Rows,
+        account: int,
+        kind: EntryKind,
+        amount: int,
+        message: int,
+        at: int,
+        note: str = "",
+        key: int = 0,
     ) -> None:
         """An entry of 0 is not written. One that is not a charge has a key of its own, by its time."""
         if amount == 0:

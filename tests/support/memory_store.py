@@ -5,7 +5,6 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 from heliograph.app.configuration import (
-    Entry,
     Missing,
 )
 from heliograph.app.facts import (
@@ -30,6 +29,7 @@ from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_audit import audit, history
 from tests.support.memory_operators import MemoryOperators
@@ -132,7 +132,7 @@ class MemoryStore(MemoryOperators):
             rows.references[account.id, accept.reference] = Reference(
                 accept.fingerprint, accept.key, accept.batch, accept.scheduled
             )
-        self._enter(rows, account.id, Entry.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
+        self._enter(rows, account.id, EntryKind.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
         accept.verdict = Verdict.ACCEPTED
 
     def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
@@ -176,7 +176,7 @@ class MemoryStore(MemoryOperators):
                 return
             message.state = State.FAILED
             rows.queue.pop(final.key, None)
-            self._enter(rows, final.account, Entry.REFUND, final.refund, final.key, final.at, "failed")
+            self._enter(rows, final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
         rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
 
     def _called_back(self, rows: Rows, done: CallbackDone) -> None:
@@ -435,7 +435,7 @@ class MemoryStore(MemoryOperators):
             message.state = State.CANCELLED
             rows.queue.pop(message.key, None)
             rows.finals[message.key] = End(None, "", now, owed=False)
-            self._enter(rows, account, Entry.REFUND, message.price, message.key, now, "cancelled")
+            self._enter(rows, account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
         return [replace(message) for message in messages]
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:

@@ -56,7 +56,7 @@ def key(found: configuration.ApiKey) -> shapes.Key:
 
 
 def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntry:
-    return shapes.LedgerEntry(found.key, moment(found.at), found.kind.value, format_credits(found.amount), found.note)
+    return shapes.LedgerEntry(found.key, moment(found.at), found.kind.label, format_credits(found.amount), found.note)
 
 
 def connector(

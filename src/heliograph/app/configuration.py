@@ -1,8 +1,9 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
+
+from heliograph.domain.money import EntryKind
 
 
 @dataclass(slots=True)
@@ -52,21 +53,13 @@ class ApiKey:
     revoked: int | None = None
 
 
-class Entry(StrEnum):
-    """What a ledger entry is for."""
-
-    CHARGE = "charge"
-    REFUND = "refund"
-    TOP_UP = "top-up"
-
-
 @dataclass(slots=True)
 class LedgerEntry:
     """A change of a balance. `message` is the key of the message, or of the batch, that it is about; 0 for a top-up."""
 
     key: int
     account: int
-    kind: Entry
+    kind: EntryKind
     amount: int
     message: int
     at: int

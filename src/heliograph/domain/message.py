@@ -58,12 +58,7 @@ class State(IntEnum):
         return _LABELS[self]
 
 
-_LABELS: dict[State, str] = {
-    State.SCHEDULED: "Scheduled",
-    State.SENT: "Sent",
-    State.CANCELLED: "Cancelled",
-    State.FAILED: "Failed",
-}
+_LABELS: dict[State, str] = {state: state.name.capitalize() for state in State}
 
 
 class Trigger(Enum):
@@ -83,26 +78,25 @@ TABLE: dict[tuple[State, Trigger], State] = {
     (State.SCHEDULED, Trigger.DUE): State.SENT,
     (State.SENT, Trigger.FAIL): State.FAILED,
 }
-"""Every legal step; what is not here is illegal."""
-
-
-class IllegalStep(Exception):
-    """A step that TABLE does not have."""
-
-    def __init__(self, state: State, trigger: Trigger) -> None:
-        super().__init__(f"a message that is {state.label} cannot take the step {trigger.value!r}")
-        self.state = state
-        self.trigger = trigger
-
-
-def step(state: State, trigger: Trigger) -> State:
-    """The state after `trigger`; raises IllegalStep where TABLE has none."""
-    after = TABLE.get((state, trigger))
-    if after is None:
-        raise IllegalStep(state, trigger)
-    return after
+"""Every legal step; what is not here is illegal. Stores take their SQL from it, by `before` and `after`."""
 
 
 def before(trigger: Trigger) -> tuple[State, ...]:
-    """The states that `trigger` may leave."""
+    """Returns the states that `trigger` may leave."""
     return tuple(state for state, each in TABLE if each is trigger)
+
+
+def after(trigger: Trigger) -> State:
+    """Returns the state that `trigger` leads to. Raises ValueError for one that leads to several."""
+    [state] = {state for (_, each), state in TABLE.items() if each is trigger}
+    return state
+
+
+LISTED: tuple[State, ...] = (State.SENT, State.FAILED)
+"""States that a customer's list always shows. Where it asks for pending messages it shows SCHEDULED too."""
+
+OPEN: tuple[State, ...] = tuple(state for state in State if any(each is state for each, _ in TABLE))
+"""States from which a step leads on."""
+
+ENDED: tuple[State, ...] = tuple(state for state in State if state not in OPEN)
+"""States that no step leaves. The message never left the gateway, and its price was given back."""

@@ -1,10 +1,25 @@
 """Credit, as whole micro-credits inside and exact decimal text outside."""
 
 import re
+from enum import IntEnum
 from typing import Final
 
 MICRO: Final = 1_000_000
 """Micro-credits in a credit."""
+
+
+class EntryKind(IntEnum):
+    """What a ledger entry is for. The numbers are stored."""
+
+    CHARGE = 0
+    REFUND = 1
+    TOP_UP = 2
+
+    @property
+    def label(self) -> str:
+        """The word that people and programs are shown."""
+        return self.name.lower().replace("_", "-")
+
 
 _CREDITS = re.compile(r"([+-]?)([0-9]{1,12})(?:\.([0-9]{1,6}))?").fullmatch
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?").fullmatch

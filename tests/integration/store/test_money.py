@@ -1,9 +1,10 @@
 """The keys of ledger entries."""
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.configuration import Account, Entry
+from heliograph.app.configuration import Account
 from heliograph.domain.ids import WORKERS, time_of
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from tests.support.store import HOUR, START, Given
 
 
@@ -16,8 +17,8 @@ async def test_entries_that_are_no_charge_stay_clear_of_the_keys_of_messages(
     await store.add_credit(account.id, 1, "", START)
     await store.cancel(account.id, batch.key, batch.tail, START)
     await store.add_credit(account.id, 1, "", START)
-    entries = [entry for entry in await store.ledger(account.id, 1_000) if entry.kind is not Entry.CHARGE]
+    entries = [entry for entry in await store.ledger(account.id, 1_000) if entry.kind is not EntryKind.CHARGE]
     assert len(entries) == 203
     assert {entry.key % WORKERS for entry in entries} == {WORKERS - 1}
     assert max(time_of(entry.key) for entry in entries) == START + 1  # 128 of them fit into a millisecond
-    assert (entries[0].kind, entries[0].message) == (Entry.TOP_UP, 0)
+    assert (entries[0].kind, entries[0].message) == (EntryKind.TOP_UP, 0)

@@ -8,13 +8,12 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.routing import changed, put_price
 from heliograph.adapters.store.shared.rows import (
     ACCOUNT_COLUMNS,
-    KINDS,
-    TOP_UP,
     account_of,
     account_row,
     changed_account,
 )
 from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.domain.money import EntryKind
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = $1"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = $1"  # noqa: S608 - made of constants
@@ -47,7 +46,7 @@ async def create_account(db: Db, account: Account, key: ApiKey, credit: int, pri
     await _insert_key(db, replace(key, account=number))
     for price in prices:
         await put_price(db, price)
-    await db.execute(_ENTER, number, TOP_UP, credit, account.created, "opening credit")
+    await db.execute(_ENTER, number, EntryKind.TOP_UP, credit, account.created, "opening credit")
     await changed(db)
     return created
 
@@ -85,14 +84,14 @@ async def add_credit(db: Db, account: int, amount: int, note: str, now: int) -> 
     balance: int | None = await db.fetchval(_LOCK, account)
     if balance is None:
         raise Missing("no such account")
-    await db.execute(_ENTER, account, TOP_UP, amount, now, note)
+    await db.execute(_ENTER, account, EntryKind.TOP_UP, amount, now, note)
     await changed(db)
     return balance + amount
 
 
 async def ledger(db: Db, account: int, limit: int, before: int | None) -> list[LedgerEntry]:
     rows = await db.fetch(_LEDGER, account, _ANY_KEY if before is None else before, limit)
-    return [LedgerEntry(row[0], row[1], KINDS[row[2]], *tuple(row)[3:]) for row in rows]
+    return [LedgerEntry(row[0], row[1], EntryKind(row[2]), *tuple(row)[3:]) for row in rows]
 
 
 async def add_key(db: Db, key: ApiKey) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 from heliograph.adapters.store.postgres import numbers
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.shared.rows import KINDS, MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, MessageStatus, Search, SearchPage
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
 _HITS = f"SELECT {MESSAGE_COLUMNS}, f.state, f.err"
@@ -220,7 +221,7 @@ async def trace(db: Db, key: int) -> MessageRecord | None:
         attempts=[Attempt(message.account, *each) for each in await db.fetch(_ATTEMPTS, key)],
         receipts=[PartReceipt(message.account, each[0], each[1], Delivery(each[2]), *each[3:]) for each in receipts],
         final=None if final is None else (None if final[0] is None else Delivery(final[0]), final[1], final[2]),
-        entries=[LedgerEntry(each[0], each[1], KINDS[each[2]], *each[3:]) for each in entries],
+        entries=[LedgerEntry(each[0], each[1], EntryKind(each[2]), *each[3:]) for each in entries],
         queued=None if queued is None else (queued[0], queued[1], queued[2]),
         callback=await _callback(db, message),
     )

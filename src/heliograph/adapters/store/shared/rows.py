@@ -6,7 +6,7 @@ from dataclasses import replace
 from sys import intern
 from typing import Any
 
-from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, Entry
+from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector
 from heliograph.app.facts import Message
 
 MESSAGE_COLUMNS = (
@@ -27,9 +27,6 @@ CONNECTOR_COLUMNS = (
 
 COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
 """What these words stand for in named SQL."""
-
-KINDS: dict[int, Entry] = {0: Entry.CHARGE, 1: Entry.REFUND, 2: Entry.TOP_UP}
-CHARGE, REFUND, TOP_UP = KINDS
 
 
 def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:

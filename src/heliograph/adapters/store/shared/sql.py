@@ -1,22 +1,37 @@
 """Named SQL statements in files, made ready for one engine when they are read.
 
 A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. Words in
-braces are filled in: members of the domain's enums (`{State.SENT}`), the states before a step of a message
-(`{before(Trigger.CANCEL)}`), and what an engine spells in its own way (`{among(keys)}`).
+braces are filled in: members of the domain's enums (`{State.SENT}`), sets of states (`{LISTED}`), the states before a
+step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), and what an engine
+spells in its own way (`{among(keys)}`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from heliograph.app.facts import NO_ANSWER, CallbackEnd
-from heliograph.domain.message import Kind, State, Trigger, before
+from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
+from heliograph.domain.message import ENDED, LISTED, OPEN, Kind, State, Trigger, after, before
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
-_ENUMS: Final[dict[str, type[Enum]]] = {each.__name__: each for each in (CallbackEnd, Delivery, Kind, State, Trigger)}
+_ENUMS: Final[dict[str, type[Enum]]] = {
+    each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict)
+}
+_CONSTANTS: Final[dict[str, Any]] = {
+    "ENDED": ENDED,
+    "LISTED": LISTED,
+    "MOST_MOVES": MOST_MOVES,
+    "MOST_PROGRESS": MOST_PROGRESS,
+    "NOT_SENT": NOT_SENT,
+    "NO_ANSWER": NO_ANSWER,
+    "OPEN": OPEN,
+    "STATES": tuple(State),
+}
+_STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{([\w.]+)(?:\(([\w.]*)\))?\}")
@@ -78,8 +93,8 @@ def fill(text: str, dialect: Dialect | None = None) -> str:
         name, argument = fragment.groups()
         if argument is None:
             return dialect.words[name] if name in dialect.words else _literal(_value(name))
-        if name == "before":
-            return f"({', '.join(_literal(state) for state in before(_trigger(argument)))})"
+        if name in _STEPS:
+            return _literal(_STEPS[name](Trigger(_value(argument))))
         if name in dialect.calls:
             return dialect.calls[name].format(argument)
         raise ValueError(f"SQL has the unknown fragment {fragment[0]}")
@@ -88,19 +103,17 @@ def fill(text: str, dialect: Dialect | None = None) -> str:
 
 
 def _value(name: str) -> Any:
-    if name == "NO_ANSWER":
-        return NO_ANSWER
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]
     kind, _, member = name.partition(".")
     if kind not in _ENUMS or member not in _ENUMS[kind].__members__:
         raise ValueError(f"SQL has the unknown fragment {{{name}}}")
     return _ENUMS[kind][member].value
 
 
-def _trigger(name: str) -> Trigger:
-    return Trigger(_value(name))
-
-
 def _literal(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))})"
     return f"'{value}'" if isinstance(value, str) else str(int(value))
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from heliograph.adapters.store.shared.rows import ACCOUNT_COLUMNS, account_of, account_row, changed_account
-from heliograph.adapters.store.sqlite.money import KINDS, TOP_UP, Book
+from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.routing import changed, put_price
 from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.domain.money import EntryKind
 
 _BY_ID = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = ?"  # noqa: S608 - made of constants
 _BY_NAME = f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE name = ?"  # noqa: S608 - made of constants
@@ -43,7 +44,7 @@ def create_account(
     for price in prices:
         put_price(db, price)
     book = Book(db)
-    book.enter(created.id, TOP_UP, credit, 0, account.created, "opening credit")
+    book.enter(created.id, EntryKind.TOP_UP, credit, 0, account.created, "opening credit")
     book.close()
     changed(db)
     return created
@@ -81,7 +82,7 @@ def add_credit(db: sqlite3.Connection, account: int, amount: int, note: str, now
     if db.execute(_BALANCE, (account,)).fetchone() is None:
         raise Missing("no such account")
     book = Book(db)
-    book.enter(account, TOP_UP, amount, 0, now, note)
+    book.enter(account, EntryKind.TOP_UP, amount, 0, now, note)
     book.close()
     changed(db)
     balance: int = db.execute(_BALANCE, (account,)).fetchone()[0]
@@ -90,7 +91,7 @@ def add_credit(db: sqlite3.Connection, account: int, amount: int, note: str, now
 
 def ledger(db: sqlite3.Connection, account: int, limit: int, before: int | None) -> list[LedgerEntry]:
     rows = db.execute(_LEDGER, (account, _ANY_KEY if before is None else before, limit))
-    return [LedgerEntry(row[0], row[1], KINDS[row[2]], *row[3:]) for row in rows]
+    return [LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows]
 
 
 def add_key(db: sqlite3.Connection, key: ApiKey) -> None:

@@ -3,11 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 
-from heliograph.adapters.store.shared.rows import CHARGE, KINDS, REFUND, TOP_UP
 from heliograph.domain.ids import first_key_at
-
-__all__ = ["CHARGE", "KINDS", "REFUND", "TOP_UP", "Book"]
-
+from heliograph.domain.money import EntryKind
 
 _STEP = 32
 _WORKER_BITS = 31
@@ -29,7 +26,7 @@ class Book:
         self.changes: dict[int, int] = {}
         """What is added to the balance of each account, in micro-credits."""
 
-    def enter(self, account: int, kind: int, amount: int, message: int, at: int, note: str = "") -> None:
+    def enter(self, account: int, kind: EntryKind, amount: int, message: int, at: int, note: str = "") -> None:
         """Nothing is entered where nothing changes."""
         if amount == 0:
             return
@@ -43,7 +40,7 @@ class Book:
     def refund(self, account: int, refunds: Iterable[tuple[int, int]], at: int, note: str) -> None:
         """`refunds` are the keys of messages and what each gets back. A second refund of a message is an error."""
         for message, amount in refunds:
-            self.enter(account, REFUND, amount, message, at, note)
+            self.enter(account, EntryKind.REFUND, amount, message, at, note)
 
     def change(self, account: int, amount: int) -> None:
         self.changes[account] = self.changes.get(account, 0) + amount

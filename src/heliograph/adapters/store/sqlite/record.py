@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
-from heliograph.adapters.store.sqlite.money import CHARGE, Book
+from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_row
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
@@ -25,6 +25,9 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Unfit
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
+
+_CHARGE = +EntryKind.CHARGE
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
@@ -180,7 +183,7 @@ class _Rows:
                 message.batch = key
             self.batches.append((key, accept.tail, accept.account, messages[-1].key, accept.reference, accept.total))
         if accept.total:
-            self.charges.append((accept.account, key, CHARGE, -accept.total, key, accept.at))
+            self.charges.append((accept.account, key, _CHARGE, -accept.total, key, accept.at))
         if accept.reference is not None:
             self.references.append(
                 (accept.account, accept.reference, accept.fingerprint, key, accept.batch, accept.scheduled)

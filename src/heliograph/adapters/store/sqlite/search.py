@@ -11,13 +11,13 @@ from typing import Any
 
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.adapters.store.sqlite import numbers
-from heliograph.adapters.store.sqlite.money import KINDS
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
 from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, MessageStatus, Search, SearchPage
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
+from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
 _FINAL_COLUMNS = "f.state, f.err"
@@ -214,7 +214,7 @@ def trace(db: sqlite3.Connection, key: int) -> MessageRecord | None:
         ],
         final=None if final is None else (None if final[0] is None else Delivery(final[0]), *final[1:]),
         entries=[
-            LedgerEntry(row[0], row[1], KINDS[row[2]], *row[3:])
+            LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:])
             for row in db.execute(_ENTRIES, (message.account, message.batch or key, key))
         ],
         queued=None if queued is None else (queued[0], queued[1], bool(queued[2])),
