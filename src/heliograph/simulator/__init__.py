@@ -1,9 +1,9 @@
 """An operator's SMSC to develop and test against, which misbehaves on request.
 
-`smsc.Simulator` is the server; it runs as a program (`run`) or on another's loop. `behaviour.Behaviour` says how it
-behaves; `plan.Planner` decides from it, without I/O, what becomes of each message, and `magic` lists the destination
-numbers that choose their own fate. `link` is one connection, `outlet` how its octets are written, `agenda` what is due
-when, `delivery` how receipts find their way, `receipt` how they are worded, `message` what is known of messages,
-`enquiry` what may be asked about them, `text` how their contents are read, `journal` and `live` how it shows what it
-does.
+`smsc.Simulator` is the server; it runs as a program (`run`) or on another's loop. `behaviour.Behaviour` has every knob;
+`reactions.Reactions` decides from it, without I/O, what becomes of each submit, and `magic_numbers` lists the
+destinations that choose their own scenario. `link` is one connection and `writer` writes its octets; `schedule` runs
+what falls due. `receipt` words receipts, `receipt_delivery` brings them to a bind. `message` remembers messages,
+`enquiry` answers query_sm, cancel_sm and replace_sm about them, `text` decodes their contents. `log` and `live_table`
+show what happens.
 """

@@ -1,4 +1,4 @@
-"""How the simulated operator behaves: every knob with its unit, its limits and its meaning.
+"""The behaviour of the simulated operator: every knob with its unit, its limits and its meaning.
 
 One table serves the checks, the command line and the documentation: `KNOBS`.
 """
@@ -15,7 +15,7 @@ _MOST: Final = 1_000_000_000
 
 
 class BehaviourError(ValueError):
-    """A knob has a value that means nothing; `knob` names it."""
+    """A knob has an impossible value; `knob` names it."""
 
     def __init__(self, knob: str, reason: str) -> None:
         super().__init__(f"{knob}: {reason}")
@@ -23,15 +23,15 @@ class BehaviourError(ValueError):
 
 
 class ReceiptForm(StrEnum):
-    """Where a receipt says what it has to say."""
+    """Place of a receipt's contents: its text, its TLVs, or both."""
 
     BOTH = "both"
     TEXT = "text"
     TLV = "tlv"
 
 
-class Dialect(StrEnum):
-    """How the text of a receipt is worded."""
+class ReceiptWording(StrEnum):
+    """Wording of a receipt's text."""
 
     STANDARD = "standard"
     """SMPP v3.4, Appendix B."""
@@ -55,7 +55,7 @@ class Dialect(StrEnum):
 
 
 class Notation(StrEnum):
-    """How a message id is written."""
+    """Notation of a message id."""
 
     DECIMAL = "decimal"
     HEX = "hex"
@@ -69,7 +69,7 @@ class Notation(StrEnum):
         return _WRITERS[self](number)
 
     def read(self, text: str) -> int | None:
-        """The number of an id written so; None where it is none."""
+        """Returns the number of an id in this notation, None if `text` is none."""
         try:
             return int(text, 10 if self in _DECIMALS else 16)
         except ValueError:
@@ -77,7 +77,7 @@ class Notation(StrEnum):
 
 
 class Alphabet(StrEnum):
-    """What data_coding 0 means."""
+    """Alphabet that data_coding 0 stands for."""
 
     GSM = "gsm"
     """GSM 03.38, a septet an octet."""
@@ -96,7 +96,7 @@ _WRITERS: Final[dict[Notation, Callable[[int], str]]] = {
 
 
 class Refusal(NamedTuple):
-    """Destinations that start so are refused with this command_status."""
+    """Destinations with this prefix are refused with this command_status."""
 
     prefix: str
     status: int
@@ -205,8 +205,8 @@ class Behaviour:
     receipt_form: ReceiptForm = field(
         default=ReceiptForm.BOTH, metadata=_about("receipts", "where receipts say what they say")
     )
-    receipt_text: Dialect = field(
-        default=Dialect.STANDARD, metadata=_about("receipts", "how the text of receipts is worded")
+    receipt_text: ReceiptWording = field(
+        default=ReceiptWording.STANDARD, metadata=_about("receipts", "how the text of receipts is worded")
     )
     receipt_id: Notation = field(
         default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in the text of receipts")
@@ -242,7 +242,7 @@ class Behaviour:
 
     @property
     def burst(self) -> float:
-        """What the throttle's bucket holds, in messages."""
+        """Capacity of the throttle's token bucket, in messages."""
         return float(self.throttle_burst or max(1.0, 0.2 * self.throttle_per_s))
 
 
@@ -268,11 +268,11 @@ class Knob:
 
     @property
     def is_status(self) -> bool:
-        """Whether it is a command_status, which people write by name."""
+        """Whether the value is a command_status, which people write by name."""
         return self.name.endswith("_status")
 
     def read(self, text: str) -> Any:
-        """Its value from text. Raises `BehaviourError`; the limits are checked by `Behaviour`."""
+        """Parses a value. Raises `BehaviourError`; `Behaviour` checks the limits."""
         try:
             if self.kind is tuple:
                 return parse_refusals(text)

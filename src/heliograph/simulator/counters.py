@@ -1,11 +1,11 @@
-"""What the simulated operator counts."""
+"""The counters of the simulated operator."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Counters:
-    """Since the start, but for those that say how many there are now."""
+class SimulatorCounters:
+    """Counts since the start, except where a count is of the present moment."""
 
     links: int = 0
     """Connections now."""
@@ -19,9 +19,9 @@ class Counters:
     throttled: int = 0
     queue_full: int = 0
     refused: int = 0
-    """With any other status."""
+    """Refused with any other status."""
     withheld: int = 0
-    """Taken without an answer."""
+    """Messages taken without an answer."""
     cut: int = 0
     """Links cut on purpose."""
     silenced: int = 0
@@ -31,14 +31,14 @@ class Counters:
     receipts_sent: int = 0
     """deliver_sm written, repeats of unanswered ones included."""
     receipts_answered: int = 0
-    """Taken by the peer."""
+    """Receipts that the peer took."""
     receipts_repeated: int = 0
     """Sent again, since the link was lost, no answer came, or the peer asked for it."""
     receipts_refused: int = 0
-    """Refused by the peer for good."""
+    """Receipts that the peer refused for good."""
     receipts_waiting: int = 0
     """Due, and waiting for a bind or for room in its window, now."""
     receipts_dropped: int = 0
     """Given up: too many were waiting."""
     protocol_errors: int = 0
-    """What peers sent that broke the rules."""
+    """Violations of the protocol by peers."""

@@ -1,14 +1,14 @@
-"""query_sm, cancel_sm and replace_sm: what may be asked of a message that was taken."""
+"""Answers query_sm, cancel_sm and replace_sm about messages that were taken."""
 
 from datetime import UTC, datetime
 
 from heliograph.simulator.behaviour import Notation
-from heliograph.simulator.message import Messages, Submission
+from heliograph.simulator.message import MessageMemory, TakenSubmit
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, MessageState
 
 
-def query(messages: Messages, notation: Notation, request: p.QuerySm, system_id: str, now: float) -> p.QuerySmResp:
+def query(messages: MessageMemory, notation: Notation, request: p.QuerySm, system_id: str, now: float) -> p.QuerySmResp:
     submission = _find(messages, notation, request.message_id, system_id, request.source_addr)
     if submission is None:
         return p.QuerySmResp(request.sequence, CommandStatus.ESME_RQUERYFAIL)
@@ -26,9 +26,9 @@ def query(messages: Messages, notation: Notation, request: p.QuerySm, system_id:
 
 
 def cancel(
-    messages: Messages, notation: Notation, request: p.CancelSm, system_id: str, now: float, now_s: float
-) -> tuple[p.CancelSmResp, list[Submission]]:
-    """The answer, and what was cancelled: its state is DELETED now, and its receipt is owed at once.
+    messages: MessageMemory, notation: Notation, request: p.CancelSm, system_id: str, now: float, now_s: float
+) -> tuple[p.CancelSmResp, list[TakenSubmit]]:
+    """Returns the answer and the cancelled messages, whose state is now DELETED. Their receipts are owed at once.
 
     `now` is by the clock of the sessions, `now_s` in seconds since 1970.
     """
@@ -47,7 +47,7 @@ def cancel(
 
 
 def replace(
-    messages: Messages, notation: Notation, request: p.ReplaceSm, system_id: str, now: float
+    messages: MessageMemory, notation: Notation, request: p.ReplaceSm, system_id: str, now: float
 ) -> p.ReplaceSmResp:
     submission = _find(messages, notation, request.message_id, system_id, request.source_addr)
     if submission is None or now >= submission.final_at:
@@ -57,8 +57,8 @@ def replace(
 
 
 def _find(
-    messages: Messages, notation: Notation, message_id: str, system_id: str, source_addr: str
-) -> Submission | None:
+    messages: MessageMemory, notation: Notation, message_id: str, system_id: str, source_addr: str
+) -> TakenSubmit | None:
     number = notation.read(message_id)
     return None if number is None else messages.find(number, system_id, source_addr)
 

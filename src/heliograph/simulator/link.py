@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final, Protocol, cast
 
 from heliograph.simulator.behaviour import Behaviour
-from heliograph.simulator.outlet import PACE_S, Outlet, pieces
+from heliograph.simulator.writer import PACE_S, LinkWriter, pieces
 from heliograph.smpp import codec
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -15,30 +15,32 @@ from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import State
 
 MAX_UNANSWERED: Final = 10_000
-"""Requests of one peer that wait for our answers; it is not read from while there are more."""
+"""Unanswered requests of one peer above which reading from it stops."""
 
 
-class Centre(Protocol):
+class MessageCentre(Protocol):
     """The message centre that a link belongs to."""
 
-    def opened(self, link: "Link") -> None: ...
+    def opened(self, link: "SimulatorLink") -> None: ...
 
-    def happened(self, link: "Link", event: e.Event, now: float) -> None: ...
+    def happened(self, link: "SimulatorLink", event: e.Event, now: float) -> None: ...
 
-    def closed(self, link: "Link") -> None: ...
+    def closed(self, link: "SimulatorLink") -> None: ...
 
     def settled(self) -> None:
-        """Everything that one read brought has happened: write what is to be written."""
+        """Called when all events of one read have happened: write what is to be written."""
 
 
-class Link(asyncio.Protocol):
+class SimulatorLink(asyncio.Protocol):
     """Feeds a session with what comes, writes what it has to say, and can fall silent or be cut."""
 
-    def __init__(self, centre: Centre, behaviour: Behaviour, number: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, centre: MessageCentre, behaviour: Behaviour, number: int, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._centre = centre
         self._behaviour = behaviour
         self._loop = loop
-        self._outlet: Outlet | None = None
+        self._writer: LinkWriter | None = None
         self._transport: asyncio.Transport | None = None
         self._inbound: deque[bytes] = deque()
         self._taking_in: asyncio.TimerHandle | None = None
@@ -46,11 +48,11 @@ class Link(asyncio.Protocol):
         self._finished = False
         self.number = number
         self.system_id = ""
-        """Of the bind; empty before it."""
+        """System id of the bind; empty before it."""
         self.submits = 0
-        """How many messages came."""
+        """Messages received so far."""
         self.silent = False
-        """Half open: nothing is heard and nothing is said."""
+        """Half open: ignores what comes and sends nothing."""
         self.session = Session(
             Role.MC,
             loop.time(),
@@ -68,28 +70,28 @@ class Link(asyncio.Protocol):
 
     @property
     def room(self) -> int:
-        """How many more deliver_sm it takes now."""
+        """Number of further deliver_sm that the window takes now."""
         if self.silent or not self.session.may_send(c.DELIVER_SM):
             return 0
         return self.session.room
 
     @property
     def receives(self) -> bool:
-        """Whether it is bound so that receipts may come on it, be there room or not."""
+        """Whether receipts may come on this bind, whether or not its window has room."""
         return self.session.state in (State.BOUND_RX, State.BOUND_TRX)
 
     def now(self) -> float:
         """The time by the clock of the sessions, in seconds."""
         return self._loop.time()
 
-    # What the message centre does with it.
+    # Calls of the message centre.
 
     def respond(self, response: Pdu) -> None:
         if not self.silent and self.session.respond(response) and "unanswered" in self._reading_stops:
             self._mind_unanswered()
 
     def respond_bodyless(self, request: Pdu) -> None:
-        """Answer ESME_ROK with a header alone, which the core would never do."""
+        """Answers ESME_ROK with a header alone, which the session itself never does."""
         if not self.silent and self.alive:
             self.session.send_octets(
                 codec.HEADER.pack(c.HEADER_OCTETS, request.command_id | c.RESPONSE_BIT, 0, request.sequence)
@@ -97,27 +99,27 @@ class Link(asyncio.Protocol):
             self.forget_request()
 
     def forget_request(self) -> None:
-        """A request is never answered by the session: it is not to wait for it."""
+        """Tells the session that a request stays unanswered."""
         self.session.unanswered -= 1
 
     def cut(self) -> None:
-        """End the connection without a word, after what was said before."""
+        """Writes what is pending, then closes without unbinding."""
         self.session.closing = True
         self.flush()
 
     def abort(self) -> None:
-        """End the connection at once, whatever is under way."""
+        """Closes the connection at once and drops what is pending."""
         self.session.closing = self._finished = True
         if self._transport is not None:
             self._transport.abort()
 
     def fall_silent(self) -> None:
-        """Half open from now on: what comes is thrown away, and nothing is said; the connection stays."""
+        """Makes the link half open: input is dropped, nothing is sent, the connection stays."""
         self.flush()
         self.silent = True
 
     def unbind(self) -> None:
-        """Ask the peer to end the session; a link that is not bound is closed."""
+        """Asks the peer to end the session; closes a link that is not bound."""
         if self.silent:
             self.abort()
         elif self.session.may_send(c.UNBIND):
@@ -127,28 +129,28 @@ class Link(asyncio.Protocol):
             self.cut()
 
     def flush(self) -> None:
-        """Write what the session has to say, and close the connection where it wants that."""
-        if self.silent or self._outlet is None or self._finished:
+        """Writes the session's output, and closes the connection if the session is closing."""
+        if self.silent or self._writer is None or self._finished:
             return
         data = self.session.data_to_send()
         if data:
-            self._outlet.write(data)
+            self._writer.write(data)
         if self.session.closing:
             self._finished = True
-            self._outlet.finish()
+            self._writer.finish()
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Handles the session's timers."""
         if not self.silent:
             self._tell(self.session.handle_timers(now), now)
             self.flush()
 
-    # What the connection does.
+    # Calls of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         b = self._behaviour
         self._transport = cast("asyncio.Transport", transport)
-        self._outlet = Outlet(
+        self._writer = LinkWriter(
             self._loop,
             self._transport,
             split_octets=b.split_octets,
@@ -172,8 +174,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, _reason: Exception | None) -> None:
         self._transport = None
-        if self._outlet is not None:
-            self._outlet.abandon()
+        if self._writer is not None:
+            self._writer.abandon()
         if self._taking_in is not None:
             self._taking_in.cancel()
         now = self._loop.time()
@@ -187,8 +189,6 @@ class Link(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._go_on_reading("writing")
-
-    # The rest is ours.
 
     def _receive(self, data: bytes) -> None:
         if self.silent or self.session.closing:
@@ -208,7 +208,7 @@ class Link(asyncio.Protocol):
             self._centre.happened(self, event, now)
 
     def _take_in(self) -> None:
-        """A slow link: hear a piece, and the next one when the link has carried it."""
+        """On a slow link: hears one piece, and the next when the link has carried this one."""
         self._taking_in = None
         if not self._inbound:
             self._go_on_reading("slow")

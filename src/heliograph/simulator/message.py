@@ -1,16 +1,16 @@
-"""What the simulated operator knows of messages: a bounded memory of the latest."""
+"""The simulated operator's bounded memory of the latest messages."""
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
 from heliograph.simulator.behaviour import Alphabet
-from heliograph.simulator.text import Place, decode, split_header
+from heliograph.simulator.text import PartPlace, decode, split_header
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import MessageState
 
 UNFINISHED_LIMIT: Final = 10_000
-"""Longer messages of which parts are missing, at once; of more the oldest waits for its parts no more."""
+"""Incomplete longer messages kept at once; beyond that the oldest waits for its parts no more."""
 
 _SEVERITY: Final = (
     MessageState.DELIVERED,
@@ -25,13 +25,13 @@ _SEVERITY: Final = (
 
 
 @dataclass(slots=True)
-class Submission:
+class TakenSubmit:
     """One message (or part of a longer one) that was taken, to one destination."""
 
     number: int
     system_id: str
     at_s: float
-    """When it was taken, in seconds since 1970."""
+    """Time of the submit, in seconds since 1970."""
     source_addr_ton: int
     source_addr_npi: int
     source_addr: str
@@ -46,7 +46,7 @@ class Submission:
     final_state: MessageState
     final_err: int
     final_at: float
-    """When it reaches its final state, by the clock of the sessions."""
+    """Time of the final state, by the clock of the sessions."""
     final_at_s: float
     """The same in seconds since 1970."""
     cancelled: bool = False
@@ -56,46 +56,46 @@ class Submission:
 
 
 @dataclass(slots=True)
-class Message:
+class JoinedMessage:
     """One message as its recipient reads it: one submission, or several parts."""
 
     total: int = 1
-    parts: dict[int, Submission] = field(default_factory=dict)
-    """By their numbers, from 1."""
+    parts: dict[int, TakenSubmit] = field(default_factory=dict)
+    """Parts by their numbers, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedMessage:
     """A message for people to look at."""
 
     at_s: float
-    """When its first part was taken, in seconds since 1970."""
+    """Time of the first part's submit, in seconds since 1970."""
     system_id: str
     source_addr: str
     destination_addr: str
     text: str
-    """Of the parts that have come, in their order."""
+    """Text of the parts that have come, in their order."""
     data_coding: int
     parts: int
     total: int
     state: MessageState
-    """The worst of its parts'; of an unfinished one that it is under way."""
+    """Worst state of the parts; ENROUTE while parts are missing."""
     err: int
     numbers: tuple[int, ...]
     """The message ids of its parts, as numbers."""
 
 
-class Messages:
+class MessageMemory:
     """The latest messages. `limit` bounds both the submissions that query_sm finds and the messages to look at."""
 
     def __init__(self, limit: int, alphabet: Alphabet) -> None:
         self._limit = limit
         self._alphabet = alphabet
-        self._by_number: OrderedDict[int, Submission] = OrderedDict()
-        self._latest: deque[Message] = deque(maxlen=limit)
-        self._unfinished: OrderedDict[tuple[str, str, str, Place], Message] = OrderedDict()
+        self._by_number: OrderedDict[int, TakenSubmit] = OrderedDict()
+        self._latest: deque[JoinedMessage] = deque(maxlen=limit)
+        self._unfinished: OrderedDict[tuple[str, str, str, PartPlace], JoinedMessage] = OrderedDict()
 
-    def add(self, submission: Submission) -> None:
+    def add(self, submission: TakenSubmit) -> None:
         if len(self._by_number) >= self._limit:
             self._by_number.popitem(last=False)
         self._by_number.setdefault(submission.number, submission)
@@ -103,19 +103,19 @@ class Messages:
         if submission.esm_class & 0x40 or submission.tlvs:
             place, _ = split_header(submission.content, submission.esm_class, submission.tlvs)
         if place is None or place.total == 1:
-            self._latest.append(Message(1, {1: submission}))
+            self._latest.append(JoinedMessage(1, {1: submission}))
         else:
             self._add_part(submission, place)
 
-    def find(self, number: int, system_id: str, source_addr: str) -> Submission | None:
-        """By its id, whose message it is, and the sender, which must agree (SMPP v3.4, 4.8.1)."""
+    def find(self, number: int, system_id: str, source_addr: str) -> TakenSubmit | None:
+        """Finds a message by its id; system_id and sender must agree (SMPP v3.4, 4.8.1)."""
         submission = self._by_number.get(number)
         if submission is None or (submission.system_id, submission.source_addr) != (system_id, source_addr):
             return None
         return submission
 
-    def under_way(self, system_id: str, source_addr: str, destination_addr: str, now: float) -> list[Submission]:
-        """Those between two addresses that are not final yet."""
+    def under_way(self, system_id: str, source_addr: str, destination_addr: str, now: float) -> list[TakenSubmit]:
+        """Returns the messages between two addresses that are not final yet."""
         return [
             submission
             for submission in self._by_number.values()
@@ -125,16 +125,16 @@ class Messages:
             and now < submission.final_at
         ]
 
-    def recent(self, limit: int, now: float) -> list[Received]:
-        """The latest, newest first."""
+    def recent(self, limit: int, now: float) -> list[ReceivedMessage]:
+        """Returns the latest messages, newest first."""
         latest = self._latest
         return [self._received(latest[-1 - back], now) for back in range(min(limit, len(latest)))]
 
-    def _add_part(self, submission: Submission, place: Place) -> None:
+    def _add_part(self, submission: TakenSubmit, place: PartPlace) -> None:
         key = (submission.system_id, submission.source_addr, submission.destination_addr, place._replace(number=0))
         message = self._unfinished.get(key)
         if message is None:
-            message = self._unfinished[key] = Message(place.total)
+            message = self._unfinished[key] = JoinedMessage(place.total)
             self._latest.append(message)
             if len(self._unfinished) > UNFINISHED_LIMIT:
                 self._unfinished.popitem(last=False)
@@ -142,12 +142,12 @@ class Messages:
         if len(message.parts) == message.total:
             del self._unfinished[key]
 
-    def _received(self, message: Message, now: float) -> Received:
+    def _received(self, message: JoinedMessage, now: float) -> ReceivedMessage:
         parts = [message.parts[number] for number in sorted(message.parts)]
         first = parts[0]
         worst = max(parts, key=lambda part: _SEVERITY.index(part.state(now)))
         state = worst.state(now) if len(parts) == message.total else MessageState.ENROUTE
-        return Received(
+        return ReceivedMessage(
             min(part.at_s for part in parts),
             first.system_id,
             first.source_addr,
@@ -161,7 +161,7 @@ class Messages:
             tuple(part.number for part in parts),
         )
 
-    def _text(self, parts: list[Submission]) -> str:
+    def _text(self, parts: list[TakenSubmit]) -> str:
         # joined before it is decoded, since senders do cut surrogate and escape pairs
         octets = b"".join([split_header(part.content, part.esm_class, part.tlvs)[1] for part in parts])
         return decode(octets, parts[0].data_coding, self._alphabet)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from heliograph.simulator.behaviour import Dialect, ReceiptForm
-from heliograph.simulator.message import Submission
-from heliograph.simulator.plan import Report
+from heliograph.simulator.behaviour import ReceiptForm, ReceiptWording
+from heliograph.simulator.message import TakenSubmit
+from heliograph.simulator.reactions import PlannedReceipt
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import DataCoding, MessageState
@@ -32,8 +32,8 @@ _GSM_NETWORK: Final = 3
 _QUOTED_OCTETS: Final = 20
 
 
-def receipt_body(submission: Submission, report: Report, form: ReceiptForm, done_s: float) -> bytes:
-    """The body of the deliver_sm, addresses swapped. `done_s` is when it became final, in seconds since 1970."""
+def receipt_body(submission: TakenSubmit, report: PlannedReceipt, form: ReceiptForm, done_s: float) -> bytes:
+    """Encodes the body of the deliver_sm, addresses swapped. `done_s` is the time of the final state, since 1970."""
     tlvs: tlv.Tlvs = ()
     if form is not ReceiptForm.TEXT:
         tlvs = (
@@ -53,48 +53,48 @@ def receipt_body(submission: Submission, report: Report, form: ReceiptForm, done
             dest_addr_npi=submission.source_addr_npi,
             destination_addr=submission.source_addr[: c.ADDRESS_OCTETS - 1],
             esm_class=c.ESM_RECEIPT,
-            data_coding=DataCoding.UCS2 if report.dialect is Dialect.UCS2 else DataCoding.DEFAULT,
+            data_coding=DataCoding.UCS2 if report.dialect is ReceiptWording.UCS2 else DataCoding.DEFAULT,
             short_message=content,
         )
     )
 
 
-def receipt_text(submission: Submission, report: Report, done_s: float) -> bytes:
-    """Appendix B in the dialect of the report."""
+def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float) -> bytes:
+    """Words the receipt's text: Appendix B in the operator's manner."""
     dialect = report.dialect
-    states = _OWN_WORDS if dialect is Dialect.FAILED else NAMES
-    seconds = dialect is Dialect.LONG_DATES
+    states = _OWN_WORDS if dialect is ReceiptWording.FAILED else NAMES
+    seconds = dialect is ReceiptWording.LONG_DATES
     name = report.notation.write(submission.number)
     state = states[report.state]
     submitted, done = _date(int(submission.at_s), seconds), _date(int(done_s), seconds)
     delivered = 1 if report.state is MessageState.DELIVERED else 0
     quoted = submission.content[:_QUOTED_OCTETS] if _is_readable(submission) else b""
     match dialect:
-        case Dialect.SHORT:
+        case ReceiptWording.SHORT:
             return f"id:{name} stat:{state} done date:{done}".encode()
-        case Dialect.NO_ERR:
+        case ReceiptWording.NO_ERR:
             head = f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done} stat:{state} text:"
-        case Dialect.REORDERED:
+        case ReceiptWording.REORDERED:
             head = (
                 f"stat:{state} err:{report.err:03d} id:{name} done date:{done} submit date:{submitted}"
                 f" sub:001 dlvrd:00{delivered} text:"
             )
         case _:
-            if dialect is Dialect.QUOTED:
+            if dialect is ReceiptWording.QUOTED:
                 name = f'"{name}"'
             head = (
                 f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done}"
                 f" stat:{state} err:{report.err:03d} text:"
             )
-    if dialect is Dialect.LOWER:
+    if dialect is ReceiptWording.LOWER:
         head = head.lower().replace(name.lower(), name, 1)
-    if dialect is Dialect.UCS2:
+    if dialect is ReceiptWording.UCS2:
         # 254 octets are 127 characters, which Appendix B fills but for the text
         return head.removesuffix(" text:").encode("utf-16-be")
     return head.encode() + quoted
 
 
-def _is_readable(submission: Submission) -> bool:
+def _is_readable(submission: TakenSubmit) -> bool:
     """Whether the text can be quoted octet by octet: no header, no other alphabet."""
     return not submission.esm_class & c.ESM_UDHI and submission.data_coding in (DataCoding.DEFAULT, DataCoding.FLASH)
 

@@ -35,7 +35,7 @@ async def _serve(host: str, port: int, behaviour: Behaviour, log: BinaryIO | Non
     title = f"simulated operator on [{host}]:{port}" if ":" in host else f"simulated operator on {host}:{port}"
     drawing = None
     if live:
-        from heliograph.simulator.live import show
+        from heliograph.simulator.live_table import show
 
         drawing = asyncio.create_task(show(simulator, title))
     else:

@@ -8,15 +8,15 @@ from functools import partial
 from typing import BinaryIO, Final
 
 from heliograph.simulator import enquiry
-from heliograph.simulator.agenda import Agenda
 from heliograph.simulator.behaviour import Behaviour
-from heliograph.simulator.counters import Counters
-from heliograph.simulator.delivery import Deliveries, Delivery
-from heliograph.simulator.journal import Journal, described
-from heliograph.simulator.link import Link
-from heliograph.simulator.message import Messages, Received, Submission
-from heliograph.simulator.plan import WRONG_BY, Answer, Plan, Planner, Report, Submit
+from heliograph.simulator.counters import SimulatorCounters
+from heliograph.simulator.link import SimulatorLink
+from heliograph.simulator.log import SimulatorLog, described
+from heliograph.simulator.message import MessageMemory, ReceivedMessage, TakenSubmit
+from heliograph.simulator.reactions import WRONG_BY, PlannedReceipt, Reaction, Reactions, SubmitAnswer, SubmitRequest
 from heliograph.simulator.receipt import NAMES, receipt_body
+from heliograph.simulator.receipt_delivery import ReceiptDeliveries, ReceiptDelivery
+from heliograph.simulator.schedule import Schedule
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
@@ -25,10 +25,10 @@ from heliograph.smpp.constants import CommandStatus, MessageState
 from heliograph.smpp.event import Event
 
 SYSTEM_ID: Final = "simulator"
-"""The name it gives itself when it accepts a bind."""
+"""The simulator's own system_id, in bind responses."""
 
 TICK_S: Final = 0.2
-"""How often the links' time limits are looked at."""
+"""Interval of checks of the links' timers."""
 
 _Submitted = p.SubmitSm | p.DataSm
 
@@ -41,29 +41,29 @@ class Simulator:
 
     def __init__(self, behaviour: Behaviour | None = None, log: BinaryIO | None = None) -> None:
         """`log` gets a JSON line for everything that comes and goes; it stays open at the end."""
-        self.counters = Counters()
+        self.counters = SimulatorCounters()
         self._behaviour = behaviour or Behaviour()
-        self._planner = Planner(self._behaviour)
-        self._messages = Messages(self._behaviour.remember, self._behaviour.alphabet)
+        self._reactions = Reactions(self._behaviour)
+        self._messages = MessageMemory(self._behaviour.remember, self._behaviour.alphabet)
         self._next_number = self._behaviour.first_message_id or time.time_ns() // 1000
         self._log = log
-        self._journal: Journal | None = None
-        self._links: dict[int, Link] = {}
+        self._journal: SimulatorLog | None = None
+        self._links: dict[int, SimulatorLink] = {}
         self._links_opened = 0
-        self._touched: set[Link] = set()
-        self._deliveries = Deliveries(self.counters, self._later, self._delivery_sent)
+        self._touched: set[SimulatorLink] = set()
+        self._deliveries = ReceiptDeliveries(self.counters, self._later, self._delivery_sent)
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop
-        self._agenda: Agenda
+        self._schedule: Schedule
         self._ticker: asyncio.TimerHandle | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> int:
         """Listens; returns the port, a free one for 0. Raises OSError where it cannot."""
         self._loop = asyncio.get_running_loop()
-        self._agenda = Agenda(self._loop, self.settled)
-        self._journal = Journal(self._loop, self._log) if self._log is not None else None
+        self._schedule = Schedule(self._loop, self.settled)
+        self._journal = SimulatorLog(self._loop, self._log) if self._log is not None else None
         self._server = await self._loop.create_server(self._new_link, host, port, ssl=tls)
         bound: int = self._server.sockets[0].getsockname()[1]
         if self._journal is not None:
@@ -84,7 +84,7 @@ class Simulator:
             link.abort()
         await self._empty.wait()
         self._server = None
-        self._agenda.close()
+        self._schedule.close()
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
@@ -97,27 +97,22 @@ class Simulator:
 
     @behaviour.setter
     def behaviour(self, behaviour: Behaviour) -> None:
-        """From now on; what was planned already stays so. Links that are open keep their windows and their speed."""
+        """Changes the behaviour from now on. Decided reactions stay; open links keep their windows and their speed."""
         self._behaviour = behaviour
-        self._planner = Planner(behaviour)
+        self._reactions = Reactions(behaviour)
 
-    def recent(self, limit: int = 100) -> list[Received]:
-        """The latest messages, newest first; parts of a longer one are one."""
+    def recent(self, limit: int = 100) -> list[ReceivedMessage]:
+        """Returns the latest messages, newest first; the parts of a longer one are one message."""
         return self._messages.recent(limit, self._loop.time())
 
     def cut_links(self) -> None:
-        """Ends every connection at once and without a word."""
+        """Ends every connection at once, without unbinding."""
         for link in list(self._links.values()):
             link.abort()
 
-    def silence_links(self) -> None:
-        """Leaves every connection half open."""
-        for link in self._links.values():
-            self._silence(link)
+    # Calls of the links: see `link.MessageCentre`.
 
-    # What links tell: see `link.Centre`.
-
-    def opened(self, link: Link) -> None:
+    def opened(self, link: SimulatorLink) -> None:
         self._links[link.number] = link
         self._empty.clear()
         self.counters.links += 1
@@ -125,7 +120,7 @@ class Simulator:
             self._ticker = self._loop.call_later(TICK_S, self._tick)
         self._note("connected", link)
 
-    def closed(self, link: Link) -> None:
+    def closed(self, link: SimulatorLink) -> None:
         del self._links[link.number]
         self._touched.discard(link)
         self.counters.links -= 1
@@ -141,12 +136,12 @@ class Simulator:
             for link in touched:
                 link.flush()
 
-    def happened(self, link: Link, event: Event, now: float) -> None:
+    def happened(self, link: SimulatorLink, event: Event, now: float) -> None:
         match event:
             case e.RequestReceived(request=p.SubmitSm() | p.DataSm() as request):
                 self._note_request(link, request)
                 self._on_submit(link, request, now)
-            case e.Answered(token=Delivery() as delivery):
+            case e.Answered(token=ReceiptDelivery() as delivery):
                 if self._journal is not None:
                     self._note("answer", link, pdu=described(event.response))
                 self._deliveries.answered(link, delivery, event.status)
@@ -156,10 +151,10 @@ class Simulator:
             case e.BindRequested():
                 self._note_request(link, event.request)
                 self._on_bind(link, event.request)
-            case e.TimedOut(token=Delivery() as delivery):
+            case e.TimedOut(token=ReceiptDelivery() as delivery):
                 self._deliveries.again([delivery])
             case e.Lost():
-                self._deliveries.again([token for token in event.tokens if isinstance(token, Delivery)])
+                self._deliveries.again([token for token in event.tokens if isinstance(token, ReceiptDelivery)])
             case e.Unbound():
                 self._note("unbound", link, by_peer=event.by_peer)
                 self._unbound(link)
@@ -174,7 +169,7 @@ class Simulator:
 
     # Binds.
 
-    def _on_bind(self, link: Link, request: p.Bind) -> None:
+    def _on_bind(self, link: SimulatorLink, request: p.Bind) -> None:
         status = self._bind_status(request)
         response_type = p.PDU_TYPES[request.command_id | c.RESPONSE_BIT]
         if status:
@@ -202,55 +197,55 @@ class Simulator:
             return CommandStatus.ESME_RALYBND
         return CommandStatus.ESME_ROK
 
-    def _unbound(self, link: Link) -> None:
+    def _unbound(self, link: SimulatorLink) -> None:
         if self._deliveries.lost(link):
             self.counters.bound -= 1
 
     # Messages.
 
-    def _on_submit(self, link: Link, request: _Submitted, now: float) -> None:
-        plan = self._plan(link, request.destination_addr, request.registered_delivery, now)
-        if plan.cut or plan.mute:
-            self._end(link, plan)
+    def _on_submit(self, link: SimulatorLink, request: _Submitted, now: float) -> None:
+        reaction = self._decide(link, request.destination_addr, request.registered_delivery, now)
+        if reaction.cut or reaction.mute:
+            self._end(link, reaction)
             return
         number = 0
         submission = None
-        if plan.accepted:
+        if reaction.accepted:
             number = self._take_number()
             address = p.Address(request.dest_addr_ton, request.dest_addr_npi, request.destination_addr)
-            submission = self._take(link, request, address, number, plan, now)
-        if submission is not None and plan.early:
-            self._owe(link, submission, plan.reports, now)
-        if plan.answer is not None:
-            self._at(plan.answer.at, now, partial(self._answer, link, request, plan.answer, number))
+            submission = self._take(link, request, address, number, reaction, now)
+        if submission is not None and reaction.early:
+            self._owe(link, submission, reaction.reports, now)
+        if reaction.answer is not None:
+            self._at(reaction.answer.at, now, partial(self._answer, link, request, reaction.answer, number))
         else:
             self.counters.withheld += 1
             link.forget_request()
-        if submission is not None and not plan.early:
-            self._owe(link, submission, plan.reports, now)
+        if submission is not None and not reaction.early:
+            self._owe(link, submission, reaction.reports, now)
 
-    def _on_multi(self, link: Link, request: p.SubmitMulti, now: float) -> None:
-        """Each destination has its own fate; there is one answer, at the time of the slowest, and one id."""
+    def _on_multi(self, link: SimulatorLink, request: p.SubmitMulti, now: float) -> None:
+        """Each destination has its own scenario; there is one answer, at the time of the slowest, and one id."""
         failed = []
         plans = []
         for destination in request.destinations:
             if isinstance(destination, p.DistributionList):
                 failed.append(p.FailedDestination(0, 0, destination.name, CommandStatus.ESME_RINVDLNAME))
                 continue
-            plan = self._plan(link, destination.number, request.registered_delivery, now)
-            if plan.cut or plan.mute:
-                self._end(link, plan)
+            reaction = self._decide(link, destination.number, request.registered_delivery, now)
+            if reaction.cut or reaction.mute:
+                self._end(link, reaction)
                 return
-            plans.append(plan)
-            if not plan.accepted and plan.answer is not None:
-                failed.append(p.FailedDestination(*destination, plan.answer.status))
+            plans.append(reaction)
+            if not reaction.accepted and reaction.answer is not None:
+                failed.append(p.FailedDestination(*destination, reaction.answer.status))
         number = self._take_number()
         addresses = [destination for destination in request.destinations if isinstance(destination, p.Address)]
-        for plan, destination in zip(plans, addresses, strict=True):
-            if plan.accepted:
-                submission = self._take(link, request, destination, number, plan, now)
-                self._owe(link, submission, plan.reports, now)
-        answers = [plan.answer for plan in plans]
+        for reaction, destination in zip(plans, addresses, strict=True):
+            if reaction.accepted:
+                submission = self._take(link, request, destination, number, reaction, now)
+                self._owe(link, submission, reaction.reports, now)
+        answers = [reaction.answer for reaction in plans]
         if plans and None in answers:
             self.counters.withheld += 1
             link.forget_request()
@@ -262,22 +257,24 @@ class Simulator:
         at = max((answer.at for answer in answers if answer is not None), default=now)
         self._at(at, now, partial(self._respond, link, response))
 
-    def _plan(self, link: Link, destination: str, registered_delivery: int, now: float) -> Plan:
+    def _decide(self, link: SimulatorLink, destination: str, registered_delivery: int, now: float) -> Reaction:
         link.submits += 1
         counters = self.counters
         counters.submits += 1
-        plan = self._planner.plan(Submit(link.system_id, destination, registered_delivery, link.submits), now)
-        if plan.accepted:
+        reaction = self._reactions.decide(
+            SubmitRequest(link.system_id, destination, registered_delivery, link.submits), now
+        )
+        if reaction.accepted:
             counters.accepted += 1
-        elif plan.answer is not None:
-            match plan.answer.status:
+        elif reaction.answer is not None:
+            match reaction.answer.status:
                 case CommandStatus.ESME_RTHROTTLED:
                     counters.throttled += 1
                 case CommandStatus.ESME_RMSGQFUL:
                     counters.queue_full += 1
                 case _:
                     counters.refused += 1
-        return plan
+        return reaction
 
     def _take_number(self) -> int:
         number = self._next_number
@@ -285,10 +282,16 @@ class Simulator:
         return number
 
     def _take(
-        self, link: Link, request: _Submitted | p.SubmitMulti, to: p.Address, number: int, plan: Plan, now: float
-    ) -> Submission:
+        self,
+        link: SimulatorLink,
+        request: _Submitted | p.SubmitMulti,
+        to: p.Address,
+        number: int,
+        reaction: Reaction,
+        now: float,
+    ) -> TakenSubmit:
         at_s = time.time()
-        submission = Submission(
+        submission = TakenSubmit(
             number,
             link.system_id,
             at_s,
@@ -303,15 +306,15 @@ class Simulator:
             request.data_coding,
             request.content,
             request.tlvs,
-            plan.state,
-            plan.err,
-            plan.final_at,
-            at_s + plan.final_at - now,
+            reaction.state,
+            reaction.err,
+            reaction.final_at,
+            at_s + reaction.final_at - now,
         )
         self._messages.add(submission)
         return submission
 
-    def _answer(self, link: Link, request: _Submitted, answer: Answer, number: int) -> None:
+    def _answer(self, link: SimulatorLink, request: _Submitted, answer: SubmitAnswer, number: int) -> None:
         sequence = request.sequence
         if answer.wrong_sequence:
             sequence = (sequence + WRONG_BY) & c.MAX_SEQUENCE or 1
@@ -326,24 +329,24 @@ class Simulator:
         response_type = p.SubmitSmResp if isinstance(request, p.SubmitSm) else p.DataSmResp
         self._respond(link, response_type(sequence, answer.status, tlvs, message_id))
 
-    def _end(self, link: Link, plan: Plan) -> None:
-        """The link does not live to carry an answer."""
-        if plan.cut:
+    def _end(self, link: SimulatorLink, reaction: Reaction) -> None:
+        """Cuts or silences the link, which then carries no answer."""
+        if reaction.cut:
             self.counters.cut += 1
             self._note("cut", link)
             link.cut()
         else:
             self._silence(link)
 
-    def _silence(self, link: Link) -> None:
+    def _silence(self, link: SimulatorLink) -> None:
         if not link.silent:
             self.counters.silenced += 1
             self._note("silent", link)
             link.fall_silent()
 
-    # Everything else that an ESME may ask.
+    # Other requests.
 
-    def _on_request(self, link: Link, request: p.Pdu, now: float) -> None:
+    def _on_request(self, link: SimulatorLink, request: p.Pdu, now: float) -> None:
         notation = self._behaviour.answer_id
         match request:
             case p.SubmitMulti():
@@ -360,27 +363,29 @@ class Simulator:
             case p.ReplaceSm():
                 self._respond(link, enquiry.replace(self._messages, notation, request, link.system_id, now))
 
-    def _owe_cancelled(self, link: Link, submission: Submission, now: float) -> None:
+    def _owe_cancelled(self, link: SimulatorLink, submission: TakenSubmit, now: float) -> None:
         if submission.registered_delivery & c.RECEIPT_MASK:
             b = self._behaviour
-            report = Report(now, MessageState.DELETED, 0, b.receipt_text, b.receipt_id, b.receipt_tlv_id)
+            report = PlannedReceipt(now, MessageState.DELETED, 0, b.receipt_text, b.receipt_id, b.receipt_tlv_id)
             self._owe(link, submission, (report,), now)
 
     # Receipts.
 
-    def _owe(self, link: Link, submission: Submission, reports: tuple[Report, ...], now: float) -> None:
+    def _owe(
+        self, link: SimulatorLink, submission: TakenSubmit, reports: tuple[PlannedReceipt, ...], now: float
+    ) -> None:
         self.counters.receipts += len(reports)
         for report in reports:
             self._at(report.at, now, partial(self._report, link, submission, report))
 
-    def _report(self, link: Link, submission: Submission, report: Report) -> None:
+    def _report(self, link: SimulatorLink, submission: TakenSubmit, report: PlannedReceipt) -> None:
         if submission.cancelled and report.state is not MessageState.DELETED:
             self.counters.receipts -= 1
             return
         body = receipt_body(submission, report, self._behaviour.receipt_form, submission.final_at_s)
-        self._deliveries.deliver(Delivery(submission, report, body, link))
+        self._deliveries.deliver(ReceiptDelivery(submission, report, body, link))
 
-    def _delivery_sent(self, link: Link, delivery: Delivery, sequence: int) -> None:
+    def _delivery_sent(self, link: SimulatorLink, delivery: ReceiptDelivery, sequence: int) -> None:
         self._touched.add(link)
         if self._journal is not None:
             report = delivery.report
@@ -395,20 +400,20 @@ class Simulator:
                 destination_addr=delivery.submission.source_addr,
             )
 
-    # Time, and what is told.
+    # Timers and the log.
 
-    def _new_link(self) -> Link:
+    def _new_link(self) -> SimulatorLink:
         self._links_opened += 1
-        return Link(self, self._behaviour, self._links_opened, self._loop)
+        return SimulatorLink(self, self._behaviour, self._links_opened, self._loop)
 
     def _at(self, at: float, now: float, task: partial[None]) -> None:
         if at <= now:
             task()
         else:
-            self._agenda.put(at, task)
+            self._schedule.put(at, task)
 
     def _later(self, seconds: float, task: partial[None]) -> None:
-        self._agenda.put(self._loop.time() + seconds, task)
+        self._schedule.put(self._loop.time() + seconds, task)
 
     def _tick(self) -> None:
         now = self._loop.time()
@@ -417,17 +422,17 @@ class Simulator:
         self.settled()
         self._ticker = self._loop.call_later(TICK_S, self._tick) if self._links else None
 
-    def _respond(self, link: Link, response: p.Pdu) -> None:
+    def _respond(self, link: SimulatorLink, response: p.Pdu) -> None:
         link.respond(response)
         self._touched.add(link)
         if self._journal is not None:
             self._note("answer", link, pdu=described(response))
 
-    def _note_request(self, link: Link, request: p.Pdu) -> None:
+    def _note_request(self, link: SimulatorLink, request: p.Pdu) -> None:
         if self._journal is not None:
             self._note("request", link, pdu=described(request))
 
-    def _note(self, event: str, link: Link, **details: object) -> None:
+    def _note(self, event: str, link: SimulatorLink, **details: object) -> None:
         if self._journal is not None:
             # a bind and its answer have a system_id of their own
             self._journal.note(event, **({"link": link.number, "system_id": link.system_id} | details))

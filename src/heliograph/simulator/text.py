@@ -1,7 +1,7 @@
-"""What a message says: its alphabet, its user data header, its place among the parts of a longer one.
+"""Decodes a message: its alphabet, its user data header, its place among the parts of a longer one.
 
-The table of GSM 03.38 is written down here once more, and not taken from the gateway, so that a mistake in one of
-the two shows.
+The table of GSM 03.38 stands here once more, instead of being taken from the gateway, so that a mistake in one of the
+two shows.
 """
 
 from typing import Final, NamedTuple
@@ -23,16 +23,16 @@ _CONCATENATED_8: Final = 0x00
 _CONCATENATED_16: Final = 0x08
 
 
-class Place(NamedTuple):
-    """Which part of which longer message: 3GPP TS 23.040, 9.2.3.24.1 and 9.2.3.24.8; SMPP v3.4, 5.3.2.22."""
+class PartPlace(NamedTuple):
+    """Place of a part in a longer message: 3GPP TS 23.040, 9.2.3.24.1 and 9.2.3.24.8; SMPP v3.4, 5.3.2.22."""
 
     reference: int
     total: int
     number: int
 
 
-def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[Place | None, bytes]:
-    """The place among the parts, if it is a part, and the text's octets."""
+def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[PartPlace | None, bytes]:
+    """Returns the place among the parts, None if it is no part, and the text's octets."""
     if esm_class & c.ESM_UDHI and content and content[0] < len(content):
         end = content[0] + 1
         return _place_in(content[1:end]), content[end:]
@@ -41,24 +41,24 @@ def split_header(content: bytes, esm_class: int, tlvs: tlv.Tlvs) -> tuple[Place 
         number = tlv.find_integer(tlvs, tlv.SAR_SEGMENT_SEQNUM)
         reference = tlv.find_integer(tlvs, tlv.SAR_MSG_REF_NUM)
         if total and number and reference is not None and number <= total:
-            return Place(reference, total, number), content
+            return PartPlace(reference, total, number), content
     return None, content
 
 
-def _place_in(header: bytes) -> Place | None:
+def _place_in(header: bytes) -> PartPlace | None:
     position = 0
     while position + 2 <= len(header):
         kind, length = header[position], header[position + 1]
         data = header[position + 2 : position + 2 + length]
         position += 2 + length
         if (kind, len(data)) in ((_CONCATENATED_8, 3), (_CONCATENATED_16, 4)):
-            place = Place(int.from_bytes(data[:-2], "big"), data[-2], data[-1])
+            place = PartPlace(int.from_bytes(data[:-2], "big"), data[-2], data[-1])
             return place if 0 < place.number <= place.total else None
     return None
 
 
 def alphabet_of(data_coding: int) -> DataCoding:
-    """DEFAULT, ASCII, LATIN_1, UCS2 or BINARY: SMPP v3.4, 5.2.19 and the groups of 3GPP TS 23.038, section 4."""
+    """Returns DEFAULT, ASCII, LATIN_1, UCS2 or BINARY: SMPP v3.4, 5.2.19; 3GPP TS 23.038, section 4."""
     if data_coding < 0x10:
         if data_coding in (DataCoding.DEFAULT, DataCoding.ASCII, DataCoding.LATIN_1, DataCoding.UCS2):
             return DataCoding(data_coding)
@@ -71,7 +71,7 @@ def alphabet_of(data_coding: int) -> DataCoding:
 
 
 def decode(octets: bytes, data_coding: int, default: Alphabet) -> str:
-    """The text; what is no text as hexadecimal digits. Never fails."""
+    """Decodes a text; binary contents become hexadecimal digits. Never fails."""
     match alphabet_of(data_coding):
         case DataCoding.UCS2:
             return octets.decode("utf-16-be", "replace")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.simulator.behaviour import KNOBS, Dialect, Knob
-from heliograph.simulator.magic import FATES
+from heliograph.simulator.behaviour import KNOBS, Knob, ReceiptWording
+from heliograph.simulator.magic_numbers import SCENARIOS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding="utf-8")
 
@@ -22,11 +22,11 @@ def test_every_knob_is_on_the_page(knob: Knob) -> None:
     assert row_of(knob) in section.split("\n")
 
 
-@pytest.mark.parametrize("digits", FATES)
+@pytest.mark.parametrize("digits", SCENARIOS)
 def test_every_magic_number_is_on_the_page(digits: str) -> None:
-    assert f"| `...{digits}` | {FATES[digits].what} |" in PAGE.split("\n")
+    assert f"| `...{digits}` | {SCENARIOS[digits].what} |" in PAGE.split("\n")
 
 
-@pytest.mark.parametrize("dialect", Dialect)
-def test_every_dialect_is_on_the_page(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", ReceiptWording)
+def test_every_dialect_is_on_the_page(dialect: ReceiptWording) -> None:
     assert f"| `{dialect.value}` |" in PAGE

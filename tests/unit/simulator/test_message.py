@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from heliograph.simulator.behaviour import Alphabet
-from heliograph.simulator.message import UNFINISHED_LIMIT, Messages, Submission
+from heliograph.simulator.message import UNFINISHED_LIMIT, MessageMemory, TakenSubmit
 from heliograph.smpp.constants import MessageState
 
-ONE = Submission(
+ONE = TakenSubmit(
     1,
     "acme",
     1000.0,
@@ -28,13 +28,13 @@ ONE = Submission(
 )
 
 
-def part(number: int, nth: int, total: int, text: bytes, reference: int = 9, **changes: object) -> Submission:
+def part(number: int, nth: int, total: int, text: bytes, reference: int = 9, **changes: object) -> TakenSubmit:
     content = bytes((5, 0, 3, reference % 256, total, nth)) + text
     return replace(ONE, number=number, esm_class=0x40, content=content, **changes)  # type: ignore[arg-type]
 
 
 def test_a_message_is_under_way_until_it_is_final() -> None:
-    messages = Messages(10, Alphabet.GSM)
+    messages = MessageMemory(10, Alphabet.GSM)
     messages.add(ONE)
     [before], [after] = messages.recent(5, 49.9), messages.recent(5, 50.0)
     assert (before.state, before.err) == (MessageState.ENROUTE, 0)
@@ -42,7 +42,7 @@ def test_a_message_is_under_way_until_it_is_final() -> None:
 
 
 def test_parts_are_joined_in_any_order_and_apart_by_sender_recipient_and_reference() -> None:
-    messages = Messages(10, Alphabet.GSM)
+    messages = MessageMemory(10, Alphabet.GSM)
     for each in (
         part(1, 3, 3, b"!"),
         part(2, 1, 2, b"other ", reference=10),
@@ -57,14 +57,14 @@ def test_parts_are_joined_in_any_order_and_apart_by_sender_recipient_and_referen
 
 
 def test_a_reference_may_be_used_again_once_its_message_is_whole() -> None:
-    messages = Messages(10, Alphabet.GSM)
+    messages = MessageMemory(10, Alphabet.GSM)
     for number, text in enumerate((b"a", b"b", b"c", b"d")):
         messages.add(part(number, number % 2 + 1, 2, text))
     assert [message.text for message in messages.recent(10, 60.0)] == ["cd", "ab"]
 
 
 def test_a_message_is_as_bad_as_its_worst_part() -> None:
-    messages = Messages(10, Alphabet.GSM)
+    messages = MessageMemory(10, Alphabet.GSM)
     messages.add(part(1, 1, 2, b"a"))
     assert messages.recent(1, 60.0)[0].state is MessageState.ENROUTE
     messages.add(part(2, 2, 2, b"b", final_state=MessageState.UNDELIVERABLE, final_err=1))
@@ -73,7 +73,7 @@ def test_a_message_is_as_bad_as_its_worst_part() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    messages = Messages(5, Alphabet.GSM)
+    messages = MessageMemory(5, Alphabet.GSM)
     for number in range(UNFINISHED_LIMIT + 100):
         messages.add(part(number, 1, 2, b"a", source_addr=f"{number}"))
     assert len(messages.recent(100, 0.0)) == 5
@@ -82,7 +82,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_messages_are_found_by_their_own_only() -> None:
-    messages = Messages(5, Alphabet.GSM)
+    messages = MessageMemory(5, Alphabet.GSM)
     messages.add(ONE)
     assert messages.find(1, "acme", "Acme") is ONE
     assert messages.find(1, "other", "Acme") is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.simulator.agenda import Agenda
-from heliograph.simulator.outlet import Outlet, piece_octets, pieces
+from heliograph.simulator.schedule import Schedule
+from heliograph.simulator.writer import LinkWriter, piece_octets, pieces
 from tests.support.patience import PATIENCE_S
 
 
@@ -45,10 +45,10 @@ def test_pieces_suit_the_slower(split: int, rate: int, octets: int) -> None:
 async def test_everything_is_written_in_order_and_then_closed(split: int, merge_ms: float, rate: int) -> None:
     written = Written()
     loop = asyncio.get_running_loop()
-    outlet = Outlet(loop, written, split_octets=split, merge_ms=merge_ms, bytes_per_s=rate)
+    writer = LinkWriter(loop, written, split_octets=split, merge_ms=merge_ms, bytes_per_s=rate)
     for number in range(20):
-        outlet.write(bytes((number,)) * 10)
-    outlet.finish()
+        writer.write(bytes((number,)) * 10)
+    writer.finish()
     await asyncio.wait_for(written.closed.wait(), PATIENCE_S)
     assert b"".join(written.writes) == b"".join(bytes((number,)) * 10 for number in range(20))
     assert not split or max(map(len, written.writes)) <= split
@@ -57,10 +57,10 @@ async def test_everything_is_written_in_order_and_then_closed(split: int, merge_
 
 async def test_nothing_is_written_once_it_is_abandoned() -> None:
     written = Written()
-    outlet = Outlet(asyncio.get_running_loop(), written, split_octets=1, merge_ms=1.0)
-    outlet.write(b"abc")
-    outlet.abandon()
-    outlet.finish()
+    writer = LinkWriter(asyncio.get_running_loop(), written, split_octets=1, merge_ms=1.0)
+    writer.write(b"abc")
+    writer.abandon()
+    writer.finish()
     assert written.closed.is_set()
     assert written.writes == []
 
@@ -74,7 +74,7 @@ async def test_the_agenda_runs_tasks_in_the_order_of_their_times() -> None:
     def task(number: int) -> Callable[[], None]:
         return lambda: done.append(number)
 
-    agenda = Agenda(loop, lambda: rounds.append(len(done)))
+    agenda = Schedule(loop, lambda: rounds.append(len(done)))
     now = loop.time()
     agenda.put(now + 0.03, finished.set)
     for number, late in enumerate((0.02, 0.01, 0.0, 0.0)):
@@ -90,7 +90,7 @@ async def test_the_agenda_takes_what_its_tasks_put_down_and_survives_their_failu
     failures: list[BaseException | None] = []
     loop.set_exception_handler(lambda _, context: failures.append(context.get("exception")))
     finished = asyncio.Event()
-    agenda = Agenda(loop, lambda: None)
+    agenda = Schedule(loop, lambda: None)
 
     def fail() -> None:
         agenda.put(loop.time() + 0.01, finished.set)
@@ -105,7 +105,7 @@ async def test_the_agenda_takes_what_its_tasks_put_down_and_survives_their_failu
 async def test_a_closed_agenda_does_nothing() -> None:
     loop = asyncio.get_running_loop()
     done: list[int] = []
-    agenda = Agenda(loop, lambda: None)
+    agenda = Schedule(loop, lambda: None)
     agenda.put(loop.time(), lambda: done.append(1))
     agenda.close()
     await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What is to be done when: one heap and one timer for all answers and receipts, not one a message."""
+"""Timed tasks: one heap and one timer for all answers and receipts, instead of a timer a message."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from heapq import heappop, heappush
 from typing import Final
 
 GRAIN_S: Final = 0.001
-"""What falls due within so much time is done together."""
+"""Tasks that fall due within this time run together."""
 
 Task = Callable[[], None]
 
 
-class Agenda:
-    """Runs tasks at their times, those of the same time in the order in which they were put down."""
+class Schedule:
+    """Runs tasks at their times, those of the same time in the order in which they were put."""
 
     __slots__ = ("_after", "_heap", "_loop", "_next", "_running", "_timer", "_turn")
 
@@ -42,7 +42,7 @@ class Agenda:
             self._arm(at)
 
     def close(self) -> None:
-        """Forgets all that is to be done."""
+        """Drops every task that has not run."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

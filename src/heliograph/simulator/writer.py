@@ -1,25 +1,25 @@
-"""How the octets of a link are written: at once, gathered, in pieces, or slowly."""
+"""Writes the octets of a link: at once, gathered, in pieces, or slowly."""
 
 import asyncio
 from collections import deque
 from typing import Final, Protocol
 
 PACE_S: Final = 0.02
-"""A slow link carries about so much time's worth of octets at once."""
+"""Time that one piece takes on a slow link."""
 
 
 class Writable(Protocol):
-    """What an outlet writes to."""
+    """The part of a transport that a writer uses."""
 
     def write(self, data: bytes) -> None: ...
 
     def close(self) -> None: ...
 
 
-class Outlet:
+class LinkWriter:
     """Writes to a transport in the manner that the behaviour asks for.
 
-    Order is kept, and nothing is lost but by `abandon`.
+    Keeps the order, and loses nothing except by `abandon`.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Outlet:
             self._pass_on(data)
 
     def finish(self) -> None:
-        """Closes the transport once everything is written to it."""
+        """Closes the transport once everything is written."""
         self._finishing = True
         self._close_if_done()
 
     def abandon(self) -> None:
-        """Forgets what is not written yet."""
+        """Drops what is not written yet."""
         for handle in (self._timer, self._merging):
             if handle is not None:
                 handle.cancel()
@@ -80,7 +80,7 @@ class Outlet:
             self._write_piece()
 
     def _write_piece(self) -> None:
-        """One piece now, the next one in the loop's next turn, or when the link has room for it."""
+        """Writes one piece, and the next in the loop's next turn or when a slow link has carried this one."""
         self._timer = None
         if self._pieces:
             piece = self._pieces.popleft()
@@ -97,13 +97,13 @@ class Outlet:
 
 
 def piece_octets(split_octets: int, bytes_per_s: int) -> int:
-    """How large a piece may be; 0: any size."""
+    """Returns the largest size of a piece; 0 is any size."""
     paced = max(1, int(bytes_per_s * PACE_S)) if bytes_per_s else 0
     return min(filter(None, (split_octets, paced)), default=0)
 
 
 def pieces(data: bytes, octets: int) -> list[bytes]:
-    """`data` cut into pieces of at most `octets`; 0: in one."""
+    """Cuts `data` into pieces of at most `octets`; 0 leaves it whole."""
     if not octets:
         return [data]
     return [data[start : start + octets] for start in range(0, len(data), octets)]

@@ -1,4 +1,4 @@
-"""What becomes of each message: decided once, from the behaviour, chance, and the time. Without I/O.
+"""Decides what becomes of each submit, once, from the behaviour, chance and the time. Without I/O.
 
 Times are in seconds of any clock that does not run backwards, as in `heliograph.smpp`.
 """
@@ -9,35 +9,35 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Final
 
-from heliograph.simulator.behaviour import Behaviour, Dialect, Notation
-from heliograph.simulator.magic import ORDINARY, Fate, Trouble, fate_of
+from heliograph.simulator.behaviour import Behaviour, Notation, ReceiptWording
+from heliograph.simulator.magic_numbers import ORDINARY, AnswerFault, Scenario, scenario_for
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus, MessageState
 
 REMEMBERED_TROUBLES: Final = 10_000
-"""Numbers whose first submit met trouble, kept until the second one comes."""
+"""Numbers whose first submit met a fault, kept until the second one comes."""
 
 WRONG_BY: Final = 0x40000000
-"""What is added to a sequence number to make it one that nobody is waiting for."""
+"""Added to a sequence number to make it one that nobody waits for."""
 
-_FINISHED: Final = replace(ORDINARY, what="its trouble is over")
-_PLAIN_DIALECTS: Final = tuple(dialect for dialect in Dialect if dialect is not Dialect.MIXED)
+_FINISHED: Final = replace(ORDINARY, what="its fault is over")
+_PLAIN_DIALECTS: Final = tuple(dialect for dialect in ReceiptWording if dialect is not ReceiptWording.MIXED)
 
 
 @dataclass(slots=True)
-class Submit:
-    """What the planner looks at of one submitted message."""
+class SubmitRequest:
+    """The fields of a submitted message that the decision depends on."""
 
     system_id: str
     destination: str
     registered_delivery: int
     nth: int
-    """Which submit on its link it is, from 1."""
+    """Position among the submits of its link, from 1."""
 
 
 @dataclass(slots=True)
-class Answer:
-    """When and how the message is answered."""
+class SubmitAnswer:
+    """Time and contents of the answer."""
 
     at: float
     status: int = 0
@@ -47,37 +47,37 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Report:
-    """One receipt."""
+class PlannedReceipt:
+    """Time and contents of one receipt."""
 
     at: float
     state: MessageState
     err: int
-    dialect: Dialect
+    dialect: ReceiptWording
     notation: Notation
     tlv_notation: Notation
     other_bind: bool = False
     overtaken: bool = False
-    """It waits until the next receipt of the same system_id has gone, a second at most."""
+    """Whether it waits until the next receipt of the same system_id has gone, a second at most."""
 
 
 @dataclass(slots=True)
-class Plan:
-    """All that follows from one submit. `accepted` messages have a number, and reach `state` at `final_at`."""
+class Reaction:
+    """Everything that follows from one submit. An accepted message has a number, and reaches `state` at `final_at`."""
 
     accepted: bool
-    answer: Answer | None = None
-    """None: it is withheld, or the link does not live to carry it."""
-    reports: tuple[Report, ...] = ()
+    answer: SubmitAnswer | None = None
+    """None if the answer is withheld, or the link ends before it."""
+    reports: tuple[PlannedReceipt, ...] = ()
     state: MessageState = MessageState.ENROUTE
     err: int = 0
     final_at: float = 0.0
     early: bool = False
-    """The receipts go before the answer, even where their times are the same."""
+    """Whether the receipts go before the answer, even at the same time."""
     cut: bool = False
-    """The link is cut now."""
+    """Whether the link is cut now."""
     mute: bool = False
-    """The link is silent from now on."""
+    """Whether the link falls silent now."""
 
 
 class Throttle:
@@ -102,13 +102,13 @@ class Throttle:
 
     @property
     def load(self) -> int:
-        """How empty the bucket was after the last submit: 0 to 99 percent."""
+        """Emptiness of the bucket after the last submit, 0 to 99 percent."""
         return max(0, min(99, round(100 * (1 - self._tokens / self._burst))))
 
 
-class Planner:
-    """Decides the fate of one message after another. The same behaviour with a seed, the same submits at the same
-    times: the same plans.
+class Reactions:
+    """Decides on one submit after another. Deterministic: the same behaviour with a seed and the same submits at the
+    same times give the same reactions.
     """
 
     def __init__(self, behaviour: Behaviour) -> None:
@@ -118,85 +118,85 @@ class Planner:
         self._unfinished: list[float] = []
         self._troubled: OrderedDict[str, None] = OrderedDict()
 
-    def plan(self, submit: Submit, now: float) -> Plan:
+    def decide(self, submit: SubmitRequest, now: float) -> Reaction:
         b = self._behaviour
         if b.half_open_after and submit.nth >= b.half_open_after:
-            return Plan(accepted=False, mute=True)
+            return Reaction(accepted=False, mute=True)
         if (b.cut_after and submit.nth >= b.cut_after) or self._chance(b.cut_share):
-            return Plan(accepted=False, cut=True)
-        fate = self._fate_of(submit.destination)
-        if fate.trouble is Trouble.CUT:
-            return Plan(accepted=False, cut=True)
-        answer = Answer(now + self._spread(b.latency_ms, b.latency_jitter_ms))
+            return Reaction(accepted=False, cut=True)
+        scenario = self._scenario_for(submit.destination)
+        if scenario.fault is AnswerFault.CUT:
+            return Reaction(accepted=False, cut=True)
+        answer = SubmitAnswer(now + self._spread(b.latency_ms, b.latency_jitter_ms))
         answer.wrong_sequence = self._chance(b.wrong_sequence_share)
-        answer.status = self._refusal(submit, fate, now)
+        answer.status = self._refusal(submit, scenario, now)
         if b.report_congestion and submit.system_id in self._throttles:
             answer.congestion = self._throttles[submit.system_id].load
         if answer.status:
-            return Plan(accepted=False, answer=answer)
-        return self._accept(submit, fate, answer, now)
+            return Reaction(accepted=False, answer=answer)
+        return self._accept(submit, scenario, answer, now)
 
-    def _accept(self, submit: Submit, fate: Fate, answer: Answer, now: float) -> Plan:
+    def _accept(self, submit: SubmitRequest, scenario: Scenario, answer: SubmitAnswer, now: float) -> Reaction:
         b = self._behaviour
-        state, err = fate.state, fate.err
+        state, err = scenario.state, scenario.err
         if state is MessageState.DELIVERED and self._chance(b.undelivered_share):
             state, err = MessageState.UNDELIVERABLE, 1
-        early = fate.early or self._chance(b.receipt_early_share)
+        early = scenario.early or self._chance(b.receipt_early_share)
         if early:
             answer.at = max(answer.at, now + b.receipt_early_ms / 1000)
             final_at = answer.at - b.receipt_early_ms / 1000
-        elif fate.delay_ms is None:
+        elif scenario.delay_ms is None:
             final_at = answer.at + self._spread(b.receipt_delay_ms, b.receipt_jitter_ms)
         else:
-            final_at = answer.at + fate.delay_ms / 1000
+            final_at = answer.at + scenario.delay_ms / 1000
         if b.queue_limit:
             heappush(self._unfinished, final_at)
-        plan = Plan(True, answer, (), state, err, final_at, early)
+        reaction = Reaction(True, answer, (), state, err, final_at, early)
         if _wants_receipt(submit.registered_delivery, state):
-            plan.reports = self._reports(fate, plan)
-        answer.bodyless = fate.trouble is Trouble.BODYLESS or self._chance(b.bodyless_share)
-        if fate.trouble is Trouble.WITHHELD or self._chance(b.withhold_share):
-            plan.answer = None
-        return plan
+            reaction.reports = self._reports(scenario, reaction)
+        answer.bodyless = scenario.fault is AnswerFault.BODYLESS or self._chance(b.bodyless_share)
+        if scenario.fault is AnswerFault.WITHHELD or self._chance(b.withhold_share):
+            reaction.answer = None
+        return reaction
 
-    def _reports(self, fate: Fate, plan: Plan) -> tuple[Report, ...]:
+    def _reports(self, scenario: Scenario, reaction: Reaction) -> tuple[PlannedReceipt, ...]:
         b = self._behaviour
-        if not fate.receipt or self._chance(b.receipt_missing_share):
+        if not scenario.receipt or self._chance(b.receipt_missing_share):
             return ()
-        at = plan.final_at
-        if not plan.early and self._chance(b.receipt_late_share):
+        at = reaction.final_at
+        if not reaction.early and self._chance(b.receipt_late_share):
             at += b.receipt_late_ms / 1000
         dialect = b.receipt_text
-        if dialect is Dialect.MIXED:
+        if dialect is ReceiptWording.MIXED:
             dialect = self._random.choice(_PLAIN_DIALECTS)
         notation, tlv_notation = b.receipt_id, b.receipt_tlv_id
-        if fate.other_notation:
+        if scenario.other_notation:
             notation = tlv_notation = Notation.DECIMAL if b.answer_id is not Notation.DECIMAL else Notation.HEX
-        report = Report(
+        report = PlannedReceipt(
             at,
-            plan.state,
-            plan.err,
+            reaction.state,
+            reaction.err,
             dialect,
             notation,
             tlv_notation,
             self._chance(b.receipt_other_bind_share),
             self._chance(b.receipt_reorder_share),
         )
-        if fate.accepted_first:
+        if scenario.accepted_first:
             return replace(report, state=MessageState.ACCEPTED, err=0), report
-        if fate.double or self._chance(b.receipt_double_share):
+        if scenario.double or self._chance(b.receipt_double_share):
             return report, replace(report)
         return (report,)
 
-    def _refusal(self, submit: Submit, fate: Fate, now: float) -> int:
-        """The command_status of the answer; 0 where the message is taken."""
+    def _refusal(self, submit: SubmitRequest, scenario: Scenario, now: float) -> int:
+        """Returns the command_status of the answer; 0 if the message is taken."""
         b = self._behaviour
         if b.throttle_per_s and not self._throttle_of(submit.system_id, now).take(now):
             return CommandStatus.ESME_RTHROTTLED
         if not submit.destination:
             return CommandStatus.ESME_RINVDSTADR
-        if fate.status:
-            return fate.status
+        if scenario.status:
+            return scenario.status
         for prefix, status in b.refuse:
             if submit.destination.startswith(prefix):
                 return status
@@ -204,19 +204,19 @@ class Planner:
             return CommandStatus.ESME_RMSGQFUL
         return b.refuse_status if self._chance(b.refuse_share) else CommandStatus.ESME_ROK
 
-    def _fate_of(self, destination: str) -> Fate:
+    def _scenario_for(self, destination: str) -> Scenario:
         if not self._behaviour.magic:
             return ORDINARY
-        fate = fate_of(destination)
-        if not fate.once:
-            return fate
+        scenario = scenario_for(destination)
+        if not scenario.once:
+            return scenario
         if destination in self._troubled:
             del self._troubled[destination]
             return _FINISHED
         self._troubled[destination] = None
         if len(self._troubled) > REMEMBERED_TROUBLES:
             self._troubled.popitem(last=False)
-        return fate
+        return scenario
 
     def _throttle_of(self, system_id: str, now: float) -> Throttle:
         throttle = self._throttles.get(system_id)
@@ -238,7 +238,7 @@ class Planner:
         return share > 0.0 and self._random.random() < share
 
     def _spread(self, ms: float, jitter_ms: float) -> float:
-        """Seconds."""
+        """Returns a time with its jitter, in seconds."""
         return (ms + self._random.uniform(0.0, jitter_ms) if jitter_ms else ms) / 1000
 
 

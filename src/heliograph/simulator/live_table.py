@@ -1,4 +1,4 @@
-"""The live table: what the simulated operator does, for people at a terminal."""
+"""The live table of the simulated operator's counters and messages, on a terminal."""
 
 import asyncio
 import dataclasses
@@ -16,7 +16,7 @@ REFRESH_S: Final = 0.25
 SHOWN_MESSAGES: Final = 12
 LEAST_MESSAGES: Final = 3
 _LINES_AROUND: Final = 9
-"""Of the terminal, that neither a count nor a message takes."""
+"""Lines of the terminal that neither a count nor a message takes."""
 _SHOWN_CHARACTERS: Final = 160
 _RATED: Final = ("submits", "accepted", "throttled", "receipts_sent", "receipts_answered")
 
@@ -38,7 +38,7 @@ async def show(simulator: Simulator, title: str) -> None:
 
 
 def picture(simulator: Simulator, title: str, rates: dict[str, float], lines: int = 40) -> "RenderableType":
-    """The counters, how fast they grow (per second), and of the latest messages as many as so many lines hold."""
+    """Renders the counters, their rates a second, and as many of the latest messages as fit into `lines`."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Group
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""What the simulated operator saw and did, as JSON lines."""
+"""Logs what the simulated operator sees and does, as JSON lines."""
 
 import asyncio
 import dataclasses
@@ -13,7 +13,7 @@ from heliograph.smpp.constants import CommandStatus, command_name
 from heliograph.smpp.pdu import Pdu
 
 FLUSH_S: Final = 0.2
-"""Lines are written so long after they were noted, at the latest."""
+"""Longest time from noting a line to writing it."""
 
 GATHERED_LINES: Final = 1_000
 """Lines gathered for one write."""
@@ -21,9 +21,9 @@ GATHERED_LINES: Final = 1_000
 _UNSHOWN: Final = frozenset({"sequence", "status", "tlvs", "password", "short_message"})
 
 
-class Journal:
-    """Gathers lines and writes them to `stream` a few times a second. Numbers and texts are in it in full: it is for
-    developers, who send it their own.
+class SimulatorLog:
+    """Gathers lines and writes them to `stream` a few times a second. Shows numbers and texts in full, since developers
+    send it their own.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stream: BinaryIO) -> None:
@@ -52,7 +52,7 @@ class Journal:
 
 
 def described(pdu: Pdu) -> dict[str, object]:
-    """A PDU with the names of the specification; octets as hexadecimal, passwords left out."""
+    """Returns a PDU under the names of the specification, octets as hexadecimal, without passwords."""
     shown: dict[str, object] = {
         "command": command_name(pdu.command_id),
         "sequence": pdu.sequence,

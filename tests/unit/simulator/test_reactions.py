@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.simulator.behaviour import Behaviour, Dialect, Notation
-from heliograph.simulator.plan import Plan, Planner, Submit, Throttle
+from heliograph.simulator.behaviour import Behaviour, Notation, ReceiptWording
+from heliograph.simulator.reactions import Reaction, Reactions, SubmitRequest, Throttle
 from heliograph.smpp.constants import CommandStatus, MessageState
 
 SHARES = st.sampled_from([0.0, 0.0, 0.3, 1.0])
@@ -33,7 +33,7 @@ BEHAVIOURS = st.builds(
     receipt_late_ms=TIMES,
     receipt_missing_share=SHARES,
     receipt_double_share=SHARES,
-    receipt_text=st.sampled_from(Dialect),
+    receipt_text=st.sampled_from(ReceiptWording),
     cut_after=st.sampled_from([0, 0, 7]),
     cut_share=SHARES,
     half_open_after=st.sampled_from([0, 0, 9]),
@@ -45,21 +45,21 @@ DESTINATIONS = st.one_of(
 SUBMITS = st.lists(st.tuples(DESTINATIONS, st.integers(0, 3), st.sampled_from([0.0, 0.001, 0.3])), max_size=20)
 
 
-def submit(destination: str = "447700900100", registered_delivery: int = 1, nth: int = 1) -> Submit:
-    return Submit("acme", destination, registered_delivery, nth)
+def submit(destination: str = "447700900100", registered_delivery: int = 1, nth: int = 1) -> SubmitRequest:
+    return SubmitRequest("acme", destination, registered_delivery, nth)
 
 
-def plan_one(destination: str = "447700900100", **knobs: Any) -> Plan:
-    return Planner(Behaviour(**{"seed": 1, **knobs})).plan(submit(destination), 100.0)
+def plan_one(destination: str = "447700900100", **knobs: Any) -> Reaction:
+    return Reactions(Behaviour(**{"seed": 1, **knobs})).decide(submit(destination), 100.0)
 
 
-def plan_all(behaviour: Behaviour, submits: list[tuple[str, int, float]]) -> list[tuple[float, Plan]]:
-    planner = Planner(behaviour)
+def plan_all(behaviour: Behaviour, submits: list[tuple[str, int, float]]) -> list[tuple[float, Reaction]]:
+    reactions = Reactions(behaviour)
     now = 1000.0
     plans = []
     for nth, (destination, registered_delivery, pause) in enumerate(submits, 1):
         now += pause
-        plans.append((now, planner.plan(submit(destination, registered_delivery, nth), now)))
+        plans.append((now, reactions.decide(submit(destination, registered_delivery, nth), now)))
     return plans
 
 
@@ -82,7 +82,7 @@ def test_a_plan_makes_sense_whatever_the_knobs(behaviour: Behaviour, submits: li
             earliest = min((report.at for report in plan.reports), default=plan.answer.at)
             assert earliest <= plan.answer.at if plan.early else earliest >= plan.answer.at
         assert all(report.at >= now for report in plan.reports)
-        assert all(report.dialect is not Dialect.MIXED for report in plan.reports)
+        assert all(report.dialect is not ReceiptWording.MIXED for report in plan.reports)
         if plan.reports:
             assert plan.reports[-1].state is plan.state
 
@@ -108,8 +108,8 @@ def test_a_throttle_never_lets_more_pass(pauses: list[float], rate: float, burst
 
 
 def test_a_throttle_lets_its_rate_pass() -> None:
-    planner = Planner(Behaviour(throttle_per_s=50.0))
-    answers = [planner.plan(submit(), 0.005 * tick).answer for tick in range(2000)]
+    reactions = Reactions(Behaviour(throttle_per_s=50.0))
+    answers = [reactions.decide(submit(), 0.005 * tick).answer for tick in range(2000)]
     taken = sum(answer is not None and answer.status == 0 for answer in answers)
     assert 500 <= taken <= 511
 
@@ -122,8 +122,8 @@ def test_times() -> None:
 
 
 def test_jitter_spreads() -> None:
-    planner = Planner(Behaviour(latency_ms=10.0, latency_jitter_ms=10.0, receipt_jitter_ms=100.0, seed=1))
-    plans = [planner.plan(submit(), 0.0) for _ in range(500)]
+    reactions = Reactions(Behaviour(latency_ms=10.0, latency_jitter_ms=10.0, receipt_jitter_ms=100.0, seed=1))
+    plans = [reactions.decide(submit(), 0.0) for _ in range(500)]
     answers = [plan.answer.at for plan in plans if plan.answer is not None]
     assert 0.01 <= min(answers) < 0.011
     assert 0.019 < max(answers) <= 0.02
@@ -149,34 +149,34 @@ def test_lateness_moves_the_receipt_and_not_the_state() -> None:
     [(0, 0.0, 0), (1, 0.0, 1), (2, 0.0, 0), (2, 1.0, 1), (0x10, 1.0, 0), (0x11, 0.0, 1)],
 )
 def test_receipts_are_sent_where_asked_for(registered_delivery: int, undelivered: float, reports: int) -> None:
-    planner = Planner(Behaviour(undelivered_share=undelivered))
-    assert len(planner.plan(submit(registered_delivery=registered_delivery), 0.0).reports) == reports
+    reactions = Reactions(Behaviour(undelivered_share=undelivered))
+    assert len(reactions.decide(submit(registered_delivery=registered_delivery), 0.0).reports) == reports
 
 
 @pytest.mark.parametrize("share", ["withhold", "bodyless", "cut", "queue_full", "refuse", "receipt_missing"])
 def test_a_share_is_a_share(share: str) -> None:
     knobs: dict[str, Any] = {f"{share}_share": 0.25, "seed": 5}
-    planner = Planner(Behaviour(**knobs))
-    plain = Planner(Behaviour()).plan(submit(), 0.0)
-    odd = sum(planner.plan(submit(), 0.0) != plain for _ in range(4000))
+    reactions = Reactions(Behaviour(**knobs))
+    plain = Reactions(Behaviour()).decide(submit(), 0.0)
+    odd = sum(reactions.decide(submit(), 0.0) != plain for _ in range(4000))
     assert 900 < odd < 1100
 
 
 def test_the_queue_drains_as_messages_become_final() -> None:
-    planner = Planner(Behaviour(queue_limit=1, receipt_delay_ms=1000.0))
+    reactions = Reactions(Behaviour(queue_limit=1, receipt_delay_ms=1000.0))
     statuses = []
     for at in (0.0, 0.5, 1.0, 1.5):
-        answer = planner.plan(submit(registered_delivery=0), at).answer
+        answer = reactions.decide(submit(registered_delivery=0), at).answer
         assert answer is not None
         statuses.append(answer.status)
     assert statuses == [0, CommandStatus.ESME_RMSGQFUL, 0, CommandStatus.ESME_RMSGQFUL]
 
 
 def test_the_nth_submit_of_a_link() -> None:
-    planner = Planner(Behaviour(cut_after=3))
-    assert [planner.plan(submit(nth=nth), 0.0).cut for nth in (1, 2, 3, 4)] == [False, False, True, True]
-    planner = Planner(Behaviour(half_open_after=2))
-    assert [planner.plan(submit(nth=nth), 0.0).mute for nth in (1, 2)] == [False, True]
+    reactions = Reactions(Behaviour(cut_after=3))
+    assert [reactions.decide(submit(nth=nth), 0.0).cut for nth in (1, 2, 3, 4)] == [False, False, True, True]
+    reactions = Reactions(Behaviour(half_open_after=2))
+    assert [reactions.decide(submit(nth=nth), 0.0).mute for nth in (1, 2)] == [False, True]
 
 
 def test_magic_states_are_not_left_to_chance() -> None:
@@ -189,9 +189,9 @@ def test_a_magic_number_keeps_to_its_own_delay() -> None:
 
 
 def test_troubles_that_pass_are_remembered_by_number() -> None:
-    planner = Planner(Behaviour())
+    reactions = Reactions(Behaviour())
     numbers = ["447700909008", "447700919008", "447700909008", "447700919008", "447700909008"]
-    accepted = [planner.plan(submit(number), 0.0).accepted for number in numbers]
+    accepted = [reactions.decide(submit(number), 0.0).accepted for number in numbers]
     assert accepted == [False, False, True, True, False]
 
 

@@ -6,9 +6,9 @@ import json
 
 from rich.console import Console
 
-from heliograph.simulator.journal import Journal
-from heliograph.simulator.live import picture
-from heliograph.simulator.message import Submission
+from heliograph.simulator.live_table import picture
+from heliograph.simulator.log import SimulatorLog
+from heliograph.simulator.message import TakenSubmit
 from heliograph.simulator.smsc import Simulator
 from heliograph.smpp.constants import MessageState
 
@@ -19,7 +19,7 @@ async def test_a_message_takes_one_line_and_as_many_are_shown_as_fit() -> None:
     for number in range(9):
         content = b"Your code is %d. " % number * 5
         simulator._messages.add(
-            Submission(
+            TakenSubmit(
                 number, "acme", 0.0, 5, 0, "Acme", 1, 1, "4917012345678", 0, 1, 0, content, (),
                 MessageState.DELIVERED, 0, 0.0, 0.0,
             )
@@ -55,7 +55,7 @@ async def test_what_was_sent_cannot_command_the_terminal() -> None:
     simulator = Simulator()
     await simulator.start()
     simulator._messages.add(
-        Submission(
+        TakenSubmit(
             1, "acme", 0.0, 5, 0, "A\x9b2J", 1, 1, "49\u202e1", 0, 1, 8, "x\x9bK\u202ey".encode("utf-16-be"), (),
             MessageState.DELIVERED, 0, 0.0, 0.0,
         )
@@ -71,7 +71,7 @@ async def test_what_was_sent_cannot_command_the_terminal() -> None:
 
 async def test_the_log_that_is_written_to_a_terminal_cannot_command_it_either() -> None:
     stream = io.BytesIO()
-    journal = Journal(asyncio.get_running_loop(), stream)
+    journal = SimulatorLog(asyncio.get_running_loop(), stream)
     journal.note("bound", system_id="a\x9b2J\u202eb")
     journal.flush()
     line = stream.getvalue().decode()

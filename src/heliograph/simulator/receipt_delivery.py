@@ -1,4 +1,4 @@
-"""How receipts find their way to a bind of the system_id whose message they are about."""
+"""Brings each receipt to a bind of the system_id that sent the message."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from heliograph.simulator.counters import Counters
-from heliograph.simulator.link import Link
-from heliograph.simulator.message import Submission
-from heliograph.simulator.plan import Report
+from heliograph.simulator.counters import SimulatorCounters
+from heliograph.simulator.link import SimulatorLink
+from heliograph.simulator.message import TakenSubmit
+from heliograph.simulator.reactions import PlannedReceipt
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
 
@@ -20,7 +20,7 @@ AGAIN_AFTER_S: Final = 1.0
 """A receipt that the peer could not take for the moment is sent again after this time."""
 
 OVERTAKEN_WITHIN_S: Final = 1.0
-"""How long a receipt waits to be overtaken."""
+"""Longest time that a receipt waits for the next one to overtake it."""
 
 _TEMPORARY: Final = frozenset(
     {
@@ -34,57 +34,57 @@ _TEMPORARY: Final = frozenset(
 
 
 @dataclass(slots=True, eq=False)
-class Delivery:
+class ReceiptDelivery:
     """One receipt on its way."""
 
-    submission: Submission
-    report: Report
+    submission: TakenSubmit
+    report: PlannedReceipt
     body: bytes
-    """Of the deliver_sm."""
-    home: Link
-    """The link that the message came on."""
+    """Body of the deliver_sm."""
+    home: SimulatorLink
+    """Link on which the message came."""
 
 
 @dataclass(slots=True)
-class Account:
-    """The binds of one system_id, and what waits for them."""
+class BoundPeer:
+    """The binds of one system_id, and the receipts that wait for them."""
 
-    links: list[Link] = field(default_factory=list)
-    waiting: deque[Delivery] = field(default_factory=deque)
-    overtaken: list[Delivery] = field(default_factory=list)
-    """These go after the next one."""
+    links: list[SimulatorLink] = field(default_factory=list)
+    waiting: deque[ReceiptDelivery] = field(default_factory=deque)
+    overtaken: list[ReceiptDelivery] = field(default_factory=list)
+    """Receipts that go after the next one."""
 
 
-class Deliveries:
+class ReceiptDeliveries:
     """Gives receipts to binds as their windows have room, in the order in which they fall due."""
 
     def __init__(
         self,
-        counters: Counters,
+        counters: SimulatorCounters,
         later: Callable[[float, partial[None]], None],
-        sent: Callable[[Link, Delivery, int], None],
+        sent: Callable[[SimulatorLink, ReceiptDelivery, int], None],
     ) -> None:
         """`later(seconds, task)` runs a task then; `sent(link, delivery, sequence)` hears of each deliver_sm."""
         self._counters = counters
         self._later = later
         self._sent = sent
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, BoundPeer] = {}
 
-    def bound(self, link: Link) -> None:
+    def bound(self, link: SimulatorLink) -> None:
         account = self._account(link.system_id)
         account.links.append(link)
         self._pump(account)
 
-    def lost(self, link: Link) -> bool:
-        """The bind is over; False where it was none. What was under way on it comes by `again`."""
+    def lost(self, link: SimulatorLink) -> bool:
+        """Forgets a bind that ended; returns False if the link was not bound. Unanswered receipts come by `again`."""
         links = self._account(link.system_id).links
         if link not in links:
             return False
         links.remove(link)
         return True
 
-    def deliver(self, delivery: Delivery) -> None:
-        """It is due."""
+    def deliver(self, delivery: ReceiptDelivery) -> None:
+        """Sends a receipt that has fallen due, or queues it."""
         account = self._account(delivery.submission.system_id)
         if delivery.report.overtaken:
             delivery.report.overtaken = False
@@ -98,8 +98,8 @@ class Deliveries:
             account.overtaken.clear()
         self._pump(account)
 
-    def answered(self, link: Link, delivery: Delivery, status: int) -> None:
-        """The peer answered it. A place in the window is free."""
+    def answered(self, link: SimulatorLink, delivery: ReceiptDelivery, status: int) -> None:
+        """Counts the peer's answer, repeats the receipt later after a temporary error, and fills the free place."""
         if status in _TEMPORARY:
             self._later(AGAIN_AFTER_S, partial(self.again, [delivery]))
         elif status:
@@ -108,8 +108,8 @@ class Deliveries:
             self._counters.receipts_answered += 1
         self._pump(self._account(link.system_id))
 
-    def again(self, deliveries: list[Delivery]) -> None:
-        """They were sent, and nobody knows whether they arrived: before all others, in their order."""
+    def again(self, deliveries: list[ReceiptDelivery]) -> None:
+        """Queues receipts that may not have arrived ahead of all others, in their order."""
         if not deliveries:
             return
         account = self._account(deliveries[0].submission.system_id)
@@ -118,19 +118,19 @@ class Deliveries:
         account.waiting.extendleft(reversed(deliveries))
         self._pump(account)
 
-    def _account(self, system_id: str) -> Account:
+    def _account(self, system_id: str) -> BoundPeer:
         account = self._accounts.get(system_id)
         if account is None:
-            account = self._accounts[system_id] = Account()
+            account = self._accounts[system_id] = BoundPeer()
         return account
 
-    def _release(self, account: Account, delivery: Delivery) -> None:
-        """Nothing has overtaken it: it goes all the same."""
+    def _release(self, account: BoundPeer, delivery: ReceiptDelivery) -> None:
+        """Sends a receipt that nothing has overtaken in time."""
         if delivery in account.overtaken:
             account.overtaken.remove(delivery)
             self.deliver(delivery)
 
-    def _queue(self, account: Account, delivery: Delivery) -> None:
+    def _queue(self, account: BoundPeer, delivery: ReceiptDelivery) -> None:
         account.waiting.append(delivery)
         self._counters.receipts_waiting += 1
         if len(account.waiting) > WAITING_LIMIT:
@@ -138,8 +138,8 @@ class Deliveries:
             self._counters.receipts_waiting -= 1
             self._counters.receipts_dropped += 1
 
-    def _pump(self, account: Account) -> None:
-        """Sends what waits while there is room."""
+    def _pump(self, account: BoundPeer) -> None:
+        """Sends waiting receipts while a window has room."""
         waiting = account.waiting
         counters = self._counters
         now = None
@@ -156,8 +156,8 @@ class Deliveries:
             self._sent(link, delivery, sequence)
 
 
-def _choose(links: list[Link], delivery: Delivery) -> Link | None:
-    """The bind for a receipt: the one its message came on, unless it is to come on another or cannot take it."""
+def _choose(links: list[SimulatorLink], delivery: ReceiptDelivery) -> SimulatorLink | None:
+    """Chooses the bind for a receipt: that of its message, unless another is asked for or that one has no room."""
     home = delivery.home
     if not delivery.report.other_bind:
         if home.room:

@@ -1,0 +1,79 @@
+"""Destination numbers whose last four digits choose what becomes of their messages.
+
+Customers can see each kind of receipt, and each kind of trouble, without any knob.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from heliograph.smpp.constants import CommandStatus, MessageState
+
+
+class AnswerFault(StrEnum):
+    """A fault that takes the place of the ordinary answer."""
+
+    NONE = "none"
+    WITHHELD = "withheld"
+    """The message is taken, and there is no answer."""
+    BODYLESS = "bodyless"
+    """The message is taken, and the answer is a header alone."""
+    CUT = "cut"
+    """The message is not taken, and the link is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """The course of a message to a magic number."""
+
+    what: str
+    state: MessageState = MessageState.DELIVERED
+    err: int = 0
+    status: int = 0
+    fault: AnswerFault = AnswerFault.NONE
+    once: bool = False
+    """Whether `status` or `fault` meets the first submit only; the next one to the same number succeeds."""
+    receipt: bool = True
+    early: bool = False
+    double: bool = False
+    accepted_first: bool = False
+    """Whether a receipt ACCEPTD goes ahead of the final one."""
+    other_notation: bool = False
+    delay_ms: float | None = None
+    """Time from the answer to the receipt, instead of receipt_delay_ms."""
+
+
+DIGITS: Final = 4
+
+SCENARIOS: Final[dict[str, Scenario]] = {
+    "9001": Scenario(what="UNDELIV, err 001", state=MessageState.UNDELIVERABLE, err=1),
+    "9002": Scenario(what="EXPIRED, err 002", state=MessageState.EXPIRED, err=2),
+    "9003": Scenario(what="REJECTD, err 003", state=MessageState.REJECTED, err=3),
+    "9004": Scenario(what="DELETED, err 004", state=MessageState.DELETED, err=4),
+    "9005": Scenario(what="UNKNOWN, err 005", state=MessageState.UNKNOWN, err=5),
+    "9006": Scenario(what="no receipt, ever", receipt=False),
+    "9007": Scenario(what="refused with ESME_RINVDSTADR", status=CommandStatus.ESME_RINVDSTADR),
+    "9008": Scenario(
+        what="first ESME_RTHROTTLED; sent again: DELIVRD", status=CommandStatus.ESME_RTHROTTLED, once=True
+    ),
+    "9009": Scenario(what="never answered, yet DELIVRD", fault=AnswerFault.WITHHELD),
+    "9010": Scenario(what="DELIVRD, the receipt before the answer", early=True),
+    "9011": Scenario(what="DELIVRD, twice", double=True),
+    "9012": Scenario(what="ACCEPTD, then DELIVRD", accepted_first=True),
+    "9013": Scenario(what="DELIVRD after 5 s", delay_ms=5_000.0),
+    "9014": Scenario(what="first ESME_RMSGQFUL; sent again: DELIVRD", status=CommandStatus.ESME_RMSGQFUL, once=True),
+    "9015": Scenario(
+        what="first the link is cut instead of an answer; sent again: DELIVRD", fault=AnswerFault.CUT, once=True
+    ),
+    "9016": Scenario(what="DELIVRD, the answer without a body, hence without an id", fault=AnswerFault.BODYLESS),
+    "9017": Scenario(
+        what="DELIVRD, the receipt's id in hexadecimal (decimal where answers have that)", other_notation=True
+    ),
+}
+"""By the last four digits of the destination. Every other number: DELIVRD, err 000."""
+
+ORDINARY: Final = Scenario(what="DELIVRD, err 000")
+
+
+def scenario_for(destination: str) -> Scenario:
+    return SCENARIOS.get(destination[-DIGITS:], ORDINARY)
