@@ -29,6 +29,9 @@ VALIDITY_MS = 2 * 86_400_000
 SPAN_MS = 1 << 32
 """What eight hexadecimal digits of milliseconds can tell apart."""
 
+SPAN_AT = 4
+"""Where in an id these eight digits begin: 12 digits of milliseconds come first (RFC 9562, 5.7)."""
+
 
 def known_key(number: int, now: int) -> int:
     """The key of a stored message: between one and three times 49.7 days ago."""
@@ -37,7 +40,8 @@ def known_key(number: int, now: int) -> int:
 
 def known_path(now: int) -> str:
     """Where a stored message is, with a placeholder for its number."""
-    return "/api/v1/messages/" + to_hex(known_key(0, now), TAIL).replace("0" * 8, NUMBER, 1)
+    message = to_hex(known_key(0, now), TAIL)
+    return f"/api/v1/messages/{message[:SPAN_AT]}{NUMBER}{message[SPAN_AT + len(NUMBER) :]}"
 
 
 def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:

@@ -6,10 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bench.loop.fill import add_history, add_queue
-from bench.loop.gateways import Heliograph
+from bench.loop.fill import SPAN_MS, TAIL, add_history, add_queue, known_key, known_path
+from bench.loop.gateways import NUMBER, Heliograph
 
 from heliograph.composition.commands import STORE_FILE
+from heliograph.domain.ids import to_hex
 from heliograph.runtime.upkeep import NUMBERS_BLOCK
 
 SIZE = 50
@@ -26,6 +27,14 @@ def count(gateway: Heliograph, table: str) -> int:
     with closing(sqlite3.connect(gateway.data / STORE_FILE)) as db:
         (rows,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     return int(rows)
+
+
+@pytest.mark.parametrize("top", [0x0190, 0x019B, 0x0200, 0x1000])
+def test_a_stored_message_has_its_number_in_its_path_whatever_the_clock_shows(top: int) -> None:
+    now = (top + 2) * SPAN_MS + 12_345
+    for number in (0, 7, 12_345_678):
+        path = known_path(now).replace(NUMBER, f"{number:08}")
+        assert path == "/api/v1/messages/" + to_hex(known_key(number, now), TAIL)
 
 
 @pytest.mark.slow
