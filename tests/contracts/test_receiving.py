@@ -126,7 +126,7 @@ async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Give
     await store.record(Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)]))
     assert await store.find_outstanding(1, ["a"]) == []
     assert await store.outstanding(message.key) is None
-    assert await store.overdue(START + 9 * HOUR, 10) == []
+    assert await store.overdue(START + 33 * HOUR, 0, 10) == ([], None)
 
 
 async def test_a_message_that_does_not_exist_awaits_nothing(store: Store) -> None:
@@ -145,16 +145,33 @@ async def test_receipts_that_never_came(store: Store, given: Given, account: Acc
     second = await awaited(given, account, "b", "c")
     given.now += HOUR
     await awaited(given, account, "d")
-    assert await store.overdue(START, 10) == []
-    before = START + 2 * HOUR
-    assert [each.message.key for each in await store.overdue(before, 10)] == [first.key, second.key]
-    assert [each.message.key for each in await store.overdue(before, 1)] == [first.key]
+    assert await store.overdue(START, 0, 10) == ([], None)
+    expired = START + 26 * HOUR
+    found, beyond = await store.overdue(expired, 0, 10)
+    assert [each.message.key for each in found] == [first.key, second.key]
+    assert beyond is None
+    found, beyond = await store.overdue(expired, 0, 1)
+    assert [each.message.key for each in found] == [first.key]
+    assert beyond == first.key
+    found, _ = await store.overdue(expired, first.key, 10)
+    assert [each.message.key for each in found] == [second.key]
+
+
+async def test_a_message_is_overdue_by_its_own_validity(store: Store, given: Given, account: Account) -> None:
+    long = await awaited(given, account, "a", expires=START + 72 * HOUR)
+    short = await awaited(given, account, "b", expires=START + HOUR)
+    found, beyond = await store.overdue(START + 26 * HOUR, 0, 2)
+    assert [each.message.key for each in found] == [short.key]
+    assert beyond == short.key, "both were looked at"
+    found, _ = await store.overdue(START + 73 * HOUR, 0, 10)
+    assert [each.message.key for each in found] == [long.key, short.key]
 
 
 async def test_a_scheduled_message_is_not_overdue_before_its_time(store: Store, given: Given, account: Account) -> None:
-    await awaited(given, account, "a", time=START + 30 * HOUR)
-    assert await store.overdue(START + 2 * HOUR, 10) == []
-    assert len(await store.overdue(START + 31 * HOUR, 10)) == 1
+    await awaited(given, account, "a", time=START + 30 * HOUR, expires=START + 31 * HOUR)
+    assert await store.overdue(START + 26 * HOUR, 0, 10) == ([], None)
+    found, _ = await store.overdue(START + 32 * HOUR, 0, 10)
+    assert len(found) == 1
 
 
 async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> None:

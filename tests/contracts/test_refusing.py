@@ -211,14 +211,14 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
     await Apart(store, answer, lambda _: None).record()
     recovery = await store.recover(0, NODE)
     assert recovery.unsent == []
-    (overdue,) = await store.overdue(START + HOUR, 10)
+    (overdue,), _ = await store.overdue(START + 25 * HOUR, 0, 10)
     assert overdue.operator_ids == {(1, ""): (0,)}
     end = Facts(
         finals=[Final(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
         awaiting_matched=[Awaiting(1, NO_TEXT, account.id, key, 0)],
     )
     await Apart(store, end, lambda _: None).record()
-    assert await store.overdue(START + HOUR, 10) == []
+    assert await store.overdue(START + 25 * HOUR, 0, 10) == ([], None)
     assert (await store.backlog())["awaiting"] == 0
     assert await store.audit() == []
 

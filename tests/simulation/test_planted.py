@@ -500,8 +500,8 @@ def receipts_are_acknowledged_twice(patch: pytest.MonkeyPatch) -> None:
 
 @bug("has no final state", "receipts are awaited")
 def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryStore, before: int, limit: int) -> list[Outstanding]:
-        return []
+    async def broken(self: MemoryStore, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        return [], None
 
     patch.setattr(MemoryStore, "overdue", broken)
 

@@ -27,7 +27,7 @@ from heliograph.app.facts import (
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
-from heliograph.domain.ids import time_of
+from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
@@ -266,10 +266,12 @@ class MemoryStore(MemoryOperators):
         rows = self._open()
         return None if key in rows.finals or key not in rows.messages else self._outstanding(rows, key)
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
         rows = self._open()
-        keys = {key for *_, key, _ in rows.awaiting if time_of(key) < before and rows.messages[key].time < before}
-        return [self._outstanding(rows, key) for key in sorted(keys - rows.finals.keys())[:limit]]
+        bound = first_key_at(expired)
+        keys = sorted({key for *_, key, _ in rows.awaiting if beyond < key < bound})[:limit]
+        ended = [key for key in keys if key not in rows.finals and rows.messages[key].expires < expired]
+        return [self._outstanding(rows, key) for key in ended], keys[-1] if len(keys) == limit else None
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:
         states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}

@@ -128,8 +128,15 @@ class Shards:
         found = await self._each(lambda store: store.outstanding(key))
         return next((each for each in found if each is not None), None)
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
-        return await self._up_to(limit, lambda store, n: store.overdue(before, n))
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        """Each shard is looked through at once: as many as there are of them times `limit`."""
+        found: list[Outstanding] = []
+        goes_on = None
+        for store in self._stores:
+            of_one, last = await store.overdue(expired, beyond, limit)
+            found += of_one
+            goes_on = last if goes_on is None else min(goes_on, last or goes_on)
+        return found, goes_on
 
     # --- callbacks
 

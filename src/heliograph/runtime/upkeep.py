@@ -114,8 +114,9 @@ class Upkeep:
     async def _keep_rows(self, now: int) -> None:
         store = self._world.store
         oldest = now - int((self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS)
-        if self._due("overdue", OVERDUE_ROUNDS):
-            self._repeat("overdue", await self._core.lookup.give_up(store, oldest, BATCH))
+        expired = now - int(self._deadlines.receipt_grace * HOUR_MS)
+        if self._due("overdue", OVERDUE_ROUNDS) and not await self._core.lookup.give_up(store, expired, BATCH):
+            self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
         if self._due("numbers", NUMBERS_ROUNDS):

@@ -82,8 +82,8 @@ def test_receipts_are_found_by_the_operators_id(db: sqlite3.Connection) -> None:
     text = plan(db, receipts._AWAITED, "[]", 1)
     assert "SEARCH a USING PRIMARY KEY (connector=? AND operator_id=?)" in text
     assert "SCAN a" not in text
-    text = plan(db, receipts._OVERDUE, 5, 5, 10)
-    assert "SEARCH a USING COVERING INDEX awaiting_key (key<?)" in text
+    text = plan(db, receipts._OVERDUE, 5, 5, 0, 10)
+    assert "SEARCH awaiting USING COVERING INDEX awaiting_key (key>? AND key<?)" in text
     assert "TEMP B-TREE" not in text
 
 

@@ -31,6 +31,7 @@ class ScriptedStore(MemoryStore):
         self.found: list[Outstanding] = []
         self.failing: set[int] = set()
         self.asked: list[list[str]] = []
+        self.beyond: list[int] = []
         self.meanwhile: Callable[[], object] = lambda: None
 
     async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
@@ -41,8 +42,10 @@ class ScriptedStore(MemoryStore):
         self.meanwhile()
         return found
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
-        return self.found[:limit]
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        self.beyond.append(beyond)
+        rest = [each for each in self.found if each.message.key > beyond]
+        return rest[:limit], rest[limit - 1].message.key if len(rest) >= limit else None
 
     async def outstanding(self, key: int) -> Outstanding | None:
         return next((each for each in self.found if each.message.key == key), None)
@@ -540,13 +543,23 @@ def test_at_the_end_what_memory_does_not_know_is_turned_away_and_what_it_knows_i
 async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [known(long, "a", "b", states={2: (Delivery.UNDELIV, "034")})]
-    assert await desk.lookup.give_up(desk.store, START, 10) == 1
+    assert not await desk.lookup.give_up(desk.store, START, 10)
     assert desk.finished == [(long.key, Delivery.UNDELIV)]
-    assert await desk.lookup.give_up(desk.store, START, 10) == 1, "the rows show it until the commit"
+    assert not await desk.lookup.give_up(desk.store, START, 10), "the rows show it until the commit"
     assert len(desk.finished) == 1
     facts = desk.commit()
     assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
     assert facts.parts[0] == PartReceipt(long.account, long.key, 0, Delivery.UNKNOWN, "001", START)
+
+
+async def test_the_search_for_receipts_that_never_came_goes_on_where_it_ended(desk: Desk) -> None:
+    messages = [desk.message() for _ in range(3)]
+    desk.store.found = [known(each, f"{each.key}") for each in messages]
+    assert await desk.lookup.give_up(desk.store, START, 2)
+    assert not await desk.lookup.give_up(desk.store, START, 2)
+    assert [key for key, _ in desk.finished] == [each.key for each in messages]
+    await desk.lookup.give_up(desk.store, START, 2)
+    assert desk.store.beyond == [0, messages[1].key, 0]
 
 
 async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) -> None:

@@ -56,8 +56,11 @@ class Delivering(Protocol):
     async def outstanding(self, key: int) -> Outstanding | None:
         """What the rows know of one message that has no final state yet; None if it has one, or is not there."""
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
-        """Messages accepted before `before` that still await a receipt and are below the mark, oldest first."""
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        """Looks at up to `limit` messages that await a receipt and are below the mark, by ascending key above `beyond`.
+
+        Returns those whose validity ended before `expired`, and the key to go on from: None after the last one.
+        """
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         """Receipts that match nothing, newest first."""

@@ -51,6 +51,8 @@ class Lookup:
         self._gathering = gathering
         self._clock = clock
         self._gathered = gathered
+        self._overdue_beyond = 0
+        """The key that `give_up` goes on from."""
         self._looked = 0
         """How far `find_gathered` has come; 0 when it begins."""
         self._until = 0
@@ -173,11 +175,14 @@ class Lookup:
             self._span = min(longest, self._span * 2)
         return True
 
-    async def give_up(self, store: Store, before: int, limit: int) -> int:
-        """Ends messages accepted before `before` whose receipts never came: UNKNOWN. Returns how many were found."""
+    async def give_up(self, store: Store, expired: int, limit: int) -> bool:
+        """Ends messages as UNKNOWN whose validity was over before `expired` and whose receipts never came.
+
+        Looks at `limit` of those that await receipts, and goes on there the next time; returns whether some are left.
+        """
         reporter, awaited = self._reporter, self._awaited
         with awaited.reading():
-            overdue = await store.overdue(before, limit)
+            overdue, beyond = await store.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
                 if outstanding.message.key in awaited.ended:
                     continue
@@ -193,7 +198,8 @@ class Lookup:
                         reporter.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
         if overdue:
             self._gathering.wake()
-        return len(overdue)
+        self._overdue_beyond = beyond or 0
+        return beyond is not None
 
     # --- inside
 

@@ -19,10 +19,10 @@ ORDER BY a.key
 """
 _OPEN = "SELECT key FROM message WHERE key = $1 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)"
 _OVERDUE = """
-SELECT DISTINCT a.key FROM awaiting AS a
+SELECT a.key, m.expires < $2 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
+FROM (SELECT DISTINCT key FROM awaiting WHERE key > $3 AND key < $1 ORDER BY key LIMIT $4) AS a
 JOIN message AS m ON m.key = a.key
-WHERE a.key < $1 AND m.time < $2 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
-ORDER BY a.key LIMIT $3
+ORDER BY a.key
 """
 _ENDS = "SELECT key FROM part_receipt WHERE at >= $1 AND at < $2"
 _GATHERED = """
@@ -62,8 +62,10 @@ async def outstanding(db: Db, key: int) -> Outstanding | None:
     return found[0] if found else None
 
 
-async def overdue(db: Db, before: int, limit: int) -> list[Outstanding]:
-    return await outstanding_of(db, await _keys(db, _OVERDUE, first_key_at(before), before, limit))
+async def overdue(db: Db, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    rows = await db.fetch(_OVERDUE, first_key_at(expired), expired, beyond, limit)
+    found = await outstanding_of(db, [key for key, is_overdue in rows if is_overdue])
+    return found, rows[-1][0] if len(rows) == limit else None
 
 
 async def gathered(db: Db, start: int, end: int) -> tuple[list[int], int]:

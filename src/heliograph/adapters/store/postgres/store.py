@@ -188,8 +188,8 @@ class PostgresStore:
     async def outstanding(self, key: int) -> Outstanding | None:
         return await self._pool.look(lambda db: receipts.outstanding(db, key))
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
-        return await self._pool.look(lambda db: receipts.overdue(db, before, limit))
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        return await self._pool.look(lambda db: receipts.overdue(db, expired, beyond, limit))
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return await self._pool.read(lambda db: receipts.orphans(db, limit))

@@ -19,10 +19,9 @@ _OPEN = """
 SELECT key FROM message WHERE key = ? AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
 """
 _OVERDUE = """
-SELECT DISTINCT a.key FROM awaiting AS a
+SELECT a.key, m.expires < ?2 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = a.key)
+FROM (SELECT DISTINCT key FROM awaiting WHERE key > ?3 AND key < ?1 ORDER BY key LIMIT ?4) AS a
 JOIN message AS m ON m.key = a.key
-WHERE a.key < ? AND m.time < ? AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = a.key)
-ORDER BY a.key LIMIT ?
 """
 _PART_STATES = """
 SELECT key, segment, state, err FROM part_receipt WHERE key IN (SELECT value FROM json_each(?))
@@ -51,9 +50,10 @@ def outstanding(db: sqlite3.Connection, key: int) -> Outstanding | None:
     return found[0] if found else None
 
 
-def overdue(db: sqlite3.Connection, before: int, limit: int) -> list[Outstanding]:
-    rows = db.execute(_OVERDUE, (first_key_at(before), before, limit))
-    return outstanding_of(db, [key for (key,) in rows])
+def overdue(db: sqlite3.Connection, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    rows = sorted(db.execute(_OVERDUE, (first_key_at(expired), expired, beyond, limit)))
+    found = outstanding_of(db, [key for key, is_overdue in rows if is_overdue])
+    return found, rows[-1][0] if len(rows) == limit else None
 
 
 def outstanding_of(db: sqlite3.Connection, keys: Iterable[int]) -> list[Outstanding]:

@@ -141,8 +141,8 @@ class SqliteStore:
     async def outstanding(self, key: int) -> Outstanding | None:
         return await self._reader.transact(receipts.outstanding, key)
 
-    async def overdue(self, before: int, limit: int) -> list[Outstanding]:
-        return await self._reader.transact(receipts.overdue, before, limit)
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+        return await self._reader.transact(receipts.overdue, expired, beyond, limit)
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return await self._reader.transact(receipts.orphans, limit)
