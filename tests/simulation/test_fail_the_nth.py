@@ -9,17 +9,20 @@ from typing import Any, TypeVar
 
 import pytest
 
+from heliograph.api.doors import BY_VERSION
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.notices.notifier import UNREADABLE_PAUSE_MS
 from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled, Part, Unavailable, Unknown
-from heliograph.app.sending.compose import Fields, Submit, SubmitRules
+from heliograph.app.sending.compose import Composer, SendRules
+from heliograph.app.sending.principal import Principal
 from heliograph.domain.message import State
 from heliograph.runtime.environment import World
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import GRACE_MS, Plan, Simulation
+from tests.support.gateway import read
 from tests.support.store import CREDIT, SECOND
 from tests.support.virtual_time import run
 
@@ -206,14 +209,15 @@ class MainJob(Simulation):
 
     async def _order(self, version: int, reference: str, **more: Any) -> Message:
         values = {"to": "15551234567", "sender": "Heliograph", "content": "Hello", **more}
-        fields = Fields(reference=reference, form=True, **values)
-        submit = Submit(self.directory, self.store, lambda host: None, SubmitRules(validity_ms=self.plan.validity_ms))
+        composer = Composer(self.directory, lambda host: None, SendRules(validity_ms=self.plan.validity_ms))
 
         async def ask() -> Accept:
             view = await self.directory.account("rich")
             assert view is not None
             answered: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
-            assert self.intake.accept(submit.compose(view, fields, version, self.clock.now()), answered.set_result)
+            who = Principal(view, BY_VERSION[version])
+            fields = read(who, form=True, reference=reference, **values)
+            assert self.intake.accept(composer.compose(who, fields, self.clock.now()), answered.set_result)
             accept = await answered
             if accept.verdict is Verdict.UNAVAILABLE:
                 raise Unavailable

@@ -16,7 +16,7 @@ from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.users import Users
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
-from heliograph.app.sending.reschedule import Plan
+from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console
 from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView, SimulatedMessage
@@ -243,7 +243,7 @@ async def open_house() -> AdminHouse:
     admin = AdminServices(
         sign_in=SignIn(store, secrets, clock, verify),
         manage=Manage(store, secrets, clock),
-        views=Views(store, gateway.directory, Plan(store, gateway.submit), clock),
+        views=Views(store, gateway.directory, Rescheduling(store, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,
         links=links,
@@ -253,8 +253,7 @@ async def open_house() -> AdminHouse:
         admin=admin,
         users=Users(store, secrets, clock),
         directory=gateway.directory,
-        submit=gateway.submit,
-        intake=gateway.intake,
+        sending=gateway.sending,
         clock=clock,
         secrets=secrets,
         pulse=Pulse(dict, ("accepted", "submitted", "delivered", "failed")),

@@ -13,14 +13,18 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 
 from heliograph.api.app import Api, Services, build_app
+from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.ports import Unavailable
-from heliograph.app.sending.authenticate import Gate
+from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
-from heliograph.app.sending.compose import Submit, SubmitRules
+from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
-from heliograph.app.sending.reschedule import Plan
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.app.sending.send import Sending
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
@@ -159,8 +163,9 @@ class Gateway:
     journal: MemoryJournal
     intake: PromptIntake
     directory: Directory
-    submit: Submit
-    gate: Gate
+    composer: Composer
+    sending: Sending
+    authenticator: Authenticator
     app: Api
     addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
 
@@ -239,9 +244,15 @@ def basic(user: str, secret: str) -> bytes:
     return b"Basic " + base64.b64encode(f"{user}:{secret}".encode())
 
 
+def read(who: Principal, *, form: bool = False, **values: Any) -> Fields:
+    """The fields that the API reads, by the names that they have here."""
+    names = {"sender": "from", "kind": "type", "dlr_url": "dlr-url"}
+    return read_fields({names.get(name, name): value for name, value in values.items()}, who, is_form=form)
+
+
 async def open_gateway(
     *,
-    rules: SubmitRules | None = None,
+    rules: SendRules | None = None,
     forbidden: Callable[[str], str | None] = lambda host: "loopback" if host in ("127.0.0.1", "::1") else None,
     max_body: int = 1 << 20,
     credit: str = "1000",
@@ -264,16 +275,16 @@ async def open_gateway(
         await asyncio.sleep(0)
         return secrets.verify_password(hashed, password)
 
-    gate = Gate(directory, secrets, verify)
-    submit = Submit(directory, store, forbidden, rules or SubmitRules())
+    authenticator = Authenticator(directory, secrets, verify)
+    composer = Composer(directory, forbidden, rules or SendRules())
     intake = PromptIntake(store, clock)
+    sending = Sending(composer, store, intake, clock)
     app = build_app(
         Services(
-            gate,
-            submit,
-            Plan(store, submit),
+            authenticator,
+            sending,
+            Rescheduling(store, composer),
             Browse(store, list_interval),
-            intake,
             clock,
             journal,
             store.probe,
@@ -281,7 +292,7 @@ async def open_gateway(
             max_body,
         )
     )
-    return Gateway(store, clock, secrets, journal, intake, directory, submit, gate, app)
+    return Gateway(store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app)
 
 
 async def set_price(gateway: Gateway, prefix: str, price: str, plan: str = "default") -> None:

@@ -19,7 +19,7 @@ from heliograph.api.shapes import (
 )
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.ports import Event
-from heliograph.app.sending.reschedule import Moved
+from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain import ids, segment
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (
@@ -102,7 +102,7 @@ def _batch_result(
     return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, parts))
 
 
-def of_moved(moved: Moved) -> Answer:
+def of_rescheduled(moved: Rescheduled) -> Answer:
     scheduled = State.SCHEDULED.label
     if moved.batch:
         body = _batch_result(moved.key, moved.tail, moved.total, moved.reference, moved.messages, scheduled)
@@ -174,10 +174,6 @@ def of_not_allowed(methods: Iterable[str]) -> Answer:
 def unavailable() -> Fault:
     problem = "The gateway cannot store messages at this moment; nothing was charged. Send it again later."
     return Fault(UNAVAILABLE, problem, None, STORE_PAUSE_S)
-
-
-def busy() -> Fault:
-    return Fault(UNAVAILABLE, "Too many requests are waiting; nothing was charged. Send it again in a second.")
 
 
 def _unavailable(_: Accept) -> Fault:

@@ -2,7 +2,7 @@
 
     path, method, credentials, size, media type, syntax, fields, state, credit
 
-The hot operation, a send, is also there without ASGI: see `Api.submit_request`.
+The hot operation, a send, is also there without ASGI: see `Api.send_at_once`.
 """
 
 import asyncio
@@ -14,18 +14,20 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple, Protocol
 
-from heliograph.api import answer, decode, operations
+from heliograph.api import answer, decode, doors, operations
 from heliograph.api.answer import Answer
 from heliograph.api.bodies import Bodies
 from heliograph.api.fast_send.head import REQUEST_ID, PlainSend
+from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.shapes import Done, Health
 from heliograph.app.facts import Accept
-from heliograph.app.ports import Clock, Intake, Journal, Unavailable
-from heliograph.app.sending.authenticate import Gate, admit
+from heliograph.app.ports import Clock, Journal, Unavailable
+from heliograph.app.sending.authenticate import Authenticator, admit
 from heliograph.app.sending.browse import Browse
-from heliograph.app.sending.compose import Submit
-from heliograph.app.sending.directory import AccountView
-from heliograph.app.sending.reschedule import Plan, no_such_message
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Door, Principal
+from heliograph.app.sending.reschedule import Rescheduling, no_such_message
+from heliograph.app.sending.send import Sending
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
 from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
@@ -43,11 +45,10 @@ _ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
 class Services:
     """What the API stands on. `probe` raises Unavailable while the store cannot be written."""
 
-    gate: Gate
-    submit: Submit
-    plan: Plan
+    authenticator: Authenticator
+    sending: Sending
+    rescheduling: Rescheduling
     browse: Browse
-    intake: Intake
     clock: Clock
     journal: Journal
     probe: Callable[[], Awaitable[None]]
@@ -67,11 +68,11 @@ class Call:
 
     __slots__ = (
         "authorization", "content_encoding", "content_length", "content_type", "receive", "request_id", "scope",
-        "target", "view", "waits_to_send",
+        "target", "waits_to_send", "who",
     )  # fmt: skip
 
-    view: AccountView
-    """Whose request it is; set once the credentials have been checked."""
+    who: Principal
+    """Set once the credentials have been checked."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
@@ -104,9 +105,10 @@ class Call:
 
 
 class Handler(NamedTuple):
-    """`version` 0 asks for no credentials. `run` is given the body where it `reads` one."""
+    """What runs an operation. `run` is given the body where it `reads` one."""
 
-    version: int
+    door: Door | None
+    """Whose credentials are asked for; None asks for none."""
     reads: bool
     run: Callable[[Call, bytes], Awaitable[Answer]]
 
@@ -127,9 +129,8 @@ class Asker(Protocol):
 class Api:
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._gate = services.gate
-        self._submit = services.submit
-        self._intake = services.intake
+        self._authenticator = services.authenticator
+        self._sending = services.sending
         self._clock = services.clock
         self._request_prefix = services.request_prefix.encode()
         self._requests = count(1)
@@ -143,8 +144,8 @@ class Api:
         """Says by its headers whether a send must take the usual way, so that what is around the application sees it;
         the answer then stands in the scope, as `CHOSEN`."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Answer]]] = {
-            "send_message": partial(self._send, 1),
-            "send_message_v2": partial(self._send, 2),
+            "send_message": self._send,
+            "send_message_v2": self._send,
             "quote_message": self._quote,
             "list_messages": self._list,
             "get_message": self._get,
@@ -160,7 +161,7 @@ class Api:
         for operation in operations.OPERATIONS:
             if operation.version and not services.customers:
                 continue
-            handler = Handler(operation.version, bool(operation.body), run[operation.name])
+            handler = Handler(doors.BY_VERSION.get(operation.version), bool(operation.body), run[operation.name])
             handlers = self._paths.setdefault(operation.path, {})
             handlers[operation.method] = handler
             if operation.method == "GET":
@@ -252,23 +253,44 @@ class Api:
         for status, number in responses.items():
             self._services.journal.count("http_responses", number, status=str(status))
 
-    def submit_at_once(self, send: PlainSend, body: bytes, asker: Asker) -> bool:
-        """A send without a task: `asker` gets its answer, now or when it is stored. False where it takes waiting for
-        more than the store (see `submit_request`); then nothing has been done.
+    def send_at_once(self, send: PlainSend, body: bytes, asker: Asker) -> bool:
+        """Sends without a task: `asker` gets its answer, now or when the message is stored.
+
+        The body is complete and not over the limit. False where it takes waiting for more than the commit (credentials
+        to check; a refusal under a reference, which may have been used before): then nothing has been done.
         """
         try:
-            composed = self.submit_request(send, body, asker)
+            prepared = self._prepare_send(send, body, asker)
         except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
             return False
-        if composed is None:
+        if prepared is None:
             return False
-        if isinstance(composed, Answer):
-            self.note_response(composed.status)
-            asker.answer(composed)
-        elif not self._intake.accept(composed, partial(self._stored, asker)):
-            self.note_response(503)
-            asker.answer(answer.of_fault(answer.busy()))
+        try:
+            if isinstance(prepared, Fault):
+                raise prepared
+            self._sending.hand_in(prepared, partial(self._stored, asker))
+        except Fault as fault:
+            self.note_response(fault.entry.http)
+            asker.answer(answer.of_fault(fault))
         return True
+
+    def _prepare_send(self, send: PlainSend, body: bytes, asker: Asker) -> Accept | Fault | None:
+        """Returns the request to commit, the Fault that refuses it, or None where it takes waiting."""
+        fields: Fields | None = None
+        try:
+            now = self._clock.monotonic()
+            proven = send.proven
+            if proven is None or not self._authenticator.holds(proven, now):
+                proven = send.proven = self._authenticator.proven(send.door, send.authorization, now)
+                if proven is None:
+                    return None
+            who = proven.principal
+            if who.view.policy is not None:
+                admit(who.view, asker.address())
+            fields = send_fields(decode.media_type(send.content_type, body), body, who)
+            return self._sending.prepare(who, fields)
+        except Fault as fault:
+            return None if fields is not None and self._sending.may_be_replayed(fields, fault) else fault
 
     def _stored(self, asker: Asker, accept: Accept) -> None:
         try:
@@ -278,43 +300,24 @@ class Api:
         self.note_response(reply.status)
         asker.answer(reply)
 
-    def submit_request(self, send: PlainSend, body: bytes, asker: Asker) -> Accept | Answer | None:
-        """A send without waiting: what is to be stored, or the answer; None where it cannot be told without waiting
-        (credentials to check, or a refusal under a reference, which may have been used before).
-
-        The body is complete and not over the limit. The answer to an Accept is `answer.of_accept`, once it is stored.
-        """
-        reference = None
-        try:
-            now = self._clock.monotonic()
-            known = send.known
-            if known is None or not self._gate.holds(known, now):
-                known = send.known = self._gate.known(send.version, send.authorization, now)
-                if known is None:
-                    return None
-            view = known.view
-            admit(view, asker.address() if view.networks else "")
-            fields = decode.send_fields(decode.media_type(send.content_type, body), body)
-            reference = fields.reference
-            accept = self._submit.compose(view, fields, send.version, self._clock.now())
-            self._submit.pace(view, len(accept.messages), now)
-        except Fault as fault:
-            return answer.of_fault(fault) if reference is None else None
-        return accept
-
     async def _handle(self, call: Call) -> Answer:
         handlers = self._find(call)
         handler = handlers.get(call.scope["method"])
         if handler is None:
             return answer.of_not_allowed(handlers)
-        if handler.version:
-            now = self._clock.monotonic()
-            view = self._gate.remembered(handler.version, call.authorization, now)
-            if view is None:
-                view = await self._gate.check(handler.version, call.authorization, call.address, now)
-            admit(view, call.address)
-            call.view = view
+        if handler.door is not None:
+            call.who = who = await self._authenticate(handler.door, call)
+            admit(who.view, call.address)
         return await handler.run(call, await self._body(call) if handler.reads else b"")
+
+    async def _authenticate(self, door: Door, call: Call) -> Principal:
+        """Raises Fault (401, 429)."""
+        now = self._clock.monotonic()
+        proven = self._authenticator.proven(door, call.authorization, now)
+        if proven is not None:
+            return proven.principal
+        credentials = doors.basic_credentials(call.authorization)
+        return await self._authenticator.check(door, credentials, call.address, now)
 
     def _find(self, call: Call) -> Handlers:
         path = call.scope["path"]
@@ -351,7 +354,7 @@ class Api:
     async def _gather(self, call: Call, first: bytes, most: int) -> bytes:
         """The rest of a body that comes in pieces, up to the first one beyond `most` octets. Raises Fault (429) where
         the account has too many of them, and ClientGone."""
-        bodies, account = self._bodies, call.view.account.id
+        bodies, account = self._bodies, call.who.view.account.id
         gathered = bytearray()
         piece, more = first, True
         try:
@@ -369,54 +372,52 @@ class Api:
 
     # --- operations
 
-    async def _send(self, version: int, call: Call, body: bytes) -> Answer:
-        fields = decode.send_fields(decode.media_type(call.content_type, body), body)
-        try:
-            accept = self._submit.compose(call.view, fields, version, self._clock.now())
-            self._submit.pace(call.view, len(accept.messages), self._clock.monotonic())
-        except Fault as fault:
-            if fields.reference is None:
-                raise
-            return answer.of_accept(await self._submit.replay(call.view, fields, version, fault))
+    async def _send(self, call: Call, body: bytes) -> Answer:
+        fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
-        if not self._intake.accept(accept, partial(_settle, stored)):
-            raise answer.busy()
+        try:
+            self._sending.send(call.who, fields, partial(_settle, stored))
+        except Fault as fault:
+            if not self._sending.may_be_replayed(fields, fault):
+                raise
+            return answer.of_accept(await self._sending.replay(call.who, fields, fault))
         return answer.of_accept(await stored)
 
     async def _quote(self, call: Call, body: bytes) -> Answer:
-        fields = decode.send_fields(decode.media_type(call.content_type, body), body)
-        return answer.of_quote(self._submit.compose(call.view, fields, 1, self._clock.now()))
+        fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
+        return answer.of_quote(self._sending.quote(call.who, fields))
 
     async def _list(self, call: Call, _: bytes) -> Answer:
         query = decode.query(call.scope["query_string"])
-        messages = await self._services.browse.list(call.view, query, self._clock.now())
-        return answer.of_page(messages, call.view.zone)
+        messages = await self._services.browse.list(call.who.view, query, self._clock.now())
+        return answer.of_page(messages, call.who.view.zone)
 
     async def _get(self, call: Call, _: bytes) -> Answer:
         query = decode.query(call.scope["query_string"])
         key, tail = _message_id(call)
-        found = await self._services.browse.get(call.view, key, tail, query)
+        found = await self._services.browse.get(call.who.view, key, tail, query)
         if isinstance(found, list):
-            return answer.of_page(found, call.view.zone)
-        return answer.of_message(found, call.view.zone)
+            return answer.of_page(found, call.who.view.zone)
+        return answer.of_message(found, call.who.view.zone)
 
     async def _history(self, call: Call, _: bytes) -> Answer:
-        events = await self._services.browse.history(call.view, *_message_id(call))
-        return answer.of_history(events, call.view.zone)
+        events = await self._services.browse.history(call.who.view, *_message_id(call))
+        return answer.of_history(events, call.who.view.zone)
 
     async def _reschedule(self, call: Call, body: bytes) -> Answer:
         media = decode.media_type(call.content_type, body)
-        now = self._clock.now()
-        plan = self._services.plan
-        time = plan.new_time(call.view, decode.time_field(media, body), media == decode.FORM, now)
-        return answer.of_moved(await plan.reschedule(call.view, *_message_id(call), time, now))
+        view, now = call.who.view, self._clock.now()
+        rescheduling = self._services.rescheduling
+        given = decode.time_field(media, body)
+        time = rescheduling.new_time(view, None if given is None else time_text(given), now)
+        return answer.of_rescheduled(await rescheduling.reschedule(view, *_message_id(call), time, now))
 
     async def _cancel(self, call: Call, _: bytes) -> Answer:
-        await self._services.plan.cancel(call.view, *_message_id(call), self._clock.now())
+        await self._services.rescheduling.cancel(call.who.view, *_message_id(call), self._clock.now())
         return answer.of(Done("00"))
 
     async def _balance(self, call: Call, _: bytes) -> Answer:
-        return answer.of_balance(await self._services.browse.balance(call.view))
+        return answer.of_balance(await self._services.browse.balance(call.who.view))
 
     async def _live(self, _: Call, __: bytes) -> Answer:
         return answer.of(Health("00", "live"))

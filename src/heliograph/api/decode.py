@@ -6,9 +6,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from heliograph.api.fields import SEND
-from heliograph.app.sending.compose import Fields, shown
-from heliograph.app.sending.number import Number
+from heliograph.app.sending.fields import Number, shown
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
 JSON: Final = 1
@@ -41,16 +39,6 @@ _MEDIA_TYPE = re.compile(
 ).fullmatch
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([^"'\s;]*)""", re.IGNORECASE).search
 _UTF_8 = (b"utf-8", b"utf8", b"us-ascii")
-
-_NAMES: Final = tuple(field.name for field in SEND[1])
-_TO: Final = _NAMES[0]
-_FROM: Final = _NAMES[1]
-_CONTENT: Final = _NAMES[2]
-_TIME: Final = _NAMES[3]
-_TYPE: Final = _NAMES[4]
-_DLR: Final = _NAMES[5]
-_DLR_URL: Final = _NAMES[6]
-_REFERENCE: Final = _NAMES[7]
 
 _BACKSLASH: Final = 0x5C
 
@@ -151,39 +139,21 @@ def form(octets: bytes) -> dict[str, list[str]]:
 
 def query(octets: bytes) -> dict[str, str]:
     """The parameters of a query. Raises Fault (400) where it is not UTF-8 or repeats one."""
-    return _single(form(octets))
+    return single(form(octets))
 
 
-def _single(fields: dict[str, list[str]]) -> dict[str, str]:
+def single(fields: dict[str, list[str]]) -> dict[str, str]:
+    """Returns the one value of each name. Raises Fault (400) where one is given twice."""
     for name, values in fields.items():
         if len(values) > 1:
             raise Fault(MALFORMED, f"The field {shown(name)} is given twice.")
     return {name: values[0] for name, values in fields.items()}
 
 
-def send_fields(media: int, body: bytes) -> Fields:
-    """The fields of a request to send. Raises Fault (400)."""
-    if media == JSON:
-        document = json_object(body)
-        return Fields(
-            document.get(_TO), document.get(_FROM), document.get(_CONTENT), document.get(_TIME), document.get(_TYPE),
-            document.get(_DLR), document.get(_DLR_URL), document.get(_REFERENCE),
-        )  # fmt: skip
-    values = form(body)
-    to = values.pop(_TO, None)
-    single = _single(values).get
-    return Fields(
-        to[0] if to is not None and len(to) == 1 else to,
-        single(_FROM), single(_CONTENT), single(_TIME), single(_TYPE), single(_DLR), single(_DLR_URL),
-        single(_REFERENCE),
-        form=True,
-    )  # fmt: skip
-
-
 def time_field(media: int, body: bytes) -> Any:
-    """The field `time` of a request to reschedule. Raises Fault (400)."""
+    """Returns the field `time` of a request to reschedule, None where it is absent. Raises Fault (400)."""
     if media == JSON:
-        return json_object(body).get(_TIME)
+        return json_object(body).get("time")
     values = form(body)
-    values.pop(_TO, None)
-    return _single(values).get(_TIME)
+    values.pop("to", None)
+    return single(values).get("time") or None

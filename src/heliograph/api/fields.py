@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from heliograph.app.sending.browse import BOOLEAN_WORDS
-from heliograph.app.sending.compose import DLR_WORDS, SubmitRules
+from heliograph.app.sending.compose import SendRules
 from heliograph.domain import limits, phone
 from heliograph.domain.message import KIND_NAMES, KIND_WORDS, Kind
 from heliograph.domain.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
@@ -41,7 +41,7 @@ _HEX = "^([0-9A-Fa-f]{2})+$"
 class Terms:
     """The settings in force, as far as customers feel them."""
 
-    rules: SubmitRules = dataclasses.field(default_factory=SubmitRules)
+    rules: SendRules = dataclasses.field(default_factory=SendRules)
     max_body: int = limits.MAX_BODY_OCTETS
     list_interval_s: float = limits.LIST_INTERVAL_S
     callback_timeout_s: float = limits.CALLBACK_TIMEOUT_S
@@ -134,6 +134,12 @@ def _url(_: Terms, version: int) -> str:
     )
     return f"Where the receipt is posted: an absolute http or https URL, without user name or fragment. {where}"
 
+
+DLR_WORDS: dict[str, bool] = {
+    "yes": True, "true": True, "1": True, "on": True, "2": True, "3": True,
+    "no": False, "false": False, "0": False, "off": False, "": False,
+}  # fmt: skip
+"""Every accepted text of `dlr`, in any case, and whether it asks for a receipt."""
 
 WANTED: tuple[Any, ...] = (True, *(word for word, wants in DLR_WORDS.items() if wants), 1, 2, 3)
 """Every `dlr` that asks for a receipt, as JSON may have it."""

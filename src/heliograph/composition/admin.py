@@ -12,10 +12,11 @@ from heliograph.app.admin.users import Users
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import Tally
-from heliograph.app.ports import Clock, Intake, Journal, Secrets, Store
-from heliograph.app.sending.compose import Submit
+from heliograph.app.ports import Clock, Journal, Secrets, Store
+from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
-from heliograph.app.sending.reschedule import Plan
+from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.app.sending.send import Sending
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.on_demand import OnDemand
@@ -41,8 +42,8 @@ class AdminParts:
     hash_password: Hash
     manage: Manage
     directory: Directory
-    submit: Submit
-    intake: Intake
+    composer: Composer
+    sending: Sending
     engine: Engine
     tally: Tally
     probe: Callable[[Connector], Awaitable[ProbeResult]]
@@ -66,7 +67,7 @@ class AdminApps:
             views=Views(
                 store,
                 means.directory,
-                Plan(store, means.submit),
+                Rescheduling(store, means.composer),
                 clock,
                 means.fallbacks,
                 names=means.names,
@@ -106,8 +107,7 @@ class AdminApps:
                 admin=self._services,
                 users=Users(means.store, means.secrets, means.clock, hash_password=means.hash_password),
                 directory=means.directory,
-                submit=means.submit,
-                intake=means.intake,
+                sending=means.sending,
                 clock=means.clock,
                 secrets=means.secrets,
                 pulse=self._pulse,

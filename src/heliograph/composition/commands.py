@@ -102,9 +102,9 @@ async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
     from heliograph.app.admin.oversight import Scope
     from heliograph.app.admin.sign_in import Actor
     from heliograph.app.admin.views import Views
-    from heliograph.app.sending.compose import Submit
+    from heliograph.app.sending.compose import Composer
     from heliograph.app.sending.directory import Directory
-    from heliograph.app.sending.reschedule import Plan
+    from heliograph.app.sending.reschedule import Rescheduling
     from heliograph.composition import dev as development
     from heliograph.smpp.constants import CommandStatus
 
@@ -112,12 +112,11 @@ async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
     try:
         directory = Directory(store)
         guard = AddressGuard(settings.callbacks.allowed_networks)
-        submit = Submit(directory, store, guard.forbidden_host, terms(settings).rules)
+        composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
         actor = Actor(_who_types(), frozenset(Scope), "")
         fallbacks = NAMES if await development.was_last(store) else None
-        plan, status_name = Plan(store, submit), CommandStatus.name_of
-        views = Views(store, directory, plan, SystemClock(), fallbacks, names=NAMES, status_name=status_name)
-        yield views, actor
+        rescheduling, named = Rescheduling(store, composer), CommandStatus.name_of
+        yield Views(store, directory, rescheduling, SystemClock(), fallbacks, names=NAMES, status_name=named), actor
     finally:
         await store.close()
 
@@ -154,10 +153,10 @@ async def test_connector(connector: Connector) -> Any:
 def terms(settings: Settings) -> "Terms":
     """The settings that the API goes by, and that its document tells."""
     from heliograph.api.fields import Terms
-    from heliograph.app.sending.compose import SubmitRules
+    from heliograph.app.sending.compose import SendRules
 
     messages, callbacks = settings.messages, settings.callbacks
-    rules = SubmitRules(
+    rules = SendRules(
         messages.max_destinations,
         messages.max_segments,
         messages.horizon_days,

@@ -19,8 +19,9 @@ from heliograph.app.admin.manage import AlreadyThere, Manage
 from heliograph.app.admin.users import Users
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Leases, Sender
-from heliograph.app.sending.compose import Submit
+from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.commands import NAMES, SIMULATOR, open_store, option_problems, terms, test_connector
@@ -128,9 +129,9 @@ class Gateway:
         from heliograph.api.app import Services, build_app
         from heliograph.api.reference import PATHS, Reference
         from heliograph.api.server import serve as serve_http
-        from heliograph.app.sending.authenticate import Gate
+        from heliograph.app.sending.authenticate import Authenticator
         from heliograph.app.sending.browse import Browse
-        from heliograph.app.sending.reschedule import Plan
+        from heliograph.app.sending.reschedule import Rescheduling
 
         settings = self._settings
         roles = settings.node.roles
@@ -171,13 +172,13 @@ class Gateway:
         )
         await self.engine.start()
         in_force = terms(settings)
-        submit = Submit(directory, store, self._guard().forbidden_host, in_force.rules)
+        composer = Composer(directory, self._guard().forbidden_host, in_force.rules)
+        sending = Sending(composer, store, watching.intake(self.engine.gatherer), clock)
         services = Services(
-            gate=Gate(directory, self._secrets, self._verifier),
-            submit=submit,
-            plan=Plan(store, submit),
+            authenticator=Authenticator(directory, self._secrets, self._verifier),
+            sending=sending,
+            rescheduling=Rescheduling(store, composer),
             browse=Browse(store, in_force.list_interval_s),
-            intake=watching.intake(self.engine.gatherer),
             clock=clock,
             journal=journal,
             probe=store.probe,
@@ -190,7 +191,7 @@ class Gateway:
             reference = Reference(in_force)
             for path in PATHS:
                 app.mount(path, reference)
-            self._back_office = self._open_back_office(directory, submit)
+            self._back_office = self._open_back_office(directory, composer, sending)
             self._back_office.start(app)
         if self._dev:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
@@ -230,7 +231,7 @@ class Gateway:
 
     # --- parts
 
-    def _open_back_office(self, directory: Directory, submit: Submit) -> AdminApps:
+    def _open_back_office(self, directory: Directory, composer: Composer, sending: Sending) -> AdminApps:
         from heliograph.smpp.constants import CommandStatus
 
         async def probe(connector: Connector) -> ProbeResult:
@@ -254,8 +255,8 @@ class Gateway:
                     hash_password=self._verifier.hash,
                 ),
                 directory=directory,
-                submit=submit,
-                intake=self._watching.intake(self.engine.gatherer),
+                composer=composer,
+                sending=sending,
                 engine=self.engine,
                 tally=self._watching.tally,
                 probe=probe,

@@ -112,7 +112,7 @@ class Console:
         self._services = services
         self._sessions = services.admin.sign_in
         self._renderer = Renderer()
-        self._jobs = ListRuns(services.directory, services.submit, services.intake, services.clock)
+        self._jobs = ListRuns(services.directory, services.sending, services.clock)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
     def compile(self) -> None:

@@ -13,9 +13,9 @@ from heliograph.app.admin.oversight import Role, Scope
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.admin.users import Users
 from heliograph.app.admin.views import Views
-from heliograph.app.ports import Clock, Intake, Secrets
-from heliograph.app.sending.compose import Submit
+from heliograph.app.ports import Clock, Secrets
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.send import Sending
 from heliograph.console import PATH
 from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
@@ -79,8 +79,7 @@ class ConsoleServices:
     admin: AdminServices
     users: Users
     directory: Directory
-    submit: Submit
-    intake: Intake
+    sending: Sending
     clock: Clock
     secrets: Secrets
     pulse: Pulse

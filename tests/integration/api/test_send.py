@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.sending.compose import SubmitRules
+from heliograph.app.sending.compose import SendRules
 from heliograph.domain.message import Kind
 from tests.support.gateway import START, Gateway, open_gateway, set_price
 
@@ -286,7 +286,7 @@ async def test_a_batch_is_all_or_nothing_and_names_the_bad_ones(gateway: Gateway
 
 
 async def test_a_request_may_name_so_many_destinations() -> None:
-    gateway = await open_gateway(rules=SubmitRules(max_destinations=3))
+    gateway = await open_gateway(rules=SendRules(max_destinations=3))
     numbers = [str(447700900000 + n) for n in range(4)]
     assert (await gateway.send(but(to=numbers))).fault == (400, "03", "to")
     assert (await gateway.send(but(to=numbers[:3] * 2))).status == 200

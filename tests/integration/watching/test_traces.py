@@ -48,7 +48,7 @@ class Traced:
         self.gateway = gateway
         self.exporter = InMemorySpanExporter()
         self.traces = Traces(SimpleSpanProcessor(self.exporter), ratio, gateway.clock)
-        gateway.app._intake = self.traces.intake(gateway.intake)
+        gateway.sending._intake = self.traces.intake(gateway.intake)
         self.fake = FakeSender()
         self.sender = self.traces.sender(self.fake)
         self.told: list[TryResult] = []

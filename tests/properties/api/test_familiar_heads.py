@@ -10,11 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from heliograph.api import doors
 from heliograph.api.fast_send.connection import HotConnection
 from heliograph.api.fast_send.head import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
 from heliograph.app.configuration import Account
-from heliograph.app.sending.authenticate import Known
+from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.principal import Principal
 from heliograph.domain.pricing import PriceTable
 from heliograph.http.asgi import Headers
 from heliograph.http.connection import Connection
@@ -160,10 +162,10 @@ HEAD = b"POST /api/v1/messages HTTP/1.1\r\nA: b\r\nContent-Length: 3\r\nC: d\r\n
 
 def plain(length: bytes | None = b"3") -> PlainSend:
     """A send whose credentials were right."""
-    send = PlainSend(1, b"/api/v1/messages", [])
+    send = PlainSend(doors.V1, b"/api/v1/messages", [])
     send.length = length
-    view = AccountView(Account(1, "acme", "", b""), (), ZoneInfo("UTC"), (), frozenset(), None, PriceTable(()))
-    send.known = Known("acme", b"", view, generation=0, until=0.0)
+    view = AccountView(Account(1, "acme", "", b""), (), ZoneInfo("UTC"), None, None, PriceTable(()))
+    send.proven = Proven("acme", b"", Principal(view, doors.V1), generation=0, until=0.0)
     return send
 
 
@@ -181,7 +183,7 @@ def test_what_is_not_exactly_one_request_is_not_learned(octets: bytes) -> None:
 
 def test_a_head_is_not_learned_without_its_length_or_its_sender_or_with_an_id_of_its_own() -> None:
     nameless, named = plain(), plain()
-    nameless.known = None
+    nameless.proven = None
     named.request_id = b"mine"
     for send in (plain(None), nameless, named):
         assert not Heads(20).learn(send, HEAD + b"abc")

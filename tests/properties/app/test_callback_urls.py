@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.app.sending.compose import _PLAIN_URL, _split_url
+from heliograph.app.sending.callback_url import _PLAIN_URL, split_url
 
 pieces = st.sampled_from(
     ["http://", "https://", "HTTP://", "a.example", "127.0.0.1", "[::1]", ":80", ":0", ":99999", ":", "/", "/cb", "?",
@@ -19,4 +19,4 @@ urls = st.lists(pieces, max_size=8).map("".join) | st.from_regex(r"https?://[ -~
 def test_only_the_origin_of_a_plain_url_can_be_wrong(url: str) -> None:
     plain = _PLAIN_URL(url)
     if plain is not None:
-        assert _split_url(url) == _split_url(plain[1])
+        assert split_url(url) == split_url(plain[1])

@@ -1,6 +1,5 @@
 """The OpenAPI document is complete, sound, and says what the code and the guide say."""
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -15,17 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.api import answer, decode, fields, shapes
+from heliograph.api.doors import V1
 from heliograph.api.examples import FAULTS
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.operations import OPERATIONS
+from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.notices.receipt_form import receipt_fields
-from heliograph.app.sending.compose import SubmitRules
+from heliograph.app.sending.compose import SendRules
+from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar, ids, phone
 from heliograph.domain.error import CATALOGUE, METHOD
-from heliograph.domain.message import State
+from heliograph.domain.message import Kind, State
 from heliograph.domain.receipt import Delivery
+from tests.support.gateway import open_gateway
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
 API = document(Terms())
@@ -118,7 +121,7 @@ def test_every_error_has_its_example() -> None:
 
 
 def test_the_settings_in_force_are_told() -> None:
-    text = json.dumps(document(Terms(SubmitRules(77, 3, 55), 4321, 7.5, 2.5, 36)))
+    text = json.dumps(document(Terms(SendRules(77, 3, 55), 4321, 7.5, 2.5, 36)))
     for told in ("at most 77,", '"maxItems": 77', "at most 3 segments: 459 ", "at most 55 days", "4,321 octets",
                  "every 7.5 seconds", "within 2.5 seconds", "for 36 hours"):  # fmt: skip
         assert told in text
@@ -147,14 +150,21 @@ def test_the_guide_has_every_field_and_every_parameter() -> None:
 # --- the document and the code
 
 
-def test_decoding_reads_the_fields_that_are_told() -> None:
-    attributes = ("to", "sender", "content", "time", "kind", "dlr", "dlr_url", "reference")
-    every = {field.name: f"value of {field.name}" for field in fields.SEND[1]}
+async def test_reading_takes_the_fields_that_are_told() -> None:
+    gateway = await open_gateway()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    attributes = ("to", "sender", "content", "time", "kind", "wants_receipt", "url", "reference")
+    every = {field.name: f"value of {field.name}" for field in fields.SEND[1]} | {"type": "flash", "dlr": "yes"}
     body = json.dumps({**every, "other": "x"}).encode()
-    read = decode.send_fields(decode.JSON, body)
-    assert [getattr(read, name) for name in attributes] == list(every.values())
+    read = send_fields(decode.JSON, body, who)
+    expected = [value for name, value in every.items() if name not in ("to", "type", "dlr")]
+    assert read.to == ["value of to"]
+    assert (read.kind, read.wants_receipt) == (Kind.FLASH, True)
+    assert [getattr(read, name) for name in attributes if name not in ("to", "kind", "wants_receipt")] == expected
     form = "&".join(f"{name}={value.replace(' ', '+')}" for name, value in every.items()).encode()
-    assert decode.send_fields(decode.FORM, form) == dataclasses.replace(read, form=True)
+    assert send_fields(decode.FORM, form, who) == read
     assert decode.time_field(decode.JSON, body) == every["time"]
 
 

@@ -1,19 +1,20 @@
-"""The gate's bounds: what it keeps in memory, and how many checks wait."""
+"""The bounds of the authenticator: what it keeps in memory, and how many checks wait."""
 
 import asyncio
 
 import pytest
 
+from heliograph.api.doors import V1, V2, basic_credentials
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.sending import authenticate, password_queue
-from heliograph.app.sending.authenticate import Gate
+from heliograph.app.sending.authenticate import Authenticator, Credentials
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.error import Fault
 from tests.support.gateway import PlainSecrets, basic
 from tests.support.memory_store import MemoryStore
 
 
-async def open_gate(names: str = "a") -> tuple[Gate, PlainSecrets, asyncio.Event]:
+async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecrets, asyncio.Event]:
     """Its checks wait for the event, which is set at first."""
     store, secrets, go = MemoryStore(), PlainSecrets(), asyncio.Event()
     for name in names:
@@ -27,54 +28,58 @@ async def open_gate(names: str = "a") -> tuple[Gate, PlainSecrets, asyncio.Event
         await go.wait()
         return secrets.verify_password(hashed, password)
 
-    return Gate(directory, secrets, verify), secrets, go
+    return Authenticator(directory, secrets, verify), secrets, go
+
+
+def typed(secret: str) -> Credentials:
+    return basic_credentials(basic("a", secret))
 
 
 async def test_it_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authenticate, "REMEMBERED", 2)
-    gate, _, _ = await open_gate("abc")
+    authenticator, _, _ = await open_authenticator("abc")
     headers = [basic(name, "right") for name in "abc"]
     for header in headers:
-        await gate.check(2, header, "x", 0.0)
-    assert [gate.remembered(2, header, 1.0) is not None for header in headers] == [False, True, True]
+        await authenticator.check(V2, basic_credentials(header), "x", 0.0)
+    assert [authenticator.proven(V2, header, 1.0) is not None for header in headers] == [False, True, True]
 
 
 async def test_a_success_is_remembered_for_its_version_alone() -> None:
-    gate, _, _ = await open_gate()
+    authenticator, _, _ = await open_authenticator()
     header = basic("a", "right")
-    await gate.check(2, header, "x", 0.0)
-    assert gate.remembered(2, header, 0.0) is not None
-    assert gate.remembered(1, header, 0.0) is None
-    assert gate.remembered(2, None, 0.0) is None
+    await authenticator.check(V2, basic_credentials(header), "x", 0.0)
+    assert authenticator.proven(V2, header, 0.0) is not None
+    assert authenticator.proven(V1, header, 0.0) is None
+    assert authenticator.proven(V2, None, 0.0) is None
 
 
 async def test_what_is_known_holds_for_its_time_and_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, _, _ = await open_gate()
+    authenticator, _, _ = await open_authenticator()
     header = basic("a", "right")
-    assert gate.known(2, header, 0.0) is None
-    await gate.check(2, header, "x", 0.0)
-    known = gate.known(2, header, 0.0)
-    assert known is not None
+    assert authenticator.proven(V2, header, 0.0) is None
+    await authenticator.check(V2, basic_credentials(header), "x", 0.0)
+    proven = authenticator.proven(V2, header, 0.0)
+    assert proven is not None
     last = authenticate.REMEMBERED_S
-    assert [gate.holds(known, now) for now in (0.0, last, last + 0.1)] == [True, True, False]
-    monkeypatch.setattr(gate._directory, "generation", gate._directory.generation + 1)
-    assert not gate.holds(known, 0.0)
+    assert [authenticator.holds(proven, now) for now in (0.0, last, last + 0.1)] == [True, True, False]
+    monkeypatch.setattr(authenticator._directory, "generation", authenticator._directory.generation + 1)
+    assert not authenticator.holds(proven, 0.0)
 
 
 async def test_it_watches_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authenticate, "WATCHED", 3)
-    gate, _, _ = await open_gate()
+    authenticator, _, _ = await open_authenticator()
     for address in range(100):
         with pytest.raises(Fault):
-            await gate.check(2, basic("a", "wrong"), str(address), 0.0)
-    assert len(gate._failures) == 3
+            await authenticator.check(V2, typed("wrong"), str(address), 0.0)
+    assert len(authenticator._failures) == 3
 
 
 async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(password_queue, "A_LINE", 2)
-    gate, secrets, go = await open_gate()
+    authenticator, secrets, go = await open_authenticator()
     go.clear()
-    waiting = [asyncio.create_task(gate.check(2, basic("a", f"wrong {n}"), "x", 0.0)) for n in range(3)]
+    waiting = [asyncio.create_task(authenticator.check(V2, typed(f"wrong {n}"), "x", 0.0)) for n in range(3)]
     async with asyncio.timeout(5):
         with pytest.raises(Fault) as refused:
             await waiting[2]
@@ -86,14 +91,14 @@ async def test_so_many_checks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         if isinstance(fault, Fault)
     ]
     assert codes == ["04", "04"]
-    await gate.check(2, basic("a", "right"), "x", 0.0)
+    await authenticator.check(V2, basic_credentials(basic("a", "right")), "x", 0.0)
     assert secrets.verified == 3
 
 
 async def test_failures_at_the_same_moment_all_count() -> None:
-    gate, _, go = await open_gate()
+    authenticator, _, go = await open_authenticator()
     go.clear()
-    waiting = [asyncio.create_task(gate.check(2, basic("a", "wrong"), "x", 0.0)) for _ in range(12)]
+    waiting = [asyncio.create_task(authenticator.check(V2, typed("wrong"), "x", 0.0)) for _ in range(12)]
     await asyncio.sleep(0)
     go.set()
     faults = await asyncio.gather(*waiting, return_exceptions=True)
@@ -102,9 +107,9 @@ async def test_failures_at_the_same_moment_all_count() -> None:
 
 
 async def test_the_secret_itself_is_not_kept() -> None:
-    gate, _, _ = await open_gate()
+    authenticator, _, _ = await open_authenticator()
     header = basic("a", "right")
-    await gate.check(2, header, "x", 0.0)
-    kept = repr((list(gate._known), list(gate._known.values())))
+    await authenticator.check(V2, basic_credentials(header), "x", 0.0)
+    kept = repr((list(authenticator._proven), list(authenticator._proven.values())))
     assert header.decode() not in kept
     assert "right'" not in kept.replace("hash of right", "")

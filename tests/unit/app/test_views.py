@@ -64,7 +64,7 @@ async def test_a_messages_history_names_command_statuses(
 
     monkeypatch.setattr(store, "history", history)
     views = Views(
-        store, house.gateway.directory, house.admin.views._plan, house.gateway.clock,
+        store, house.gateway.directory, house.admin.views._rescheduling, house.gateway.clock,
         status_name=CommandStatus.name_of,
     )  # fmt: skip
     sight = await views.look(message.key, message.tail)

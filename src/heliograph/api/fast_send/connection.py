@@ -138,7 +138,7 @@ class HotConnection(Connection):
         self.latest = turn
         self._send = send
         self.phase = ANSWER
-        if not self._api.submit_at_once(send, body, self):
+        if not self._api.send_at_once(send, body, self):
             turn.complete = True
             self._start_over(send, body)
 

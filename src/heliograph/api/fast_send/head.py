@@ -7,7 +7,9 @@ such a head once, another one of these octets says the same.
 import re
 from typing import Final
 
-from heliograph.app.sending.authenticate import Known
+from heliograph.api.doors import V1, V2
+from heliograph.app.sending.authenticate import Proven
+from heliograph.app.sending.principal import Door
 from heliograph.http.asgi import Headers
 from heliograph.http.head import is_host
 
@@ -20,7 +22,7 @@ LONGEST_HEAD: Final = 2_048
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 """What a client may call its request."""
 
-_SENDS: Final = {b"/api/v1/messages": 1, b"/api/v2/messages": 2}
+_SENDS: Final = {b"/api/v1/messages": V1, b"/api/v2/messages": V2}
 
 _UNUSUAL: Final = frozenset(
     (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length", b"host", b"authorization")
@@ -46,12 +48,12 @@ class PlainSend:
     """The head of a send with nothing unusual about it."""
 
     __slots__ = (
-        "authorization", "content_type", "forwarded", "headers", "keep_alive", "known", "length", "request_id",
-        "target", "version",
+        "authorization", "content_type", "door", "forwarded", "headers", "keep_alive", "length", "proven", "request_id",
+        "target",
     )  # fmt: skip
 
-    def __init__(self, version: int, target: bytes, headers: Headers) -> None:
-        self.version = version
+    def __init__(self, door: Door, target: bytes, headers: Headers) -> None:
+        self.door = door
         self.target = target
         self.headers = headers
         self.authorization: bytes | None = None
@@ -61,8 +63,8 @@ class PlainSend:
         self.length: bytes | None = None
         self.request_id: bytes | None = None
         """That which the client has chosen, if it may."""
-        self.known: Known | None = None
-        """Whose these credentials proved to be."""
+        self.proven: Proven | None = None
+        """The success that these credentials had."""
         self.keep_alive = True
         """Whether another request may follow its answer."""
 
@@ -90,7 +92,7 @@ class Heads:
         Between the request line and the first empty line each line is a header, whatever it says, and the length is
         that of the one which the parser has found.
         """
-        if send.known is None or send.request_id is not None:
+        if send.proven is None or send.request_id is not None:
             return False  # a client that names its requests names each another way
         request = _cut(octets)
         if request is None or not octets.startswith(b"POST "):
@@ -152,10 +154,10 @@ def _cut(octets: bytes) -> tuple[bytes, bytes, bytes] | None:
 
 def plain_send(target: bytes, headers: Headers, longest: int) -> PlainSend | None:
     """A POST with this head, if it is a plain send with a body of up to `longest` octets."""
-    version = _SENDS.get(target)
-    if version is None:
+    door = _SENDS.get(target)
+    if door is None:
         return None
-    send = PlainSend(version, target, headers)
+    send = PlainSend(door, target, headers)
     host: bytes | None = None
     for name, value in headers:
         if name == b"authorization" and send.authorization is None:

@@ -11,7 +11,7 @@ from heliograph.app.admin.sign_in import Actor
 from heliograph.app.configuration import Account, Connector, Price, Route
 from heliograph.app.ports import Clock, Event, Store
 from heliograph.app.sending.directory import BUILT_IN_PRICE, DEFAULT_PLAN, AccountView, Directory
-from heliograph.app.sending.reschedule import Plan
+from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 
@@ -78,7 +78,7 @@ class Views:
         self,
         store: Store,
         directory: Directory,
-        plan: Plan,
+        rescheduling: Rescheduling,
         clock: Clock,
         fallbacks: dict[int, str] | None = None,
         *,
@@ -91,7 +91,7 @@ class Views:
         self._status_name = status_name
         self.store = store
         self._directory = directory
-        self._plan = plan
+        self._rescheduling = rescheduling
         self._clock = clock
         self._fallbacks = fallbacks or {}
 
@@ -142,16 +142,16 @@ class Views:
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
         noting = self._noting(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
-        await self._plan.through(noting).cancel(view, key, tail, self.now)
+        await self._rescheduling.through(noting).cancel(view, key, tail, self.now)
 
     async def reschedule(self, actor: Actor, key: int, tail: int, text: str) -> int:
         """Moves a scheduled message to a time in the account's zone; returns it in ms."""
         view = await self._owner(key, tail)
         now = self.now
-        at = self._plan.new_time(view, text, True, now)
+        at = self._rescheduling.new_time(view, text or None, now)
         details = {"account": view.account.name, "time": text}
         noting = self._noting(actor, "message.reschedule", ids.to_hex(key, tail), details)
-        await self._plan.through(noting).reschedule(view, key, tail, at, now)
+        await self._rescheduling.through(noting).reschedule(view, key, tail, at, now)
         return at
 
     async def _owner(self, key: int, tail: int) -> AccountView:

@@ -118,8 +118,8 @@ class Dispatcher:
         """Right before a commit, when its accepts have their keys: enlists them and chooses what goes after it."""
         for accept in facts.accepts:
             for message in accept.messages:
-                if accept.scheduled:
-                    message.queued = True
+                if accept.scheduled or message.queued:
+                    message.queued = True  # scheduled, or held by the gate: judged anew when it is claimed
                 else:
                     self.lane(message.connector).admit(accept, message)
         monotonic = self._clock.monotonic()

@@ -6,8 +6,8 @@ from math import ceil
 
 from heliograph.app.facts import Message
 from heliograph.app.ports import Event, ListQuery, Store
-from heliograph.app.sending.compose import TIME_CHARS, shown
 from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.fields import TIME_CHARS, shown
 from heliograph.app.sending.reschedule import no_such_message
 from heliograph.domain import calendar, limits
 from heliograph.domain.error import TOO_EARLY, Fault, invalid

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account, ApiKey, Connector, Tables
 from heliograph.domain import calendar
-from heliograph.domain.host import Network
+from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.money import MICRO
 from heliograph.domain.pricing import PriceTable
 from heliograph.domain.routing import Route, RouteTable
@@ -43,8 +43,8 @@ class AccountView:
     keys: tuple[bytes, ...]
     """SHA-256 of each API key that is not revoked."""
     zone: ZoneInfo
-    networks: tuple[Network, ...]
-    senders: frozenset[str]
+    policy: Policy | None
+    """The account's rules; None where it has none."""
     own_prices: PriceTable | None
     """The account's plan, where it is another than `default` and names a price."""
     default_prices: PriceTable
@@ -139,8 +139,12 @@ class Directory:
             account=account,
             keys=tuple(key.digest for key in keys if key.revoked is None),
             zone=calendar.zone(account.timezone),
-            networks=tuple(ip_network(network, strict=False) for network in account.networks),
-            senders=frozenset(account.senders),
+            policy=compile_policy(
+                suspended=account.suspended,
+                networks=tuple(ip_network(network, strict=False) for network in account.networks),
+                senders=frozenset(account.senders),
+                rate=account.rate,
+            ),
             own_prices=self._plans.get(account.plan),
             default_prices=self._default_prices,
         )

@@ -1,8 +1,8 @@
-"""Passwords that wait to be checked: so many at once, and one who asks for many takes nobody else's place.
+"""A fair queue of password checks, so that a client that asks for many takes nobody else's place.
 
-Each check is slow on purpose. Those of one address stand in one line, of which the next one comes in its turn with
-those of other addresses. Who has signed in from an address before has a line of their own, that goes before all others:
-thousands of wrong names from anywhere do not keep them waiting.
+Each check is slow on purpose. Checks from one address wait in one line; the lines take turns. A user who signed in from
+an address before has a line of their own there, and it goes before all others: thousands of wrong names from anywhere
+do not keep them waiting.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ A_LINE = 32
 """Different passwords that may wait in one line."""
 
 ALL_LINES = 1_000
-"""And in all lines of addresses together."""
+"""Different passwords that may wait in all lines of addresses together."""
 
 PROVEN = 20_000
 """Pairs of user and address that have a line of their own; of more, the one longest unused is dropped."""
@@ -30,19 +30,19 @@ class Verify(Protocol):
     def __call__(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> Awaitable[bool]: ...
 
 
-class Checks:
-    """A `pair` stands for a user and an address, an `asked` for all that a request is checked by."""
+class PasswordQueue:
+    """Queues password checks. A `pair` stands for a user and an address, an `asked` for all that a check goes by."""
 
     def __init__(self, verify: Verify) -> None:
         self._verify = verify
         self._lines: dict[bytes, dict[bytes, int]] = {}
-        """By line and what is asked: how many requests wait for the answer."""
+        """Requests that wait for an answer, by line and by what is asked."""
         self._strangers = 0
-        """What is asked in the lines of addresses."""
+        """Checks that wait in the lines of addresses."""
         self._proven: dict[bytes, None] = {}
 
     async def right(self, hashed: str, password: str, asked: bytes, pair: bytes, address: str) -> bool:
-        """Whether it is the password. Raises Fault (503) where too many wait."""
+        """Says whether the password is the one that was hashed. Raises Fault (503) where too many wait."""
         first = pair in self._proven
         name = pair if first else hashlib.blake2b(network(address).encode(), digest_size=16).digest()
         line = self._lines.get(name, {})
@@ -83,7 +83,7 @@ class Checks:
 
 
 def network(address: str) -> str:
-    """Whose addresses are one and the same: of IPv6 the 64 bits that a subscriber is given, at least."""
+    """Returns the network whose addresses count as one: of IPv6 the 64 bits that a subscriber is given, at least."""
     found = address_of(address)
     if isinstance(found, IPv6Address):
         return f"{IPv6Address(int(found) >> 64 << 64)}/64"

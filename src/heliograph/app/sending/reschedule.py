@@ -1,18 +1,18 @@
 """Rescheduling and cancelling: what a customer may still change about a message that has not been sent."""
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Message
 from heliograph.app.ports import NotScheduled, Store
-from heliograph.app.sending.compose import Submit, time_text
+from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import AccountView
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
 
 
 @dataclass(slots=True)
-class Moved:
+class Rescheduled:
     """A message with its new time, or those of a batch that could still be moved, and the id that was asked for."""
 
     key: int
@@ -27,34 +27,35 @@ class Moved:
         return sum(message.price for message in self.messages)
 
 
-class Plan:
-    def __init__(self, store: Store, submit: Submit) -> None:
+class Rescheduling:
+    """Moves and cancels scheduled messages."""
+
+    def __init__(self, store: Store, composer: Composer) -> None:
         self._store = store
-        self._submit = submit
+        self._composer = composer
 
-    def through(self, store: Store) -> "Plan":
-        """The same, its changes made through this store."""
-        return Plan(store, self._submit)
+    def through(self, store: Store) -> "Rescheduling":
+        """Returns the same, its changes made through this store."""
+        return Rescheduling(store, self._composer)
 
-    def new_time(self, view: AccountView, time: Any, form: bool, now: int) -> int:
-        """The `time` of a request to reschedule, in ms. Raises Fault."""
-        text = time_text(time, form, version=1)
-        if text is None:
+    def new_time(self, view: AccountView, time: str | None, now: int) -> int:
+        """Returns the `time` of a request to reschedule, in ms. Raises Fault."""
+        if time is None:
             raise missing("time")
-        return self._submit.scheduled_time(view, text, now)
+        return self._composer.scheduled_time(view, time, now)
 
-    async def reschedule(self, view: AccountView, key: int, tail: int, time: int, now: int) -> Moved:
+    async def reschedule(self, view: AccountView, key: int, tail: int, time: int, now: int) -> Rescheduled:
         """Moves a message, or all messages of a batch that are still scheduled. Raises Fault (404, 409)."""
         account = view.account.id
         try:
-            messages = await self._store.reschedule(account, key, tail, time, self._submit.expiry(time), now)
+            messages = await self._store.reschedule(account, key, tail, time, self._composer.expiry(time), now)
         except (Missing, NotScheduled) as refusal:
             _refuse(refusal, "rescheduled")
         first = messages[0]
         if first.key == key:
-            return Moved(key, tail, False, first.reference, messages)
+            return Rescheduled(key, tail, False, first.reference, messages)
         batch = await self._store.batch(account, key, tail, 0, 1)
-        return Moved(key, tail, True, None if batch is None else batch.reference, messages)
+        return Rescheduled(key, tail, True, None if batch is None else batch.reference, messages)
 
     async def cancel(self, view: AccountView, key: int, tail: int, now: int) -> None:
         """Cancels and refunds a message, or those of a batch that are still scheduled. Raises Fault (404, 409)."""

@@ -1,18 +1,19 @@
 """Send: a text to one, or to a list, with what it will cost before it goes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heliograph.app.admin.oversight import AuditQuery, Scope
-from heliograph.app.sending.compose import Fields
 from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.fields import Fields, shown
+from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.console.sent_lists import ListRow, ListRun
+from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
 from heliograph.domain import segment
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
-from heliograph.domain.message import Kind, parse_kind
+from heliograph.domain.message import KIND_WORDS, Kind, parse_kind
 
 SHOWN = 8
 """Rows of a list that the preview shows."""
@@ -132,10 +133,9 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
     template = Fields(
         sender=values.get("sender", ""),
         content=values.get("content", ""),
-        time=_time(values.get("time", "")),
-        kind=values.get("kind", "text"),
-        dlr="yes" if values.get("receipt") else "no",
-        form=True,
+        time=_time(values.get("time", "")) or None,
+        kind=_kind(values.get("kind", "")),
+        wants_receipt=bool(values.get("receipt")),
     )
     unknown = [name for name in recipients.places(str(template.content)) if name not in table.columns]
     if unknown and not table.plain:
@@ -153,14 +153,18 @@ def _time(text: str) -> str:
     return f"{text}:00" if text.count(":") == 1 else text
 
 
+def _kind(word: str) -> Kind:
+    """Raises Fault."""
+    kind = parse_kind(word or "text")
+    if kind is None:
+        raise invalid("type", f"The type {shown(word)} is unknown; give one of {', '.join(KIND_WORDS)}.")
+    return kind
+
+
 def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
     """Exactly what would be stored and charged. Raises Fault."""
-    template = draft.template
-    fields = Fields(
-        to=[order.number], sender=template.sender, content=order.text, time=template.time, kind=template.kind,
-        dlr=template.dlr, form=True,
-    )  # fmt: skip
-    return request.services.submit.compose(draft.account, fields, 1, request.now)
+    fields = replace(draft.template, to=[order.number], content=order.text)
+    return request.services.sending.quote(Principal(draft.account, CONSOLE), fields)
 
 
 async def preview(request: PageRequest) -> PageResponse:

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from heliograph.app.sending import password_queue
-from heliograph.app.sending.password_queue import Checks, network
+from heliograph.app.sending.password_queue import PasswordQueue, network
 from heliograph.domain.error import Fault
 
 
@@ -17,7 +17,7 @@ class Rig:
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.lines: list[tuple[bytes, bool]] = []
-        self.checks = Checks(self._verify)
+        self.checks = PasswordQueue(self._verify)
         self._numbers = count()
 
     async def _verify(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:

@@ -1,0 +1,56 @@
+"""The fields of a request to send, the same from every door.
+
+A door (HTTP v1 and v2, the console; `Door`) reads what its clients write into `Fields`. What it cannot read it puts
+down as the `Fault` of that field, which is raised when the field's turn comes: fields are checked in one order,
+whichever door they came through.
+"""
+
+from dataclasses import dataclass
+
+from heliograph.domain.error import Fault
+from heliograph.domain.message import Kind
+
+SHOWN_CHARS = 40
+"""Characters of a customer's value that an error message repeats."""
+
+TIME_CHARS = 64
+"""Characters of a `time`; every form that is understood is shorter."""
+
+
+class Number(str):
+    """A JSON number that is no integer, as it was written."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Fields:
+    """The fields as decoded; None is an absent one."""
+
+    to: list[str] | None = None
+    """The destinations without repeats, in the order given; whether or not they are numbers."""
+    sender: str | None = None
+    content: str | None = None
+    """The text itself, or hexadecimal digits where the kind is BINARY."""
+    time: str | None = None
+    """When to send, in the forms of `domain.calendar`, of which Unix seconds may be a `Number`; None: now."""
+    kind: Kind = Kind.TEXT
+    wants_receipt: bool = False
+    url: str | None = None
+    """Where the receipt goes."""
+    reference: str | None = None
+    unreadable: dict[str, Fault] | None = None
+    """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
+    `type`, `dlr`, `dlr-url`, `reference`."""
+
+    def refuse(self, field: str, fault: Fault) -> None:
+        """Puts down that a field could not be read."""
+        if self.unreadable is None:
+            self.unreadable = {}
+        self.unreadable[field] = fault
+
+
+def shown(value: object) -> str:
+    """Returns a customer's value as an error message may repeat it."""
+    text = value if isinstance(value, str) else str(value)
+    return repr(text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…")

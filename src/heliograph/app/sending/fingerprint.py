@@ -1,0 +1,38 @@
+"""What tells one request from another under the same `reference`."""
+
+import hashlib
+
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Door
+from heliograph.domain import phone
+
+
+def fingerprint(fields: Fields) -> bytes:
+    """Returns the SHA-256 of the decoded fields, the reference left out; of requests with the required fields only.
+
+    Each field is written with its length, so that no two requests are written alike. Stored fingerprints outlive the
+    release that made them: a field that is new must add nothing where it is absent.
+    """
+    parts = [
+        ",".join(fields.to or ()), fields.sender or "", fields.content or "", str(int(fields.kind)),
+        str(int(fields.wants_receipt)), fields.url or "", fields.time or "",
+    ]  # fmt: skip
+    digest = hashlib.sha256()
+    for part in parts:
+        octets = part.encode()
+        digest.update(b"%d:" % len(octets) + octets)
+    return digest.digest()
+
+
+def could_have_been_accepted(fields: Fields, door: Door) -> bool:
+    """Says whether the door may have accepted these fields at some other time.
+
+    False for a request that its door takes at no time, though another door may have taken the same one before.
+    """
+    if fields.unreadable or not (fields.to and fields.sender is not None and fields.content):
+        return False
+    if fields.time is not None and not door.schedules:
+        return False
+    if fields.wants_receipt and not fields.url and not door.default_callback:
+        return False
+    return door.numeric_senders or phone.sender_problem(fields.sender, msisdn_allowed=False) is None

@@ -1,0 +1,39 @@
+"""Identity as a value: whose account a request is about, and the door it came through."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from heliograph.app.sending.directory import AccountView
+
+
+class Secret(Enum):
+    """The kind of secret that proves who somebody is."""
+
+    API_KEY = "API key"
+    PASSWORD = "password"  # noqa: S105 - a word for people
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A way in for requests to send, and the rules that are its own.
+
+    A door translates: it reads what its clients write into `Fields`, and says in their words what became of them.
+    """
+
+    name: str
+    """One word of up to 16 octets, for error messages too."""
+    secret: Secret = Secret.API_KEY
+    schedules: bool = True
+    """Whether a `time` is taken."""
+    numeric_senders: bool = True
+    """Whether a sender may be a phone number."""
+    default_callback: bool = True
+    """Whether a receipt without a URL of its own goes to the account's; else such a request is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: an account, by one of the doors."""
+
+    view: AccountView
+    door: Door

@@ -1,0 +1,112 @@
+"""Sending: the one use case behind every door.
+
+Whoever has a request to send (HTTP v1 and v2, its short cut, the console's lists) says who asks, a `Principal`, and
+what they ask, `Fields`, and gets it composed, judged and handed to the next commit:
+
+1. The *composer* checks the fields in their order, routes and prices each destination.
+2. The *gate* judges the account's rules; an account without any skips this. A message that it holds goes through the
+   queue, where it is judged anew when it is claimed.
+3. The *intake* takes the request for the next commit, which charges and stores it, or finds that the credit does not
+   suffice, or that its `reference` was used before. `then` is called when that is known, on the event loop: no request
+   costs a task or a future.
+
+What is refused before the commit is a Fault, and nothing has been done. But a request that was accepted under the same
+reference before is answered as it was then, even if it would not be accepted now (its time is past, its route is gone,
+the account is over its rate). That takes a look into the store, which only `replay` waits for. So a caller with a Fault
+in hand asks `may_be_replayed` and, if so, awaits `replay`, which gives the first result or raises that Fault.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from heliograph.app.facts import Accept
+from heliograph.app.ports import Clock, Intake
+from heliograph.app.sending.compose import Composer
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
+from heliograph.app.sending.limits import RateLimits
+from heliograph.app.sending.principal import Principal
+from heliograph.domain.error import UNAVAILABLE, Fault
+from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
+
+
+class ReplayStore(Protocol):
+    """The store, as far as sending asks it (`ports.Store`)."""
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None: ...
+
+
+class Sending:
+    """Takes requests to send."""
+
+    def __init__(
+        self, composer: Composer, store: ReplayStore, intake: Intake, clock: Clock, rates: RateLimits | None = None
+    ) -> None:
+        """`rates` are shared by all that send for the same accounts."""
+        self._composer = composer
+        self._store = store
+        self._intake = intake
+        self._clock = clock
+        self._rates = rates or RateLimits()
+
+    def send(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
+        """Hands the request to the next commit, after which `then` is called once, with its verdict.
+
+        Raises Fault, having done nothing, and `then` is not called: UNAVAILABLE where too much waits for its commit.
+        """
+        self.hand_in(self.prepare(who, fields), then)
+
+    def prepare(self, who: Principal, fields: Fields) -> Accept:
+        """Composes the request, judges it and counts it against the account's rate. Raises Fault.
+
+        The first half of `send`, for a caller that must know which half failed.
+        """
+        accept = self._composer.compose(who, fields, self._clock.now())
+        policy = who.view.policy
+        if policy is not None and policy.at_accept:
+            self._judge(policy, accept)
+        return accept
+
+    def hand_in(self, accept: Accept, then: Callable[[Accept], None]) -> None:
+        """Hands a prepared request to the next commit. Raises Fault (UNAVAILABLE) where too much waits."""
+        if not self._intake.accept(accept, then):
+            raise busy()
+
+    def quote(self, who: Principal, fields: Fields) -> Accept:
+        """Returns what `send` would hand to the commit, unjudged by the account's rate. Raises Fault."""
+        return self._composer.compose(who, fields, self._clock.now())
+
+    def may_be_replayed(self, fields: Fields, fault: Fault) -> bool:
+        """Says whether a request that ended in this Fault may have been accepted before."""
+        return fields.reference is not None and fault.entry is not UNAVAILABLE
+
+    async def replay(self, who: Principal, fields: Fields, fault: Fault) -> Accept:
+        """Returns the first result of a request that was accepted before under its reference; else raises the Fault."""
+        reference = fields.reference
+        if reference is None or not could_have_been_accepted(fields, who.door):
+            raise fault
+        found = await self._store.replayed(who.view.account.id, reference)
+        if found is None or found[0] != fingerprint(fields):
+            raise fault
+        return found[1]
+
+    def _judge(self, policy: Policy, accept: Accept) -> None:
+        """Asks the gate about each message: all of them go, or none. Raises Fault."""
+        account, messages = accept.account, accept.messages
+        now = self._clock.monotonic()
+        rate = policy.rate
+        wait = self._rates.wait(account, rate, len(messages), now) if rate > 0 else 0.0
+        counters = Counters(wait)
+        for message in messages:
+            judgement = judge(message, policy.at_accept, counters, accept.at)
+            if isinstance(judgement, Refuse):
+                raise judgement.fault()
+            if judgement is not PASS:
+                message.queued = True
+        if rate > 0:
+            self._rates.count(account, rate, len(messages), now)
+
+
+def busy() -> Fault:
+    """Returns what a request is told that finds too many others waiting."""
+    return Fault(UNAVAILABLE, "Too many requests are waiting; nothing was charged. Send it again in a second.")

@@ -1,0 +1,131 @@
+"""Composing, as far as HTTP is no part of it."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.api.doors import V1, V2
+from heliograph.app.facts import Accept
+from heliograph.app.sending.compose import Composer, SendRules
+from heliograph.app.sending.fields import Number
+from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
+from heliograph.app.sending.principal import Principal
+from heliograph.domain.error import Fault
+from heliograph.domain.message import State
+from tests.support.gateway import START, open_gateway, read
+
+
+async def opened(**account: Any) -> tuple[Composer, Principal]:
+    gateway = await open_gateway()
+    await gateway.change_account(**account)
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    return gateway.composer, Principal(view, V1)
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    return {"to": "447700900123", "sender": "Helio", "content": "Hello"} | changes
+
+
+def composed(composer: Composer, who: Principal, now: int = START, **changes: Any) -> Accept:
+    return composer.compose(who, read(who, **request(**changes)), now)
+
+
+async def test_a_request_complete_but_for_its_keys() -> None:
+    composer, who = await opened()
+    accept = composed(composer, who, to=["447700900123", "33612345678"], time=START // 1000 + 9)
+    assert (accept.account, accept.total, accept.at, accept.scheduled, accept.batch) == (
+        1,
+        2_000_000,
+        START,
+        True,
+        True,
+    )
+    assert (accept.reference, accept.fingerprint, accept.key) == (None, b"", 0)
+    for message in accept.messages:
+        assert (message.state, message.queued, message.time) == (State.SCHEDULED, True, START + 9000)
+        assert message.expires == message.time + SendRules().validity_ms
+
+
+async def test_the_reference_of_a_batch_is_the_batchs_alone() -> None:
+    composer, who = await opened()
+    accept = composed(composer, who, to="447700900123,33612345678", reference="r")
+    assert accept.reference == "r"
+    assert [message.reference for message in accept.messages] == [None, None]
+    assert len(accept.fingerprint) == 32
+
+
+async def test_a_fingerprint_is_known_of_a_request_that_is_refused() -> None:
+    composer, who = await opened()
+    given = request(reference="r", time=str(START // 1000 + 9))
+    accept = composed(composer, who, **given)
+    with pytest.raises(Fault):
+        composed(composer, who, START + 9000, **given)
+    assert fingerprint(read(who, **given)) == accept.fingerprint
+    assert could_have_been_accepted(read(who, **given), V1)
+    assert not could_have_been_accepted(read(who, **given), V2)
+    assert not could_have_been_accepted(read(who, **request(kind="voice")), V1)
+    assert not could_have_been_accepted(read(who, **request(to=[])), V1)
+    assert not could_have_been_accepted(read(who, **request(content=None)), V1)
+    assert not could_have_been_accepted(read(who, **request(sender="447700900124")), V2)
+    assert not could_have_been_accepted(read(who, **request(dlr="yes")), V2)
+    assert could_have_been_accepted(read(who, **request(dlr="yes")), V1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"to": "447700900124"},
+        {"to": "447700900123,447700900124"},
+        {"sender": "Helia"},
+        {"sender": "HelioH", "content": "ello"},
+        {"content": "Hello!"},
+        {"kind": "unicode"},
+        {"dlr": "no"},
+        {"dlr_url": "https://example.com/b"},
+        {"time": str(START // 1000 + 10)},
+        {"time": None},
+    ],
+)
+async def test_a_request_that_differs_in_anything_has_another_fingerprint(change: dict[str, Any]) -> None:
+    composer, who = await opened()
+    first = {"dlr": "yes", "dlr_url": "https://example.com/a", "time": str(START // 1000 + 9), "reference": "r"}
+    one, other = (composed(composer, who, **each) for each in (first, first | change))
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint == composed(composer, who, START + 1, **first).fingerprint
+
+
+@pytest.mark.parametrize("time", [Number("1800000060.0"), Number("1.80000006E9"), 1_800_000_060, "1800000060"])
+async def test_a_time_may_be_any_number(time: object) -> None:
+    composer, who = await opened()
+    assert composed(composer, who, time=time).messages[0].time == START + 60_000
+
+
+ORDER: list[dict[str, Any]] = [
+    {"to": "x", "sender": []},
+    {"to": "447700900123", "sender": [], "content": 1},
+    {"sender": "Helio", "content": 1, "time": []},
+    {"content": "Hello", "time": [], "kind": []},
+    {"time": None, "kind": [], "dlr": []},
+    {"kind": None, "dlr": [], "dlr_url": 1},
+    {"dlr": None, "dlr_url": 1, "reference": []},
+    {"dlr_url": None, "reference": []},
+]
+
+
+async def test_of_several_faults_the_first_fields_is_told() -> None:
+    composer, who = await opened()
+    told, given = [], request()
+    for step in ORDER:
+        given |= step
+        with pytest.raises(Fault) as fault:
+            composed(composer, who, **given)
+        told.append(fault.value.field)
+    assert told == ["to", "from", "content", "time", "type", "dlr", "dlr-url", "reference"]
+
+
+async def test_a_sender_that_is_not_allowed_is_told_before_the_content() -> None:
+    composer, who = await opened(senders=("Other",))
+    with pytest.raises(Fault) as fault:
+        composed(composer, who, content="")
+    assert (fault.value.entry.code, fault.value.field) == ("06", "from")

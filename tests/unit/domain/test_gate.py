@@ -1,0 +1,87 @@
+"""The gate's rules."""
+
+from ipaddress import ip_network
+
+import pytest
+
+from heliograph.domain.error import FORBIDDEN, TOO_EARLY
+from heliograph.domain.gate import (
+    PASS,
+    Counters,
+    Hold,
+    Judgement,
+    Policy,
+    Refuse,
+    admit,
+    compile_policy,
+    judge,
+    judge_sender,
+)
+
+
+class Text:
+    """A message, as far as rules look at it."""
+
+    account = 1
+    destination = "491701234567"
+    sender = "Helio"
+
+
+def test_an_account_without_restrictions_has_no_policy() -> None:
+    assert compile_policy() is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "address", "passes"),
+    [
+        (compile_policy(suspended=True), "192.0.2.1", False),
+        (compile_policy(networks=(ip_network("192.0.2.0/24"),)), "192.0.2.1", True),
+        (compile_policy(networks=(ip_network("192.0.2.0/24"),)), "198.51.100.1", False),
+        (compile_policy(networks=(ip_network("192.0.2.0/24"),)), "", False),
+        (compile_policy(rate=1.0), "", True),
+    ],
+)
+def test_who_may_come_in(policy: Policy, address: str, passes: bool) -> None:
+    judgement = admit(policy, address)
+    assert (judgement is PASS) is passes
+    assert passes or (isinstance(judgement, Refuse) and judgement.code is FORBIDDEN)
+
+
+def test_which_senders_may_be_used() -> None:
+    policy = Policy(senders=frozenset({"Helio"}))
+    assert judge_sender(policy, "Helio") is PASS
+    judgement = judge_sender(policy, "helio")
+    assert isinstance(judgement, Refuse)
+    assert (judgement.code, judgement.field) == (FORBIDDEN, "from")
+    assert judge_sender(Policy(), "helio") is PASS
+
+
+@pytest.mark.parametrize(("wait", "told"), [(0.0, None), (0.2, 1), (2.1, 3)])
+def test_an_account_over_its_rate_is_told_when_to_come_back(wait: float, told: int | None) -> None:
+    policy = compile_policy(rate=5.0)
+    assert policy is not None
+    judgement = judge(Text(), policy.at_accept, Counters(wait), 0)
+    if told is None:
+        assert judgement is PASS
+    else:
+        assert isinstance(judgement, Refuse)
+        assert (judgement.code, judgement.retry_after) == (TOO_EARLY, told)
+        assert judgement.fault().retry_after == told
+    assert policy.at_claim == ()
+
+
+def test_the_first_answer_that_is_not_pass_stands() -> None:
+    asked: list[str] = []
+
+    def rule(name: str, judgement: Judgement) -> Judgement:
+        asked.append(name)
+        return judgement
+
+    hold = Hold(5, "It is night.")
+    rules = (
+        lambda *_: rule("first", PASS),
+        lambda *_: rule("second", hold),
+        lambda *_: rule("third", Refuse(FORBIDDEN, "Never.")),
+    )
+    assert judge(Text(), rules, Counters(), 0) is hold
+    assert asked == ["first", "second"]
