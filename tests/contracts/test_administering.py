@@ -12,14 +12,16 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     Exists,
-    LinkState,
     Missing,
     Price,
     Route,
 )
-from heliograph.app.ports import Store
+from heliograph.app.ports import ConnectorReport, ConnectorState, Store
+from heliograph.app.ports.carrier_state import BindState
 from heliograph.domain.money import EntryKind
 from tests.support.store import CREDIT, START, Given, Opener
+
+BOUND = ConnectorState(summary="It is bound.", bound=1, binds=[BindState(1, "transceiver", "bound", answer_ms=0.5)])
 
 FULL = Account(
     id=0,
@@ -229,7 +231,9 @@ async def test_routes_go_with_their_connector(store: Store, given: Given, accoun
     one, two = await store.add_connector(connector("a")), await store.add_connector(connector("b"))
     await store.add_route(Route(0, "49", one.id))
     kept = await store.add_route(Route(0, "", two.id))
-    await store.save_link_states([LinkState(one.id, 1, "{}", START), LinkState(two.id, 1, "{}", START)])
+    await store.save_link_states(
+        [ConnectorReport(one.id, 1, ConnectorState(), START), ConnectorReport(two.id, 1, ConnectorState(), START)]
+    )
     message = await given.scheduled(account.id, connector=one.id)
     await store.remove_connector("a")
     assert (await store.tables()).routes == [kept]
@@ -302,7 +306,7 @@ async def test_nothing_else_changes_the_revision(store: Store, given: Given, acc
     message = await given.scheduled(account.id)
     await given.sent(account.id)
     await store.cancel(account.id, message.key, message.tail, START)
-    await store.save_link_states([LinkState(1, 1, "{}", START)])
+    await store.save_link_states([ConnectorReport(1, 1, ConnectorState(), START)])
     await store.admit_list(account.id, START, 5)
     await store.probe()
     await store.recover(0, 1)
@@ -310,12 +314,16 @@ async def test_nothing_else_changes_the_revision(store: Store, given: Given, acc
 
 
 async def test_link_states_are_the_last_that_each_node_said(store: Store) -> None:
-    await store.save_link_states([LinkState(2, 1, "{}", START), LinkState(1, 2, "{}", START)])
-    await store.save_link_states([LinkState(1, 2, '{"a":1}', START + 1), LinkState(1, 1, "{}", START)])
+    await store.save_link_states(
+        [ConnectorReport(2, 1, ConnectorState(), START), ConnectorReport(1, 2, ConnectorState(), START)]
+    )
+    await store.save_link_states(
+        [ConnectorReport(1, 2, BOUND, START + 1), ConnectorReport(1, 1, ConnectorState(), START)]
+    )
     assert await store.link_states() == [
-        LinkState(1, 1, "{}", START),
-        LinkState(1, 2, '{"a":1}', START + 1),
-        LinkState(2, 1, "{}", START),
+        ConnectorReport(1, 1, ConnectorState(), START),
+        ConnectorReport(1, 2, BOUND, START + 1),
+        ConnectorReport(2, 1, ConnectorState(), START),
     ]
 
 

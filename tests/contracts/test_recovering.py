@@ -1,6 +1,6 @@
 """What is owed after a crash, from the marks and what is missing above them."""
 
-from heliograph.app.configuration import Account, LinkState
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
     CallbackDone,
@@ -15,7 +15,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.notices.notice import FinalState, Way
-from heliograph.app.ports import Store
+from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 from tests.support.store import HOUR, NODE, START, Given, Opener
@@ -169,7 +169,7 @@ async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, a
         )
     )
     await store.claim_callbacks(9, START, NODE - 1)
-    await store.save_link_states([LinkState(1, NODE - 1, "{}", START)])
+    await store.save_link_states([ConnectorReport(1, NODE - 1, ConnectorState(), START)])
     await store.recover(0, NODE)
     (claimed,) = await store.claim_queued(1, 9, START + HOUR, NODE)
     assert claimed.message.key == message.key

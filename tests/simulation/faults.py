@@ -13,6 +13,7 @@ from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
+    CarrierState,
     Deferred,
     Outcome,
     Part,
@@ -247,8 +248,8 @@ class ScriptedCarrier:
     def capacity(self) -> int:
         return self._window if self.up else 0
 
-    def state(self) -> dict[str, Any]:
-        return {"up": self.up}
+    def state(self) -> CarrierState:
+        return CarrierState(bound=int(self.up))
 
     def _bind(self) -> None:
         if not self.dead and not self._draining:

@@ -214,7 +214,6 @@ class Simulation:
             journal=self.journal,
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
-            encode_state=repr,
         )
 
     def _make_sender(self) -> ScriptedSender:

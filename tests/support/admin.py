@@ -16,6 +16,8 @@ from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.users import Users
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
+from heliograph.app.ports import CarrierState
+from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console
@@ -27,18 +29,20 @@ from tests.support.secrets import CountingSecrets
 
 ADDRESS = "192.0.2.7"
 
-LINK: dict[str, Any] = {
-    "connector": "operator", "summary": "It is bound.", "bound": 1, "silent": 0, "capacity": 10,
-    "in_flight": 2,
-    "counters": {"submitted": 9, "accepted": 8, "throttled": 1, "refused": 0, "receipts": 7},
-    "binds": [
-        {
-            "bind": 1, "role": "transceiver", "state": "bound", "host": "127.0.0.1:2775", "since": 1_800_000_000_000,
-            "last_error": None, "last_error_at": None, "reconnect_in": None, "in_flight": 2, "window": 10,
-            "silent": False, "answer_ms": 12.5, "counters": {},
-        }
+STATE = CarrierState(
+    connector="operator",
+    summary="It is bound.",
+    bound=1,
+    capacity=10,
+    in_flight=2,
+    counters=BindCounters(submitted=9, accepted=8, throttled=1, receipts=7),
+    binds=[
+        BindState(
+            bind=1, role="transceiver", state="bound", host="127.0.0.1:2775", since=1_800_000_000_000,
+            in_flight=2, window=10, answer_ms=12.5,
+        )
     ],
-}  # fmt: skip
+)  # fmt: skip
 """What the connector `operator` says of itself."""
 
 
@@ -236,8 +240,8 @@ async def open_house() -> AdminHouse:
         probed.append(connector)
         return ProbeResult(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
 
-    def links() -> list[tuple[Connector, dict[str, Any]]]:
-        return [(Connector(1, "operator", "h", 1, "s", "p"), LINK)]
+    def carrier_states() -> list[tuple[Connector, CarrierState]]:
+        return [(Connector(1, "operator", "h", 1, "s", "p"), STATE)]
 
     store, clock = gateway.store, gateway.clock
     admin = AdminServices(
@@ -246,7 +250,7 @@ async def open_house() -> AdminHouse:
         views=Views(store, gateway.directory, Rescheduling(store, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,
-        links=links,
+        carrier_states=carrier_states,
     )
     simulator = ToySimulator()
     services = ConsoleServices(

@@ -5,7 +5,7 @@ from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.ports import Accepted, Outcome, Part
+from heliograph.app.ports import Accepted, CarrierState, Outcome, Part
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import HEADER_OCTETS, count
@@ -69,8 +69,8 @@ class NotedCarrier:
     def submit(self, parts: Sequence[Part]) -> None:
         self.parts += parts
 
-    def state(self) -> dict[str, Any]:
-        return {}
+    def state(self) -> CarrierState:
+        return CarrierState()
 
     async def drain(self, deadline: float) -> None:
         """There is nothing to drain."""

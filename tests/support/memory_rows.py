@@ -11,14 +11,13 @@ from heliograph.app.configuration import (
     Connector,
     Exists,
     LedgerEntry,
-    LinkState,
     Missing,
     Price,
     Route,
     Tables,
 )
 from heliograph.app.facts import Attempt, CallbackDone, EarlyReceipt, Message, PartReceipt, Submission
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
@@ -88,7 +87,7 @@ class Rows:
     connectors: dict[int, Connector] = field(default_factory=dict)
     routes: dict[int, Route] = field(default_factory=dict)
     prices: dict[tuple[str, str], int] = field(default_factory=dict)
-    link_states: dict[tuple[int, int], LinkState] = field(default_factory=dict)
+    link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)
@@ -274,10 +273,10 @@ class MemoryAdministration:
             raise Missing("no such price")
         rows.revision += 1
 
-    async def save_link_states(self, states: Sequence[LinkState]) -> None:
+    async def save_link_states(self, states: Sequence[ConnectorReport]) -> None:
         self._open().link_states.update({(each.connector, each.node): replace(each) for each in states})
 
-    async def link_states(self) -> list[LinkState]:
+    async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
 
     # --- within

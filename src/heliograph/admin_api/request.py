@@ -13,7 +13,7 @@ from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Journal
+from heliograph.app.ports import CarrierState, Journal
 from heliograph.domain import ids, money
 from heliograph.domain.error import MALFORMED, NOT_FOUND, Fault, invalid, missing
 
@@ -38,8 +38,8 @@ class ProbeResult:
 class AdminServices:
     """What the admin API, and the console, stand on.
 
-    `manage` acts for nobody in particular: take `acting_as`. `links` are the connectors that this process
-    binds, with the state of their binds.
+    `manage` acts for nobody in particular: take `acting_as`. `carrier_states` are the connectors that this
+    process binds, with the state of their binds.
     """
 
     sign_in: SignIn
@@ -47,7 +47,7 @@ class AdminServices:
     views: Views
     journal: Journal
     probe: Callable[[Connector], Awaitable[ProbeResult]]
-    links: Callable[[], list[tuple[Connector, dict[str, Any]]]]
+    carrier_states: Callable[[], list[tuple[Connector, CarrierState]]]
 
 
 @dataclass(slots=True)

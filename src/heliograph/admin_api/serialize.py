@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
 from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
-from heliograph.app.ports import Event
+from heliograph.app.ports import ConnectorReport, Event
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
 
@@ -60,7 +61,7 @@ def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntry:
 
 
 def connector(
-    found: configuration.Connector, states: Iterable[configuration.LinkState], now: int, warnings: Iterable[str] = ()
+    found: configuration.Connector, reports: Iterable[ConnectorReport], now: int, warnings: Iterable[str] = ()
 ) -> shapes.Connector:
     return shapes.Connector(
         name=found.name,
@@ -75,17 +76,17 @@ def connector(
         enabled=found.enabled,
         options=found.options,
         created=moment(found.created),
-        state=bind_states.standing(found, states, now),
+        state=bind_states.standing(found, reports, now),
         warnings=list(warnings),
     )
 
 
 def connector_with_links(
-    found: configuration.Connector, states: Iterable[configuration.LinkState], backlog: BacklogCounts, now: int
+    found: configuration.Connector, reports: Iterable[ConnectorReport], backlog: BacklogCounts, now: int
 ) -> shapes.ConnectorWithLinks:
-    own = [state for state in states if state.connector == found.id]
+    own = [report for report in reports if report.connector == found.id]
     plain = connector(found, own, now)
-    said = [shapes.Link(moment(state.at), state.node, bind_states.read(state)) for state in own]
+    said = [shapes.Link(moment(report.at), report.node, to_builtins(report.state)) for report in own]
     return shapes.ConnectorWithLinks(**asdict(plain), deferred=backlog.deferred.get(found.id, 0), links=said)
 
 

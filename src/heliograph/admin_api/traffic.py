@@ -143,5 +143,5 @@ async def overview(request: AdminRequest) -> Struct:
         callbacks_ended=backlog.ended,
         orphans=backlog.orphans,
         oldest_waiting=maybe_moment(backlog.oldest),
-        links={connector.name: state["summary"] for connector, state in request.services.links()},
+        links={connector.name: state.summary for connector, state in request.services.carrier_states()},
     )

@@ -121,16 +121,6 @@ class Tables:
     prices: list[Price]
 
 
-@dataclass(slots=True)
-class LinkState:
-    """What a node last said of one connector, for people: `state` is JSON text, `at` when it was said."""
-
-    connector: int
-    node: int
-    state: str
-    at: int
-
-
 class Exists(Exception):
     """What was to be created is there already; nothing was changed."""
 

@@ -23,7 +23,8 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from heliograph.app.admin.manage import ConnectorChange, Manage
     from heliograph.app.admin.oversight import BacklogCounts
-    from heliograph.app.configuration import Connector, LinkState
+    from heliograph.app.configuration import Connector
+    from heliograph.app.ports import ConnectorReport
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -152,7 +153,7 @@ def show(invocation: Invocation, name: str) -> None:
     from heliograph.admin_api import serialize
     from heliograph.cli.bind_states import view
 
-    async def work(manage: "Manage") -> "tuple[Connector, list[LinkState], BacklogCounts, int]":
+    async def work(manage: "Manage") -> "tuple[Connector, list[ConnectorReport], BacklogCounts, int]":
         found = await manage.connector(name)
         states = [state for state in await manage.store.link_states() if state.connector == found.id]
         return found, states, await manage.store.standing(manage.now), manage.now
@@ -267,7 +268,7 @@ def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -
     invocation.show(as_json(result), lambda: click.echo(done))
 
 
-async def _links(manage: "Manage") -> "tuple[list[LinkState], int]":
+async def _links(manage: "Manage") -> "tuple[list[ConnectorReport], int]":
     return await manage.store.link_states(), manage.now
 
 

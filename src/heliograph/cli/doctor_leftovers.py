@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
-from heliograph.admin_api.bind_states import FRESH_MS, read
+from heliograph.admin_api.bind_states import FRESH_MS
 from heliograph.cli.doctor_finding import Finding
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.configuration import Connector, LinkState
+    from heliograph.app.configuration import Connector
+    from heliograph.app.ports import ConnectorReport
 
 OLD_MS = 60_000
 """A message that has been due for so long is worth a look. Milliseconds."""
@@ -40,14 +41,14 @@ async def remains(manage: "Manage") -> AsyncIterator[Finding]:
 
 
 def _late(
-    connectors: "dict[int, Connector]", dues: dict[int, int], states: "list[LinkState]", now: int
+    connectors: "dict[int, Connector]", dues: dict[int, int], reports: "list[ConnectorReport]", now: int
 ) -> Iterator[Finding]:
     """The oldest message of each connector, in the rows or in a running gateway's memory."""
     oldest = dict(dues)
-    for state in states:
-        due = read(state).get("oldest") if now - state.at < FRESH_MS else None
+    for report in reports:
+        due = report.state.oldest if now - report.at < FRESH_MS else None
         if due is not None:
-            oldest[state.connector] = min(due, oldest.get(state.connector, due))
+            oldest[report.connector] = min(due, oldest.get(report.connector, due))
     for number, due in sorted(oldest.items()):
         if now - due < OLD_MS:
             continue

@@ -75,7 +75,7 @@ class AdminApps:
             ),
             journal=means.journal,
             probe=means.probe,
-            links=means.engine.links,
+            carrier_states=means.engine.carrier_states,
         )
         self._pulse = Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None

@@ -159,7 +159,6 @@ class Gateway:
                 journal=journal,
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
-                encode_state=lambda state: msgspec.json.encode(state).decode(),
                 watchers=watching.watchers,
                 leases=cast("Leases", store) if settings.store.url else None,
             ),

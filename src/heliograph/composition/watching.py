@@ -72,7 +72,7 @@ class Watching:
         api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
 
         def connector_name(number: int) -> str:
-            return next((each.name for each, _ in engine.links() if each.id == number), str(number))
+            return next((each.name for each, _ in engine.carrier_states() if each.id == number), str(number))
 
         async def metrics(_: Mapping[str, Any], say: Any) -> None:
             await say({"metrics": render(collector.samples()).decode()})

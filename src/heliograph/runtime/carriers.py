@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
-from heliograph.app.configuration import Connector, LinkState
+from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import joins_parts
 from heliograph.app.dispatch.unknown_outcomes import unknown_wait_ms
-from heliograph.app.ports import Carrier
+from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.receipts.awaiting import Awaited
 from heliograph.runtime.bind_slots import Slots
 from heliograph.runtime.environment import Duties, World
@@ -63,31 +63,30 @@ class Carriers:
         lane.joins = joins_parts(connector.options)
         return lane
 
-    def links(self) -> list[tuple[Connector, dict[str, Any]]]:
-        """Each connector with the state of its binds, for people."""
+    def states(self) -> list[tuple[Connector, CarrierState]]:
+        """Each connector that has a carrier here, with its state, for people."""
         return [(connector, carrier.state()) for connector, carrier in self._up.values()]
 
-    def states(self, now: int) -> list[LinkState]:
-        """Those of the store's connectors as they are written for people."""
+    def reports(self, now: int) -> list[ConnectorReport]:
+        """What the store keeps for people of the connectors that it has."""
         return [
-            LinkState(connector.id, self._node, self._world.encode_state(self._state(connector, carrier)), now)
+            ConnectorReport(connector.id, self._node, self._state(connector, carrier), now)
             for connector, carrier in self._up.values()
             if connector.id > 0
         ]
 
-    def _state(self, connector: Connector, carrier: Carrier) -> dict[str, Any]:
-        """What the carrier says, and how its lane goes; `oldest` is when what has waited there longest was due."""
-        lane = self.dispatcher.lane(connector.id)
+    def _state(self, connector: Connector, carrier: Carrier) -> ConnectorState:
+        lane, state = self.dispatcher.lane(connector.id), carrier.state()
         pace = lane.pace.rate
-        return {
-            **carrier.state(),
-            "rate": connector.rate,
-            "pace": round(pace, 1) if pace < inf else None,
-            "throttles": lane.pace.throttles,
-            "window_used": lane.in_flight,
-            "waiting": len(lane),
-            "oldest": lane.oldest,
-        }
+        return ConnectorState(
+            **{each.name: getattr(state, each.name) for each in fields(CarrierState)},
+            rate=connector.rate,
+            pace=round(pace, 1) if pace < inf else None,
+            throttles=lane.pace.throttles,
+            window_used=lane.in_flight,
+            waiting=len(lane),
+            oldest=lane.oldest,
+        )
 
     # --- coming and going
 

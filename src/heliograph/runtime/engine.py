@@ -15,7 +15,7 @@ from heliograph.app.notices.notice import FinalState, Way, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptForm
 from heliograph.app.notices.webhook import WebhookDeliverer
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.receipts.lookup import Lookup
 from heliograph.app.receipts.matcher import Reporter
 from heliograph.domain.ids import worker_of
@@ -247,9 +247,9 @@ class Engine:
         """Of all connectors that there are, whether or not this node has binds of them."""
         return {number: connector.name for number, connector in self._carriers.live().items()}
 
-    def links(self) -> list[tuple[Connector, dict[str, Any]]]:
-        """Each connector with the state of its binds."""
-        return self._carriers.links()
+    def carrier_states(self) -> list[tuple[Connector, CarrierState]]:
+        """Each connector that this process has a carrier of, with its state."""
+        return self._carriers.states()
 
     def lane(self, connector: int) -> Lane:
         """The connector's lane."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Sender, Store, Watcher
@@ -33,7 +32,6 @@ class World:
     journal: Journal
     jitter: Callable[[], float]
     encode_json: Callable[[dict[str, str]], bytes]
-    encode_state: Callable[[dict[str, Any]], str]
     watchers: tuple[Watcher, ...] = ()
     leases: Leases | None = None
     """Where other nodes may be on the same store; None where this one is alone."""

@@ -26,7 +26,7 @@ GATHERED_SPANS = 8
 seconds, and a busy one is still in small pieces."""
 
 STATE_ROUNDS = 3
-"""Rounds between two reports of the links' states for people."""
+"""Rounds between two reports of the connectors' states for people."""
 
 NUMBERS_ROUNDS = 5
 """Rounds between two looks whether there are enough new messages to be indexed by number."""
@@ -105,9 +105,9 @@ class Upkeep:
         if self._duties.upkeep:
             await self._keep_rows(now)
         if self._round % STATE_ROUNDS == 1:
-            states = self._core.carriers.states(now)
-            if states:
-                await world.store.save_link_states(states)
+            reports = self._core.carriers.reports(now)
+            if reports:
+                await world.store.save_link_states(reports)
         if len(self._core.reporter.awaited) or self._core.notifier.in_the_air or self._core.dispatcher.busy:
             self._core.gatherer.wake()
 

@@ -39,9 +39,9 @@ async def test_it_binds_as_the_connector_says() -> None:
         assert (bind.interface_version, bind.addr_ton, bind.addr_npi, bind.address_range) == (0x50, 1, 8, "^77")
         assert rig.carrier.capacity == 7
         assert rig.events.capacities == [7]
-        assert rig.carrier.state()["summary"] == "It is bound."
+        assert rig.carrier.state().summary == "It is bound."
         (state,) = rig.binds
-        assert (state["state"], state["host"], state["window"]) == ("bound", f"127.0.0.1:{smsc.port}", 7)
+        assert (state.state, state.host, state.window) == ("bound", f"127.0.0.1:{smsc.port}", 7)
         assert rig.journal.said("smpp.bound")
 
 
@@ -85,25 +85,25 @@ async def test_pauses_grow_while_nothing_binds_and_start_anew_after_a_bind() -> 
         gaps = [later - sooner for sooner, later in zip(smsc.connected_at, smsc.connected_at[1:], strict=False)]
         ceilings = [0.1, 0.2, 0.4, 0.4, 0.4]
         assert all(gap >= ceiling / 2 - EARLY_S for gap, ceiling in zip(gaps, ceilings, strict=False)), gaps
-        assert "connection" in rig.binds[0]["last_error"]
+        assert "connection" in rig.binds[0].last_error
         smsc.hang_up = False
         await wait_until(lambda: rig.carrier.capacity)
         await asyncio.sleep(timings.reconnect_most_s)  # so that it stands for longer than the pause before it
         smsc.link.cut()
         await wait_until(lambda: not rig.carrier.capacity)
-        wait = rig.binds[0]["reconnect_in"]
+        wait = rig.binds[0].reconnect_in
         assert wait is None or wait <= 0.1
 
 
 async def test_while_it_waits_it_says_for_how_long_and_why() -> None:
     timings = replace(QUICK, reconnect_first_s=30.0, reconnect_most_s=30.0)
     async with Rig(connector(free_port()), timings) as rig:
-        await wait_until(lambda: rig.binds[0]["state"] == "waiting")
+        await wait_until(lambda: rig.binds[0].state == "waiting")
         (state,) = rig.binds
-        assert 14 <= state["reconnect_in"] <= 30
-        assert "refuses connections" in state["last_error"]
+        assert 14 <= state.reconnect_in <= 30
+        assert "refuses connections" in state.last_error
         assert rig.carrier.capacity == 0
-        summary = rig.carrier.state()["summary"]
+        summary = rig.carrier.state().summary
         assert summary.startswith("It is not bound: ")
         assert "The next attempt is in" in summary
 
@@ -114,7 +114,7 @@ async def test_other_hosts_are_tried_in_turn() -> None:
         options = {"hosts": f"127.0.0.1:{free_port()}, localhost:{smsc.port}"}
         async with Rig(connector(free_port(), options=options), timings) as rig:
             await wait_until(lambda: rig.carrier.capacity)
-            assert rig.binds[0]["host"] == f"localhost:{smsc.port}"
+            assert rig.binds[0].host == f"localhost:{smsc.port}"
 
 
 @pytest.mark.parametrize("status", [Status.ESME_RINVPASWD, Status.ESME_RINVSYSID])
@@ -122,11 +122,11 @@ async def test_wrong_credentials_do_not_hammer_and_are_named(status: Status) -> 
     async with Smsc() as smsc:
         smsc.bind_status = status
         async with Rig(connector(smsc.port, binds=2)) as rig:
-            await wait_until(lambda: all(bind["state"] == "waiting" for bind in rig.binds))
+            await wait_until(lambda: all(bind.state == "waiting" for bind in rig.binds))
             for bind in rig.binds:
-                assert 50 <= bind["reconnect_in"] <= 72 * 1.25
-                assert status.name in bind["last_error"]
-            assert "password" in rig.carrier.state()["summary"]
+                assert 50 <= bind.reconnect_in <= 72 * 1.25
+                assert status.name in bind.last_error
+            assert "password" in rig.carrier.state().summary
             assert len(smsc.links) == 2
 
 
@@ -150,7 +150,7 @@ async def test_a_refusal_that_may_pass_is_tried_again_soon() -> None:
         smsc.bind_status = Status.ESME_RALYBND
         async with Rig(connector(smsc.port)) as rig:
             await wait_until(lambda: len(smsc.links) >= 3)
-            assert "ESME_RALYBND" in rig.binds[0]["last_error"]
+            assert "ESME_RALYBND" in rig.binds[0].last_error
             smsc.bind_status = Status.ESME_ROK
             await wait_until(lambda: rig.carrier.capacity)
 
@@ -160,13 +160,13 @@ async def test_a_bind_that_is_not_answered_ends() -> None:
         smsc.bind_status = None
         async with Rig(connector(smsc.port), replace(QUICK, connect_timeout_s=0.2)) as rig:
             await wait_until(lambda: len(smsc.links) >= 2)
-            assert "did not answer the bind" in rig.binds[0]["last_error"]
+            assert "did not answer the bind" in rig.binds[0].last_error
             assert smsc.links[0].gone
 
 
 async def test_a_host_that_speaks_something_else_is_left() -> None:
     async with speaking(b"220 mail.example.test ESMTP\r\n") as port, Rig(connector(port)) as rig:
-        await wait_until(lambda: "no SMPP" in (rig.binds[0]["last_error"] or ""))
+        await wait_until(lambda: "no SMPP" in (rig.binds[0].last_error or ""))
 
 
 async def test_a_half_open_link_is_found_within_two_intervals() -> None:
@@ -197,7 +197,7 @@ async def test_an_operator_that_reads_nothing_is_left_and_what_it_asks_does_not_
         pours = asyncio.create_task(pour_enquiries(link))
         await wait_until(lambda: not rig.carrier.capacity)
         asked = await pours
-        assert "does not read" in rig.binds[0]["last_error"]
+        assert "does not read" in rig.binds[0].last_error
         # what both sides' sockets hold, and a mebioctet of answers; no more was read than that
         assert asked < MOST_ENQUIRIES
 
@@ -227,7 +227,7 @@ async def test_parts_wait_for_an_operator_that_does_not_read_and_were_not_sent_w
         link = smsc.link
         link.read(False)
         pours = asyncio.create_task(pour_enquiries(link))
-        await wait_until(lambda: "does not read" in rig.carrier.state()["summary"])
+        await wait_until(lambda: "does not read" in rig.carrier.state().summary)
         parts = singles(5)
         rig.carrier.submit(parts)
         await wait_until(lambda: len(rig.events.outcomes) == 5)
@@ -242,11 +242,11 @@ async def test_an_operator_that_reads_again_gets_what_waited() -> None:
         link.read(False)
         for _ in range(200):
             link.send(ENQUIRIES)
-        await wait_until(lambda: "does not read" in rig.carrier.state()["summary"])
+        await wait_until(lambda: "does not read" in rig.carrier.state().summary)
         rig.carrier.submit(singles(5))
         link.read(True)
         await wait_until(lambda: rig.events.accepted == 5)
-        assert rig.carrier.state()["summary"] == "It is bound."
+        assert rig.carrier.state().summary == "It is bound."
         assert rig.events.capacities == [10]
 
 
@@ -273,7 +273,7 @@ async def test_an_operator_that_unbinds_is_answered_and_bound_anew() -> None:
         smsc.link.unbind()
         await wait_until(lambda: smsc.links[0].unbound)
         await wait_until(lambda: len(smsc.up) == 1 and rig.carrier.capacity)
-        assert rig.binds[0]["last_error"] == "the operator unbound the link"
+        assert rig.binds[0].last_error == "the operator unbound the link"
 
 
 async def test_an_operator_that_forgot_the_bind_is_bound_anew_when_the_others_are_answered() -> None:
@@ -296,9 +296,9 @@ async def test_an_operator_that_forgot_the_bind_is_bound_anew_when_the_others_ar
 
 async def test_wrong_options_keep_it_from_binding() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port, options={"concatination": "sar"})) as rig:
-        assert "option concatination: there is no such option" in rig.carrier.state()["summary"]
+        assert "option concatination: there is no such option" in rig.carrier.state().summary
         assert rig.journal.said("smpp.bad_options")
-        assert rig.binds[0]["state"] == "stopped"
+        assert rig.binds[0].state == "stopped"
         assert not smsc.links
 
 
@@ -321,19 +321,19 @@ async def test_an_operator_that_answers_no_submit_sm_is_called_silent_until_it_d
     async with Smsc() as smsc, Rig(connector(smsc.port), hasty) as rig:
         await wait_until(lambda: rig.carrier.capacity)
         smsc.reply = lambda _: None
-        assert (rig.carrier.state()["silent"], rig.carrier.state()["silent_s"]) == (0, 0.0)
+        assert (rig.carrier.state().silent, rig.carrier.state().silent_s) == (0, 0.0)
         rig.carrier.submit(singles(1))
         await wait_until(lambda: rig.events.of(Unknown))
         rig.carrier.submit(singles(1))
         await wait_until(lambda: len(rig.events.of(Unknown)) == 2 and smsc.link.enquiries)
         state = rig.carrier.state()
-        assert (state["bound"], state["silent"]) == (1, 1)
-        assert state["silent_s"] >= 2 * hasty.response_timeout_s
-        assert "the operator has answered nothing for" in state["summary"]
-        assert rig.binds[0]["silent"]
+        assert (state.bound, state.silent) == (1, 1)
+        assert state.silent_s >= 2 * hasty.response_timeout_s
+        assert "the operator has answered nothing for" in state.summary
+        assert rig.binds[0].silent
         smsc.link.respond_all()
-        await wait_until(lambda: rig.carrier.state()["silent"] == 0)
-        assert rig.carrier.state()["summary"] == "It is bound."
+        await wait_until(lambda: rig.carrier.state().silent == 0)
+        assert rig.carrier.state().summary == "It is bound."
 
 
 async def test_one_that_answers_some_is_slow_and_not_silent() -> None:
@@ -347,7 +347,7 @@ async def test_one_that_answers_some_is_slow_and_not_silent() -> None:
         smsc.link.flush()
         await wait_until(lambda: rig.events.accepted == 1)
         assert smsc.link.open
-        assert rig.carrier.state()["silent_s"] <= time.monotonic() - before + 0.05, "but for being rounded"
+        assert rig.carrier.state().silent_s <= time.monotonic() - before + 0.05, "but for being rounded"
 
 
 # --- drain
@@ -366,8 +366,8 @@ async def test_drain_waits_for_answers_and_unbinds() -> None:
         await draining
         assert rig.events.accepted == 3
         assert smsc.links == [link for link in smsc.links if link.unbound]
-        assert rig.binds[0]["state"] == "stopped"
-        assert rig.carrier.state()["summary"] == "It is taken down."
+        assert rig.binds[0].state == "stopped"
+        assert rig.carrier.state().summary == "It is taken down."
 
 
 async def test_drain_waits_for_receipts_to_be_kept() -> None:
@@ -510,7 +510,7 @@ async def test_tls_with_a_client_certificate() -> None:
 )
 async def test_tls_that_cannot_be_trusted_does_not_bind(options: dict[str, Any], words: str) -> None:
     async with Smsc(server_context()) as smsc, Rig(connector(smsc.port, tls=True, options=options)) as rig:
-        await wait_until(lambda: words in (rig.binds[0]["last_error"] or ""))
+        await wait_until(lambda: words in (rig.binds[0].last_error or ""))
         assert not smsc.up
 
 
@@ -527,4 +527,4 @@ async def test_a_port_without_tls_is_named() -> None:
         speaking(b"this is no TLS at all, whatever was asked for\r\n") as port,
         Rig(connector(port, tls=True, options=tls_options())) as rig,
     ):
-        await wait_until(lambda: "a port without TLS?" in (rig.binds[0]["last_error"] or ""))
+        await wait_until(lambda: "a port without TLS?" in (rig.binds[0].last_error or ""))

@@ -39,7 +39,7 @@ async def test_a_receipt_that_cannot_be_kept_shall_come_again() -> None:
         smsc.link.deliver(receipt("id1"), "one")
         await wait_until(lambda: smsc.link.receipts_answered)
         assert smsc.link.receipts_answered == [("one", Status.ESME_RX_T_APPN)]
-        assert rig.carrier.state()["counters"]["receipts_put_off"] == 1
+        assert rig.carrier.state().counters.receipts_put_off == 1
 
 
 async def test_many_receipts_are_answered_in_one_write() -> None:
@@ -119,7 +119,7 @@ async def test_messages_from_phones_are_no_receipts(options: dict[str, str], sta
         smsc.link.deliver(p.DeliverSm(source_addr="447700900123", short_message=b"STOP"), "two")
         await wait_until(lambda: smsc.link.receipts_answered == [("one", status), ("two", status)])
         assert not rig.events.reports
-        assert rig.carrier.state()["counters"]["mobile_originated"] == 2
+        assert rig.carrier.state().counters.mobile_originated == 2
         assert len(rig.journal.said("smpp.mobile_originated")) == 1
 
 
@@ -130,7 +130,7 @@ async def test_a_receipt_without_an_id_is_taken_counted_and_said_once() -> None:
             smsc.link.deliver(p.DeliverSm(esm_class=c.ESM_RECEIPT, short_message=b"delivered!"), token)
         await wait_until(lambda: len(smsc.link.receipts_answered) == 2)
         assert {status for _, status in smsc.link.receipts_answered} == {Status.ESME_ROK}
-        assert rig.carrier.state()["counters"]["receipts_unreadable"] == 2
+        assert rig.carrier.state().counters.receipts_unreadable == 2
         assert len(rig.journal.said("smpp.receipt_without_id")) == 1
 
 
@@ -142,7 +142,7 @@ async def test_more_receipts_than_can_wait_are_put_off(monkeypatch: pytest.Monke
             smsc.link.deliver(receipt(f"id{n}"), n)
         await wait_until(lambda: len(smsc.link.receipts_answered) == 2)
         assert [status for _, status in smsc.link.receipts_answered] == [Status.ESME_RX_T_APPN] * 2
-        assert rig.carrier.state()["counters"]["receipts_put_off"] == 2
+        assert rig.carrier.state().counters.receipts_put_off == 2
         assert len(rig.events.reports) == 3
         for _, acknowledge in rig.events.reports:
             acknowledge(True)
@@ -154,6 +154,6 @@ async def test_what_breaks_the_rules_is_answered_and_counted() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)
         smsc.link.send(b"\0\0\0\x10\0\0\x07\x77\0\0\0\0\0\0\0\x09")
-        await wait_until(lambda: rig.carrier.state()["counters"]["protocol_errors"] == 1)
+        await wait_until(lambda: rig.carrier.state().counters.protocol_errors == 1)
         await asyncio.sleep(0)
         assert rig.carrier.capacity == 10

@@ -30,10 +30,9 @@ async def test_many_parts_leave_in_one_write_and_are_answered() -> None:
         assert [submit.destination_addr for submit in smsc.submits] == [part.message.destination for part in parts]
         assert rig.events.order == parts
         assert [rig.events.outcomes[part] for part in parts] == [Accepted(f"id{n}") for n in range(1, 51)]
-        counters = rig.carrier.state()["counters"]
-        assert (counters["submitted"], counters["accepted"]) == (50, 50)
-        assert rig.journal.counts["smpp_submitted"] == 50
-        assert rig.binds[0]["answer_ms"] > 0
+        counters = rig.carrier.state().counters
+        assert (counters.submitted, counters.accepted) == (50, 50)
+        assert rig.binds[0].answer_ms > 0
 
 
 async def test_answers_find_their_parts_in_any_order() -> None:
@@ -70,10 +69,10 @@ async def test_what_the_operator_answers_is_what_is_told(status: int, outcome: D
         rig.carrier.submit([part])
         await wait_until(lambda: part in rig.events.outcomes)
         assert rig.events.outcomes[part] == outcome
-        counters = rig.carrier.state()["counters"]
+        counters = rig.carrier.state().counters
         kind = "deferred" if isinstance(outcome, Deferred) else "refused"
-        assert counters[kind] == 1
-        assert counters["throttled"] == (1 if kind == "deferred" else 0)
+        assert counters.named()[kind] == 1
+        assert counters.throttled == (1 if kind == "deferred" else 0)
         assert rig.carrier.capacity == 10
 
 
@@ -245,8 +244,8 @@ async def test_one_recipients_messages_keep_their_order() -> None:
         rig.carrier.submit(same)
         await wait_until(lambda: len(smsc.submits) == 3)
         (busy,) = [link for link in smsc.links if link.submits]
-        assert rig.binds[smsc.links.index(busy)]["in_flight"] in (5, 0)
-        assert sum(bind["in_flight"] for bind in rig.binds) == 5
+        assert rig.binds[smsc.links.index(busy)].in_flight in (5, 0)
+        assert sum(bind.in_flight for bind in rig.binds) == 5
         # A sixth has a place by the carrier's count, on the other link.
         other = parts_of("else", destination="447700900002")
         rig.carrier.submit(other)
@@ -293,7 +292,7 @@ async def test_a_link_cut_under_way_leaves_each_part_unknown_once() -> None:
         again = singles(30)
         rig.carrier.submit(again)
         await wait_until(lambda: rig.events.accepted == 40)
-        assert rig.carrier.state()["counters"]["unknown"] == 20
+        assert rig.carrier.state().counters.unknown == 20
 
 
 async def test_no_answer_in_time_is_unknown_and_frees_the_place() -> None:
@@ -312,7 +311,7 @@ async def test_no_answer_in_time_is_unknown_and_frees_the_place() -> None:
         smsc.reply = lambda _: Status.ESME_ROK
         rig.carrier.submit(singles(2))
         await wait_until(lambda: rig.events.accepted == 2)
-        await wait_until(lambda: rig.carrier.state()["counters"]["late_answers"] == 2)
+        await wait_until(lambda: rig.carrier.state().counters.late_answers == 2)
         assert len(smsc.links) == 1
 
 
@@ -359,9 +358,9 @@ async def test_whatever_happens_each_part_has_one_outcome(seed: int) -> None:
                 elif fate < 0.07:
                     link.unbind()
         await wait_until(lambda: len(rig.events.outcomes) == len(given))
-        counters = rig.carrier.state()["counters"]
+        counters = rig.carrier.state().counters
         kinds = ("accepted", "deferred", "refused", "unknown")
-        assert sum(counters[kind] for kind in kinds) <= len(given)
+        assert sum(counters.named()[kind] for kind in kinds) <= len(given)
         assert set(rig.events.outcomes) == set(given)
         assert max(link.most_open for link in smsc.links) <= 5 + 5  # late answers count there and not here
 
@@ -378,7 +377,7 @@ async def test_an_answer_that_comes_too_late_is_told_all_the_same() -> None:
         smsc.link.respond(other, Status.ESME_RINVDSTADR)
         smsc.link.respond(one, message_id="78")
         smsc.link.flush()
-        await wait_until(lambda: rig.carrier.state()["counters"]["late_answers"] == 3)
+        await wait_until(lambda: rig.carrier.state().counters.late_answers == 3)
         assert rig.events.late == [(first, Accepted("77")), (second, Refused(0x0B, Delivery.REJECTD, "011"))]
 
 

@@ -14,7 +14,7 @@ from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
-from tests.support.admin import LINK, AdminHouse, Answered, Browser, open_house
+from tests.support.admin import STATE, AdminHouse, Answered, Browser, open_house
 from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
 
@@ -234,8 +234,8 @@ async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Br
 async def test_an_operator_that_answers_nothing_needs_attention(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LINK, "silent", 1)
-    monkeypatch.setitem(LINK, "summary", "It is bound, but the operator has answered nothing for 45 s.")
+    monkeypatch.setattr(STATE, "silent", 1)
+    monkeypatch.setattr(STATE, "summary", "It is bound, but the operator has answered nothing for 45 s.")
     text = text_of(await ada.get("/"))
     assert "operator: It is bound, but the operator has answered nothing for 45 s." in text
     assert "operator silent It is bound, but" in text
@@ -540,13 +540,13 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
 async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [bind] = LINK["binds"]
+    [bind] = STATE.binds
     since = house.gateway.clock.now() - 11_100_000
-    monkeypatch.setitem(bind, "last_error", "the operator unbound the link")
-    monkeypatch.setitem(bind, "last_error_at", since)
+    monkeypatch.setattr(bind, "last_error", "the operator unbound the link")
+    monkeypatch.setattr(bind, "last_error_at", since)
     page = await ada.get("/connectors/operator")
     assert "3 h 5 min ago, before it was bound: the operator unbound the link" in page.text
-    monkeypatch.setitem(bind, "state", "waiting")
+    monkeypatch.setattr(bind, "state", "waiting")
     page = await ada.get("/connectors/operator")
     assert 'the operator unbound the link <span class="muted">3 h 5 min ago</span>' in page.text
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.configuration import Account, LinkState
+from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,
@@ -22,7 +22,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import attempted
-from heliograph.app.ports import Fenced, Leases, NotScheduled
+from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, Leases, NotScheduled
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -138,7 +138,7 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     )
     assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
     assert len(await store.claim_callbacks(9, START, ONE)) == 1
-    await store.save_link_states([LinkState(1, ONE, "{}", START)])
+    await store.save_link_states([ConnectorReport(1, ONE, ConnectorState(), START)])
     await other.heartbeat(OTHER, 9 * LEASE)
     assert await other.claim_queued(1, 9, START + HOUR, OTHER) == []
     assert await other.release_dead(within(LEASE)) == [ONE]

@@ -56,7 +56,7 @@ class Gateway:
         world = World(
             store=self.store, directory=Directory(self.store), sender=self.sender, make_carrier=self.make_carrier,
             ids=SeededIds(self.chance), clock=self.clock, journal=self.journal, jitter=self.chance.random,
-            encode_json=lambda fields: repr(fields).encode(), encode_state=repr,
+            encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
         self.engine = Engine(world, Deadlines(48, 24, 24), node=self.node)
         await self.engine.start()

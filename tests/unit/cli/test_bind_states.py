@@ -1,36 +1,40 @@
 """What `connector list` and `connector show` make of what gateways said of their links."""
 
-import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from heliograph.admin_api.bind_states import FRESH_MS, standing
-from heliograph.app.configuration import Connector, LinkState
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.cli.bind_states import view
 
 NOW = 1_800_000_000_000
 CONNECTOR = Connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")
 
 
-def bind(number: int = 1, **fields: Any) -> dict[str, Any]:
-    return {
-        "bind": number, "role": "transceiver", "state": "bound", "host": "smsc.example.net:2775",
-        "since": NOW - 60_000, "last_error": None, "last_error_at": None, "reconnect_in": None, "in_flight": 3,
-        "window": 10, "answer_ms": 12.5,
-    } | fields  # fmt: skip
+def bind(number: int = 1, **fields: Any) -> BindState:
+    said = BindState(
+        number, "transceiver", "bound", "smsc.example.net:2775", NOW - 60_000, in_flight=3, window=10, answer_ms=12.5
+    )
+    return replace(said, **fields)
 
 
-def said(ago_ms: int = 2_000, node: int = 1, **fields: Any) -> LinkState:
-    state = {
-        "summary": "It is bound.", "bound": 1, "capacity": 10, "in_flight": 3, "binds": [bind()], "rate": 100.0,
-        "pace": 100.0, "throttles": 0, "window_used": 4, "waiting": 7, "credentials_refused": False,
-        "credentials_retry_in": None, "counters": {"submitted": 90, "late_answers": 1, "refused": 0},
-    } | fields  # fmt: skip
-    return LinkState(CONNECTOR.id, node, json.dumps(state), NOW - ago_ms)
+def said(ago_ms: int = 2_000, node: int = 1, **fields: Any) -> ConnectorReport:
+    state = ConnectorState(
+        summary="It is bound.", bound=1, capacity=10, in_flight=3, binds=[bind()], rate=100.0, pace=100.0,
+        window_used=4, waiting=7, counters=BindCounters(submitted=90, late_answers=1),
+    )  # fmt: skip
+    return ConnectorReport(CONNECTOR.id, node, replace(state, **fields), NOW - ago_ms)
 
 
-def text(*states: LinkState) -> str:
+NOTHING = ConnectorReport(CONNECTOR.id, 1, ConnectorState(), NOW)
+"""What is made of words that cannot be read."""
+
+
+def text(*states: ConnectorReport) -> str:
     return "\n".join(view(CONNECTOR, states, NOW))
 
 
@@ -48,11 +52,11 @@ def text(*states: LinkState) -> str:
         ([said(), said(node=2, silent=1)], "bound, 1 silent"),
         ([said(bound=0)], "not bound"),
         ([said(bound=0, credentials_refused=True)], "wrong credentials"),
-        ([LinkState(CONNECTOR.id, 1, "nonsense", NOW)], "not bound"),
-        ([LinkState(4, 1, said().state, NOW)], "no gateway"),
+        ([NOTHING], "not bound"),
+        ([ConnectorReport(4, 1, said().state, NOW)], "no gateway"),
     ],
 )
-def test_a_connector_stands_so(states: list[LinkState], word: str) -> None:
+def test_a_connector_stands_so(states: list[ConnectorReport], word: str) -> None:
     assert standing(CONNECTOR, states, NOW) == word
 
 
@@ -98,4 +102,4 @@ def test_what_is_old_or_was_never_said_is_called_so() -> None:
     assert "no gateway runs now" in text(said(FRESH_MS))
     assert "No gateway has run with it yet." in text()
     assert "(node 2)" in text(said(), said(node=2))
-    assert "unknown" in text(LinkState(CONNECTOR.id, 1, "nonsense", NOW))
+    assert "unknown" in text(NOTHING)

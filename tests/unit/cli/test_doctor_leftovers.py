@@ -1,12 +1,11 @@
 """What the doctor says of messages, receipts and callbacks that wait for too long or were given up."""
 
 import asyncio
-import json
 from types import SimpleNamespace
 from typing import Any
 
-from heliograph.app.configuration import LinkState
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
+from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.cli.doctor_finding import Finding
 from heliograph.cli.doctor_leftovers import remains
 from heliograph.composition.commands import SIMULATOR
@@ -52,7 +51,7 @@ def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> Non
         assert found.advice == "heliograph connector show op1 says why"
         await store.claim_queued(message.connector, 9, now, node=7)
         assert "queue of op1" not in await findings(store, now)
-        state = LinkState(message.connector, 7, json.dumps({"oldest": START + SECOND}), now - SECOND)
+        state = ConnectorReport(message.connector, 7, ConnectorState(oldest=START + SECOND), now - SECOND)
         await store.save_link_states([state])
         assert (await findings(store, now))["queue of op1"].detail == found.detail
         # what a gateway said that is gone is no news

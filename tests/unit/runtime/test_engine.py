@@ -111,7 +111,7 @@ class Rig:
         world = World(
             store=self.store, directory=Directory(self.store), sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
-            encode_json=lambda fields: repr(fields).encode(), encode_state=repr,
+            encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
         self.engine = Engine(world, Deadlines(48, 24, 24), node=self.node)
         await self.engine.start()

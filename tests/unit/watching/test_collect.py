@@ -28,7 +28,7 @@ def engine() -> Any:
     """One that has had nothing to commit since the store went."""
     reporter = SimpleNamespace(matched=0, names=SimpleNamespace(repeated=0), awaited={})
     return SimpleNamespace(
-        links=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
+        carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
         gatherer=SimpleNamespace(healthy=True, failures=0, misfits=SimpleNamespace(counts=Counter())),
     )  # fmt: skip

@@ -7,7 +7,6 @@ import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from heliograph import __version__
 from heliograph.adapters.metrics import process
@@ -17,7 +16,7 @@ from heliograph.app.commit.isolate import Fate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.observing.counters import LaneTally, Tally
-from heliograph.app.ports import Clock, Store, Unavailable
+from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
 from heliograph.domain.money import format_credits
 from heliograph.runtime.engine import Engine
 
@@ -95,7 +94,7 @@ class Collector:
     # --- a scrape
 
     def samples(self) -> Iterator[Sample]:
-        links = self._engine.links()
+        links = self._engine.carrier_states()
         names = self._engine.connector_names()
         self._names.update(names)
         yield from self._messages()
@@ -153,14 +152,14 @@ class Collector:
             yield Sample("heliograph_queue_wait_seconds", (name,), lane.waited)
             yield Sample("heliograph_submit_seconds", (name,), lane.took)
 
-    def _links(self, links: list[tuple[Connector, dict[str, Any]]]) -> Iterator[Sample]:
+    def _links(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
         now = self._clock.monotonic()
         for connector, state in links:
             lane = self._engine.lane(connector.id)
             label = (connector.name,)
-            yield Sample("heliograph_connector_binds", label, len(state.get("binds", ())))
-            yield Sample("heliograph_connector_binds_up", label, int(state.get("bound", 0)))
-            yield Sample("heliograph_connector_silent_seconds", label, float(state.get("silent_s", 0.0)))
+            yield Sample("heliograph_connector_binds", label, len(state.binds))
+            yield Sample("heliograph_connector_binds_up", label, state.bound)
+            yield Sample("heliograph_connector_silent_seconds", label, state.silent_s)
             yield Sample("heliograph_connector_window", label, lane.capacity)
             yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
             yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))
@@ -168,18 +167,17 @@ class Collector:
             yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(lane.paused_until - now, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))
 
-    def _receipts(self, links: list[tuple[Connector, dict[str, Any]]]) -> Iterator[Sample]:
+    def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
         tally, reporter = self._tally, self._engine.reporter
         yield Sample("heliograph_receipts_total", ("matched",), reporter.matched)
         yield Sample("heliograph_receipts_total", ("repeated",), reporter.names.repeated)
         yield Sample("heliograph_receipts_total", ("early",), tally.early)
         yield Sample("heliograph_receipts_total", ("late_match",), tally.late_matches)
         for connector, state in links:
-            counters: dict[str, int] = state.get("counters", {})
             label = (connector.name,)
-            yield Sample("heliograph_receipts_received_total", label, counters.get("receipts", 0))
-            yield Sample("heliograph_receipts_put_off_total", label, counters.get("receipts_put_off", 0))
-            yield Sample("heliograph_receipts_unreadable_total", label, counters.get("receipts_unreadable", 0))
+            yield Sample("heliograph_receipts_received_total", label, state.counters.receipts)
+            yield Sample("heliograph_receipts_put_off_total", label, state.counters.receipts_put_off)
+            yield Sample("heliograph_receipts_unreadable_total", label, state.counters.receipts_unreadable)
         yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)
         yield Sample("heliograph_receipts_awaited", (), len(reporter.awaited))
 

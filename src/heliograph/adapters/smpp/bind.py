@@ -2,15 +2,16 @@
 
 import asyncio
 import random
-from dataclasses import asdict
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Final, Protocol
 
 from heliograph.adapters.smpp.dial import dial
 from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_not_connected
-from heliograph.adapters.smpp.setup import Counters, Setup
+from heliograph.adapters.smpp.setup import Setup
 from heliograph.app.configuration import Connector
+from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.link import WRONG_CREDENTIALS, Backoff
@@ -53,7 +54,7 @@ class Bind:
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")
         self.link: Link | None = None
-        self.counters = Counters()
+        self.counters = BindCounters()
         self._setup = setup
         self._owner = owner
         self._request = bind_request(connector, setup.dialect, role)
@@ -214,22 +215,21 @@ class Bind:
         """Seconds until the next attempt, if it waits for that."""
         return max(0.0, self._retry_at - self._setup.clock.monotonic()) if self._state == "waiting" else None
 
-    def state(self) -> dict[str, Any]:
-        """For people; times in ms since the epoch."""
+    def state(self) -> BindState:
         link, wait = self.link, self.reconnect_in
-        return {
-            "bind": self.number,
-            "role": self.role,
-            "state": self._state,
-            "host": self.where,
-            "since": self._since,
-            "last_error": self._error or None,
-            "last_error_at": self._error_at or None,
-            "reconnect_in": None if wait is None else round(wait, 1),
-            "in_flight": link.session.in_flight + len(link.waiting) if link is not None else 0,
-            "window": self._setup.connector.window if self.role != "receiver" else 0,
-            "silent": self.silent,
-            "silent_s": round(self.silent_s, 1),
-            "answer_ms": round(link.answer_s * 1000, 1) if link is not None and link.answer_s is not None else None,
-            "counters": asdict(self.counters),
-        }
+        return BindState(
+            bind=self.number,
+            role=self.role,
+            state=self._state,
+            host=self.where,
+            since=self._since,
+            last_error=self._error or None,
+            last_error_at=self._error_at or None,
+            reconnect_in=None if wait is None else round(wait, 1),
+            in_flight=link.session.in_flight + len(link.waiting) if link is not None else 0,
+            window=self._setup.connector.window if self.role != "receiver" else 0,
+            silent=self.silent,
+            silent_s=round(self.silent_s, 1),
+            answer_ms=round(link.answer_s * 1000, 1) if link is not None and link.answer_s is not None else None,
+            counters=replace(self.counters),
+        )

@@ -2,18 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from heliograph.adapters.smpp.bind import ROLES, Bind
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Timings, read_options
-from heliograph.adapters.smpp.setup import Counters, Setup
+from heliograph.adapters.smpp.setup import Setup
 from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
+from heliograph.app.ports.carrier_state import BindCounters, CarrierState
 
 __all__ = ["SmppCarrier", "Timings"]
 
@@ -100,22 +99,21 @@ class SmppCarrier:
 
     # --- for people
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> CarrierState:
         """Each bind, its state, last error, what it waits for; `summary` says it in a sentence."""
-        counters = Counters.sum(bind.counters for bind in self._binds)
-        return {
-            "connector": self._connector.name,
-            "summary": self._summary(),
-            "credentials_refused": self._bar.refusals > 0,
-            "credentials_retry_in": self._credentials_wait(),
-            "bound": sum(bind.bound for bind in self._binds),
-            "silent": sum(bind.silent for bind in self._binds),
-            "silent_s": round(max(bind.silent_s for bind in self._binds), 1),
-            "capacity": self._capacity,
-            "in_flight": sum(link.session.in_flight + len(link.waiting) for link in self._links),
-            "counters": asdict(counters),
-            "binds": [bind.state() for bind in self._binds],
-        }
+        return CarrierState(
+            connector=self._connector.name,
+            summary=self._summary(),
+            credentials_refused=self._bar.refusals > 0,
+            credentials_retry_in=self._credentials_wait(),
+            bound=sum(bind.bound for bind in self._binds),
+            silent=sum(bind.silent for bind in self._binds),
+            silent_s=round(max(bind.silent_s for bind in self._binds), 1),
+            capacity=self._capacity,
+            in_flight=sum(link.session.in_flight + len(link.waiting) for link in self._links),
+            counters=BindCounters.sum(bind.counters for bind in self._binds),
+            binds=[bind.state() for bind in self._binds],
+        )
 
     def _credentials_wait(self) -> float | None:
         """Seconds until credentials that the operator called wrong are tried again."""

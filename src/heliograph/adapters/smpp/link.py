@@ -16,16 +16,10 @@ from heliograph.adapters.smpp.intake import Intake
 from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
 from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.reports import report_of
-from heliograph.adapters.smpp.setup import Counters, Setup
+from heliograph.adapters.smpp.setup import Setup
 from heliograph.app.facts import NOT_SENT
-from heliograph.app.ports import (
-    Accepted,
-    Deferred,
-    Outcome,
-    Part,
-    Refused,
-    Unknown,
-)
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
+from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.ids import to_hex
 from heliograph.domain.operator_id import kept
 from heliograph.domain.receipt import Delivery
@@ -80,7 +74,7 @@ class Link(asyncio.Protocol):
     )  # fmt: skip
 
     def __init__(
-        self, setup: Setup, owner: LinkOwner, request: p.Bind, counters: Counters, bind_timeout: float
+        self, setup: Setup, owner: LinkOwner, request: p.Bind, counters: BindCounters, bind_timeout: float
     ) -> None:
         timings = setup.timings
         self._setup = setup
@@ -186,7 +180,6 @@ class Link(asyncio.Protocol):
             else:
                 send(c.SUBMIT_SM, octets, part, now)
         self._counters.submitted += count
-        setup.journal.count("smpp_submitted", count, connector=setup.connector.name)
         due = now + setup.timings.response_timeout_s
         if due < self._timer_at:
             self._arm_at(due)
@@ -212,7 +205,6 @@ class Link(asyncio.Protocol):
         outcome = outcome_of(status, event.message_id, setup.dialect.outcomes)
         if status in THROTTLING:
             self._counters.throttled += 1
-        setup.journal.count("smpp_status", connector=setup.connector.name, status=CommandStatus.name_of(status))
         setup.complaints.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
@@ -325,7 +317,6 @@ class Link(asyncio.Protocol):
             self._heard(now)
         if accepted:
             self._counters.accepted += accepted
-            self._setup.journal.count("smpp_accepted", accepted, connector=self._setup.connector.name)
         if self.waiting and self.transmits:
             self._submit_waiting()
         self._flush()

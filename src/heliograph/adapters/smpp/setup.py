@@ -1,7 +1,7 @@
 """What the links of one connector, and those of one bind after another, have in common."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.adapters.smpp.complaints import Complaints
@@ -9,32 +9,6 @@ from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
-
-
-@dataclass(slots=True)
-class Counters:
-    """What happened on one bind since the carrier started."""
-
-    submitted: int = 0
-    accepted: int = 0
-    deferred: int = 0
-    refused: int = 0
-    unknown: int = 0
-    throttled: int = 0
-    late_answers: int = 0
-    receipts: int = 0
-    receipts_put_off: int = 0
-    receipts_unreadable: int = 0
-    mobile_originated: int = 0
-    protocol_errors: int = 0
-
-    @classmethod
-    def sum(cls, parts: "Iterable[Counters]") -> "Counters":
-        total = cls()
-        for each in parts:
-            for name, value in asdict(each).items():
-                setattr(total, name, getattr(total, name) + value)
-        return total
 
 
 @dataclass(slots=True)

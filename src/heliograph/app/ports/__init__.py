@@ -12,6 +12,7 @@ from heliograph.app.ports.carrier import (
     Report,
     Unknown,
 )
+from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.store import Fenced, Leases, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, Sender
@@ -21,7 +22,10 @@ __all__ = [
     "BatchSlice",
     "Carrier",
     "CarrierEvents",
+    "CarrierState",
     "Clock",
+    "ConnectorReport",
+    "ConnectorState",
     "Deferred",
     "Event",
     "Fenced",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heliograph.app.facts import Message
+from heliograph.app.ports.carrier_state import CarrierState
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.segment import HEADER_OCTETS
 
@@ -113,7 +114,7 @@ class Carrier(Protocol):
     def submit(self, parts: Sequence[Part]) -> None:
         """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> CarrierState:
         """For people: each bind, its state, last error, what it waits for."""
 
     async def drain(self, deadline: float) -> None:

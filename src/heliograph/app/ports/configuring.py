@@ -8,11 +8,11 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     LedgerEntry,
-    LinkState,
     Price,
     Route,
     Tables,
 )
+from heliograph.app.ports.carrier_state import ConnectorReport
 
 
 class Configuring(Protocol):
@@ -69,7 +69,7 @@ class Configuring(Protocol):
     async def remove_price(self, plan: str, prefix: str) -> None:
         """Raises Missing."""
 
-    async def save_link_states(self, states: Sequence[LinkState]) -> None:
+    async def save_link_states(self, states: Sequence[ConnectorReport]) -> None:
         """Does not count as a change."""
 
-    async def link_states(self) -> list[LinkState]: ...
+    async def link_states(self) -> list[ConnectorReport]: ...

@@ -1,11 +1,11 @@
 """Connectors: their state, and what can be done about it."""
 
-import json
 from typing import Any
 
 from heliograph.app.admin import fields
 from heliograph.app.admin.oversight import Scope
 from heliograph.app.configuration import Connector
+from heliograph.app.ports import CarrierState
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
@@ -37,7 +37,7 @@ async def list_live(request: PageRequest) -> PageResponse:
 
 async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await request.manage.connectors()}
-    states = {connector.name: state for connector, state in request.services.admin.links()}
+    states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
     backlog = await request.views.store.standing(request.now)
     return {"lines": await lines_of(request, backlog), "known": known, "states": states}
 
@@ -73,7 +73,9 @@ async def show(
     request: PageRequest, problem: FormProblem | None = None, steps: list[tuple[str, bool, str]] | None = None
 ) -> PageResponse:
     name = request.path["name"]
-    state = next((state for connector, state in request.services.admin.links() if connector.name == name), None)
+    state = next(
+        (state for connector, state in request.services.admin.carrier_states() if connector.name == name), None
+    )
     backlog = await request.views.store.standing(request.now)
     line = next((line for line in await lines_of(request, backlog) if line.name == name), None)
     found = next((each for each in await request.manage.connectors() if each.name == name), None)
@@ -87,11 +89,7 @@ async def show(
     if problem is not None:
         texts |= {each: request.form[each] for each in SETTINGS if each in request.form and each != "password"}
     routes = [route for route in await request.manage.routes() if route.connector == name]
-    others = [
-        {"node": each.node, "at": each.at, "state": json.loads(each.state)}
-        for each in await request.views.store.link_states()
-        if each.connector == found.id
-    ]
+    others = [each for each in await request.views.store.link_states() if each.connector == found.id]
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,
@@ -109,7 +107,7 @@ async def show(
 
 def _shown(
     request: PageRequest,
-    state: dict[str, Any] | None,
+    state: CarrierState | None,
     problem: FormProblem | None,
     steps: list[tuple[str, bool, str]] | None,
 ) -> dict[str, Any]:

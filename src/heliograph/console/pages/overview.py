@@ -5,6 +5,7 @@ from typing import Any
 
 from heliograph.app.admin.oversight import COUNTED, BacklogCounts, Scope
 from heliograph.app.configuration import Connector
+from heliograph.app.ports import CarrierState
 from heliograph.console import chart
 from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration
@@ -74,7 +75,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
 async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Line]:
     """Every connector, those that are not up or silent first."""
     waiting = request.services.waiting()
-    live = {connector.id: (connector, state) for connector, state in request.services.admin.links()}
+    live = {connector.id: (connector, state) for connector, state in request.services.admin.carrier_states()}
     known = {connector.id: connector for connector in await request.manage.connectors()}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [
@@ -86,20 +87,19 @@ async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Line]:
 
 def _line(
     connector: Connector,
-    live: tuple[Connector, dict[str, Any]] | None,
+    live: tuple[Connector, CarrierState] | None,
     waiting: tuple[int, int | None],
     deferred: int,
 ) -> Line:
-    state = {} if live is None else live[1]
-    summary = "It is paused." if not connector.enabled else state.get("summary", "It is being started.")
+    state = CarrierState(summary="It is being started.") if live is None else live[1]
     return Line(
         connector.name,
-        connector.enabled and bool(state.get("bound")),
-        connector.enabled and bool(state.get("silent")),
+        connector.enabled and state.bound > 0,
+        connector.enabled and state.silent > 0,
         connector.enabled,
-        summary,
-        int(state.get("in_flight", 0)),
-        int(state.get("capacity", 0)),
+        state.summary if connector.enabled else "It is paused.",
+        state.in_flight,
+        state.capacity,
         *waiting,
         deferred,
     )

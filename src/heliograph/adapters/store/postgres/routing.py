@@ -6,8 +6,9 @@ from dataclasses import replace
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.shared.rows import CONNECTOR_COLUMNS, connector_of, connector_row
-from heliograph.app.configuration import Connector, Exists, LinkState, Missing, Price, Route, Tables
+from heliograph.adapters.store.shared.rows import CONNECTOR_COLUMNS, connector_of, connector_row, report_of, report_row
+from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
+from heliograph.app.ports import ConnectorReport
 
 _CHANGED = "UPDATE revision SET value = value + 1"
 _REVISION = "SELECT value FROM revision"
@@ -124,10 +125,9 @@ async def remove_price(db: Db, plan: str, prefix: str) -> None:
     await changed(db)
 
 
-async def save_link_states(db: Db, states: Sequence[LinkState]) -> None:
-    rows = sorted((each.connector, each.node, each.state, each.at) for each in states)
-    await db.executemany(_SAVE_LINK_STATE, rows)
+async def save_link_states(db: Db, reports: Sequence[ConnectorReport]) -> None:
+    await db.executemany(_SAVE_LINK_STATE, sorted(report_row(each) for each in reports))
 
 
-async def link_states(db: Db) -> list[LinkState]:
-    return [LinkState(*row) for row in await db.fetch(_LINK_STATES)]
+async def link_states(db: Db) -> list[ConnectorReport]:
+    return [report_of(row) for row in await db.fetch(_LINK_STATES)]

@@ -47,11 +47,11 @@ from heliograph.app.admin.oversight import (
     SearchPage,
     Usage,
 )
-from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, LinkState, Price, Route, Tables
+from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notices.notice import Notice
-from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
+from heliograph.app.ports import BatchSlice, ConnectorReport, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS
 
@@ -293,10 +293,10 @@ class PostgresStore:
     async def remove_price(self, plan: str, prefix: str) -> None:
         await self._pool.write(lambda db: routing.remove_price(db, plan, prefix))
 
-    async def save_link_states(self, states: Sequence[LinkState]) -> None:
-        await self._pool.write(lambda db: routing.save_link_states(db, states))
+    async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
+        await self._pool.write(lambda db: routing.save_link_states(db, reports))
 
-    async def link_states(self) -> list[LinkState]:
+    async def link_states(self) -> list[ConnectorReport]:
         return await self._pool.read(routing.link_states)
 
     # --- operators and what they ask

@@ -6,8 +6,11 @@ from dataclasses import replace
 from sys import intern
 from typing import Any
 
+import msgspec
+
 from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector
 from heliograph.app.facts import Message
+from heliograph.app.ports import ConnectorReport, ConnectorState
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
@@ -127,6 +130,21 @@ def connector_row(connector: Connector) -> tuple[Any, ...]:
         json.dumps(connector.options),
         connector.created,
     )
+
+
+def report_row(report: ConnectorReport) -> tuple[Any, ...]:
+    """In the order of connector, node, state, at."""
+    return report.connector, report.node, msgspec.json.encode(report.state).decode(), report.at
+
+
+def report_of(row: Sequence[Any]) -> ConnectorReport:
+    """The report of such a row; of a state that cannot be read nothing is known."""
+    connector, node, text, at = row
+    try:
+        state = msgspec.json.decode(text, type=ConnectorState)
+    except msgspec.DecodeError:
+        state = ConnectorState()
+    return ConnectorReport(connector, node, state, at)
 
 
 def connector_of(row: Sequence[Any]) -> Connector:

@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.adapters.store.shared.rows import CONNECTOR_COLUMNS, connector_of, connector_row
-from heliograph.app.configuration import Connector, Exists, LinkState, Missing, Price, Route, Tables
+from heliograph.adapters.store.shared.rows import CONNECTOR_COLUMNS, connector_of, connector_row, report_of, report_row
+from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
+from heliograph.app.ports import ConnectorReport
 
 _CHANGED = "UPDATE revision SET value = value + 1"
 _REVISION = "SELECT value FROM revision"
@@ -118,9 +119,9 @@ def remove_price(db: sqlite3.Connection, plan: str, prefix: str) -> None:
     changed(db)
 
 
-def save_link_states(db: sqlite3.Connection, states: Sequence[LinkState]) -> None:
-    db.executemany(_SAVE_LINK_STATE, [(each.connector, each.node, each.state, each.at) for each in states])
+def save_link_states(db: sqlite3.Connection, reports: Sequence[ConnectorReport]) -> None:
+    db.executemany(_SAVE_LINK_STATE, [report_row(each) for each in reports])
 
 
-def link_states(db: sqlite3.Connection) -> list[LinkState]:
-    return [LinkState(*row) for row in db.execute(_LINK_STATES)]
+def link_states(db: sqlite3.Connection) -> list[ConnectorReport]:
+    return [report_of(row) for row in db.execute(_LINK_STATES)]

@@ -1,0 +1,113 @@
+"""How a connector stands: what its carrier says of its binds, and how its lane goes. For people and for metrics.
+
+The admin API shows these fields under their names, so they are part of the contract. Nodes exchange them as JSON
+through the store: every field has a default, for what a node of another version leaves out. Not compiled, since
+decoding needs the fields' annotations.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(slots=True)
+class BindCounters:
+    """What happened on one bind since the carrier started."""
+
+    submitted: int = 0
+    accepted: int = 0
+    deferred: int = 0
+    refused: int = 0
+    unknown: int = 0
+    throttled: int = 0
+    late_answers: int = 0
+    receipts: int = 0
+    receipts_put_off: int = 0
+    receipts_unreadable: int = 0
+    mobile_originated: int = 0
+    protocol_errors: int = 0
+
+    @classmethod
+    def sum(cls, binds: "Iterable[BindCounters]") -> "BindCounters":
+        total = cls()
+        for each in binds:
+            for name, number in each.named().items():
+                setattr(total, name, getattr(total, name) + number)
+        return total
+
+    def named(self) -> dict[str, int]:
+        """Every counter by its name, in the order of declaration."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class BindState:
+    """One bind. Moments are in ms since the epoch, durations in seconds unless the name has another unit."""
+
+    bind: int = 0
+    """Its number, from 1."""
+    role: str = ""
+    state: str = "?"
+    """`stopped`, `waiting`, `connecting`, `binding`, `bound` or `unbinding`."""
+    host: str = ""
+    since: int = 0
+    """Begin of the present `state`."""
+    last_error: str | None = None
+    last_error_at: int | None = None
+    reconnect_in: float | None = None
+    """Seconds until the next attempt; None unless `waiting`."""
+    in_flight: int = 0
+    window: int = 0
+    silent: bool = False
+    """Whether the operator has answered nothing for too long to be merely slow."""
+    silent_s: float = 0.0
+    answer_ms: float | None = None
+    """How long a recent submission took to be answered."""
+    counters: BindCounters = field(default_factory=BindCounters)
+
+
+@dataclass(slots=True)
+class CarrierState:
+    """All binds of one connector on one node; `summary` says it in a sentence."""
+
+    connector: str = ""
+    summary: str = "unknown"
+    credentials_refused: bool = False
+    credentials_retry_in: float | None = None
+    bound: int = 0
+    """Binds that are up."""
+    silent: int = 0
+    """Binds that are silent."""
+    silent_s: float = 0.0
+    """The longest silence of any bind."""
+    capacity: int = 0
+    in_flight: int = 0
+    counters: BindCounters = field(default_factory=BindCounters)
+    """The sum over all binds."""
+    binds: list[BindState] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConnectorState(CarrierState):
+    """A carrier's state with that of the lane that feeds it."""
+
+    rate: float = 0.0
+    """The configured limit, in parts a second; 0 is none."""
+    pace: float | None = None
+    """What the operator takes at present, in parts a second; None where nothing limits it."""
+    throttles: int = 0
+    window_used: int = 0
+    """Places taken in the window, by parts that await an answer or the commit of one."""
+    waiting: int = 0
+    """Messages in memory."""
+    oldest: int | None = None
+    """When the message that has waited longest was due, in ms since the epoch."""
+
+
+@dataclass(slots=True)
+class ConnectorReport:
+    """What a node said last of one connector, at `at`."""
+
+    connector: int
+    node: int
+    state: ConnectorState
+    at: int
