@@ -5,8 +5,8 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
 from heliograph.app.admin.manage import ConnectorChange
-from heliograph.app.sending.directory import DEFAULT_PLAN
 from heliograph.domain.error import missing
+from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 async def list_connectors(request: AdminRequest) -> Struct:

@@ -145,7 +145,7 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
 def list_prices(invocation: Invocation, plan: str | None) -> None:
     """Every price, and what a number costs that none names."""
     from heliograph.admin_api import serialize
-    from heliograph.app.sending.directory import DEFAULT_PLAN
+    from heliograph.domain.pricing import DEFAULT_PLAN
 
     async def work(manage: "Manage") -> "Prices":
         return serialize.prices(await manage.prices(plan), await manage.built_in_price())

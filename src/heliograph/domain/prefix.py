@@ -28,3 +28,7 @@ class PrefixTable(Generic[Value]):
             if value is not None:
                 return value
         return None
+
+    def longest(self, number: str) -> str | None:
+        """Returns the longest prefix that fits; None when none does."""
+        return next((number[:length] for length in self._lengths if number[:length] in self._values), None)

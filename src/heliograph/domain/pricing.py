@@ -1,17 +1,24 @@
-"""What a segment costs, by destination."""
+"""What a segment costs, by destination and price plan."""
 
 from collections.abc import Iterable
 
+from heliograph.domain.money import MICRO
 from heliograph.domain.prefix import PrefixTable
+
+DEFAULT_PLAN = "default"
+
+BUILT_IN_PRICE = MICRO
+"""Micro-credits a segment where the plan `default` names no price: one credit."""
 
 
 class PriceTable:
     """The prices of one plan: micro-credits a segment by destination prefix, the longest prefix first."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_table", "plan")
 
-    def __init__(self, entries: Iterable[tuple[str, int]]) -> None:
+    def __init__(self, entries: Iterable[tuple[str, int]], plan: str = DEFAULT_PLAN) -> None:
         """Of two entries for a prefix the later one counts. Raises ValueError on a price below zero."""
+        self.plan = plan
         prices = dict(entries)
         for prefix, micro in prices.items():
             if micro < 0:
@@ -19,5 +26,62 @@ class PriceTable:
         self._table = PrefixTable(prices)
 
     def price(self, destination: str) -> int | None:
-        """Micro-credits for a segment to the destination; None when the plan does not cover it."""
+        """Returns micro-credits for a segment to the destination; None when the plan does not cover it."""
         return self._table.find(destination)
+
+    def prefix_of(self, destination: str) -> str | None:
+        """Returns the prefix that names the price."""
+        return self._table.longest(destination)
+
+
+class Tariff:
+    """The prices of one account: its own plan's, then the plan `default`'s."""
+
+    __slots__ = ("_default", "_own")
+
+    def __init__(self, own: PriceTable | None, default: PriceTable) -> None:
+        """`own` is the account's plan, where it is another than `default` and names a price."""
+        self._own = own
+        self._default = default
+
+    def price(self, destination: str) -> int | None:
+        """Returns micro-credits a segment: by the account's own plan, else by the plan `default`, whose price for what
+        it does not name is one credit. None where an account has a plan of its own and neither names the destination.
+        """
+        own = self._own
+        if own is not None:
+            price = own.price(destination)
+            return self._default.price(destination) if price is None else price
+        price = self._default.price(destination)
+        return BUILT_IN_PRICE if price is None else price
+
+    def named_by(self, destination: str) -> tuple[str, str] | None:
+        """Returns the plan and the prefix that name the price; None where none does."""
+        for table in (self._own, self._default):
+            prefix = None if table is None else table.prefix_of(destination)
+            if table is not None and prefix is not None:
+                return table.plan, prefix
+        return None
+
+
+class PriceBook:
+    """The prices of all plans."""
+
+    __slots__ = ("_others", "_tariffs")
+
+    def __init__(self, prices: Iterable[tuple[str, str, int]] = ()) -> None:
+        """Each price is a plan, a prefix and micro-credits."""
+        entries: dict[str, list[tuple[str, int]]] = {}
+        for plan, prefix, micro in prices:
+            entries.setdefault(plan, []).append((prefix, micro))
+        default = PriceTable(entries.pop(DEFAULT_PLAN, ()))
+        self._tariffs = {plan: Tariff(PriceTable(named, plan), default) for plan, named in entries.items()}
+        self._others = Tariff(None, default)
+
+    def knows(self, plan: str) -> bool:
+        """Says whether the plan names a price, or is the plan `default`."""
+        return plan == DEFAULT_PLAN or plan in self._tariffs
+
+    def tariff(self, plan: str) -> Tariff:
+        """Returns the prices of an account with this plan."""
+        return self._tariffs.get(plan, self._others)

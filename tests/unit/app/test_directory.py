@@ -7,7 +7,8 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
-from heliograph.app.sending.directory import BUILT_IN_PRICE, Directory
+from heliograph.app.sending.directory import Directory
+from heliograph.domain.pricing import BUILT_IN_PRICE
 from tests.support.memory_store import MemoryStore
 
 
@@ -94,7 +95,7 @@ async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
     )
     view = await directory.account("acme")
     assert view is not None
-    assert view.price("447700900123") == 7
+    assert view.tariff.price("447700900123") == 7
     generation = directory.generation
     assert await directory.account("acme") == view
     assert directory.generation == generation
@@ -161,4 +162,4 @@ async def test_prices_by_plan(plan: str, destination: str, price: int | None) ->
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None
-    assert view.price(destination) == price
+    assert view.tariff.price(destination) == price

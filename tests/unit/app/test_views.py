@@ -47,7 +47,7 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
         decision = await house.admin.views.decide(number, "acme")
         connector = gateway.directory.route(number)
         assert decision.connector == (None if connector is None else names[connector])
-        assert decision.price == view.price(number)
+        assert decision.price == view.tariff.price(number)
 
 
 @pytest.mark.parametrize(

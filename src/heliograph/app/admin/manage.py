@@ -15,8 +15,8 @@ from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.admin.sign_in import Hash, hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.ports import Clock, Secrets, Store
-from heliograph.app.sending.directory import BUILT_IN_PRICE, DEFAULT_PLAN
 from heliograph.domain import money, signature
+from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
 MAX_NOTE_CHARS = 200
 MAX_PRIORITY = 1_000_000

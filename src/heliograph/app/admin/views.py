@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.oversight import AuditEntry, AuditQuery, CallbackView, Hit, MessageRecord, Search, SearchPage
 from heliograph.app.admin.sign_in import Actor
-from heliograph.app.configuration import Account, Connector, Price, Route
+from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Event, Store
-from heliograph.app.sending.directory import BUILT_IN_PRICE, DEFAULT_PLAN, AccountView, Directory
+from heliograph.app.routing import explain as routing
+from heliograph.app.routing.explain import Decision
+from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
@@ -32,31 +34,12 @@ class MessageView:
     trace: MessageRecord
     account: Account
     events: list[Event]
-    decision: "Decision"
+    decision: Decision
     """Where its destination would go now."""
     connectors: dict[int, str]
     """Names by id, for what the rows name by number."""
     explanation: str
     """Why it is where it is."""
-
-
-@dataclass(slots=True)
-class Decision:
-    """Where a number would go now and what it would cost there, and why."""
-
-    number: str
-    connector: str | None
-    route: Route | None
-    """The one that decided; None where none covers the number."""
-    others: list[str]
-    """Connectors of the same prefix that come after it."""
-    plan: str
-    """The plan that named the price; empty where it is the built-in one."""
-    prefix: str
-    price: int | None
-    """Micro-credits a segment; None where the account's prices do not cover the number."""
-    reasons: list[str] = field(default_factory=list)
-    """The same in sentences."""
 
 
 @dataclass(slots=True)
@@ -203,28 +186,7 @@ class Views:
         found = await self.store.account(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        tables = await self.store.tables()
-        live = {connector.id: connector for connector in tables.connectors}
-        fits = [route for route in tables.routes if number.startswith(route.prefix) and route.connector in live]
-        longest = max((len(route.prefix) for route in fits), default=0)
-        fits = sorted(
-            (route for route in fits if len(route.prefix) == longest),
-            key=lambda route: (-route.priority, route.connector),
-        )
-        chosen = fits[0].connector if fits else next(iter(self._fallbacks), None)
-        names = self._fallbacks | {connector.id: connector.name for connector in tables.connectors}
-        plan, prefix, price = _price(number, found[0].plan, tables.prices)
-        decision = Decision(
-            number,
-            None if chosen is None else names[chosen],
-            fits[0] if fits else None,
-            list(dict.fromkeys(names[route.connector] for route in fits[1:] if route.connector != chosen)),
-            plan,
-            prefix,
-            price,
-        )
-        decision.reasons = _reasons(decision, None if chosen is None else live.get(chosen))
-        return decision
+        return routing.explain(number, found[0].plan, await self.store.tables(), self._fallbacks)
 
     # --- the audit log
 
@@ -273,39 +235,3 @@ def _by_host(owed: Iterable[CallbackView]) -> list[FailingHost]:
             host.attempts, host.problem = callback.attempts, callback.problem
         host.due = min(host.due, callback.due)
     return sorted(hosts.values(), key=lambda host: -host.owed)
-
-
-def _price(number: str, plan: str, prices: Iterable[Price]) -> tuple[str, str, int | None]:
-    """The plan and the prefix that name the price, and the price; as `directory.AccountView.price` finds it."""
-    table = {(price.plan, price.prefix): price.price for price in prices}
-    for name in dict.fromkeys((plan, DEFAULT_PLAN)):
-        for length in range(len(number), -1, -1):
-            price = table.get((name, number[:length]))
-            if price is not None:
-                return name, number[:length], price
-    own = plan != DEFAULT_PLAN and any(name == plan for name, _ in table)
-    return "", "", None if own else BUILT_IN_PRICE
-
-
-def _reasons(decision: Decision, connector: Connector | None) -> list[str]:
-    reasons = []
-    if decision.route is not None:
-        prefix = decision.route.prefix
-        what = f"the prefix {prefix}" if prefix else "all numbers"
-        reasons.append(f"The route for {what} with priority {decision.route.priority} leads to {decision.connector}.")
-        if decision.others:
-            reasons.append(f"Behind it stand {', '.join(decision.others)}; they are not used while it is there.")
-    elif decision.connector is not None:
-        reasons.append(f"No route covers the number; in a development run it goes to {decision.connector}.")
-    else:
-        reasons.append("No route covers the number: a message to it is refused.")
-    if connector is not None and not connector.enabled:
-        reasons.append(f"The connector {connector.name} is paused: messages wait in its queue.")
-    if decision.price is None:
-        reasons.append("Neither the account's plan nor the plan default names a price: a message to it is refused.")
-    elif decision.plan:
-        what = f"the prefix {decision.prefix}" if decision.prefix else "all numbers"
-        reasons.append(f"The plan {decision.plan} names the price for {what}.")
-    else:
-        reasons.append("No plan names a price; a segment then costs one credit.")
-    return reasons

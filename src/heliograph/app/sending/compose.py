@@ -114,7 +114,7 @@ class Composer:
         if bad:
             raise _bad_destinations(bad, len(destinations))
         routes = []
-        route, price = self._directory.route, view.price
+        route, price = self._directory.route, view.tariff.price
         for number in destinations:
             connector, charge = route(number), price(number)
             if connector is None or charge is None:

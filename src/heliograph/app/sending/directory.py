@@ -10,19 +10,14 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account, ApiKey, Connector, Tables
+from heliograph.app.routing.candidates import chosen
+from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
-from heliograph.domain.money import MICRO
-from heliograph.domain.pricing import PriceTable
-from heliograph.domain.routing import Route, RouteTable
+from heliograph.domain.pricing import PriceBook, Tariff
 
 ACCOUNTS_KEPT = 10_000
 """Accounts held in memory; of more, the one read longest ago is dropped."""
-
-DEFAULT_PLAN = "default"
-
-BUILT_IN_PRICE = MICRO
-"""Micro-credits a segment where the plan `default` names no price: one credit."""
 
 
 class DirectoryStore(Protocol):
@@ -45,20 +40,7 @@ class AccountView:
     zone: ZoneInfo
     policy: Policy | None
     """The account's rules; None where it has none."""
-    own_prices: PriceTable | None
-    """The account's plan, where it is another than `default` and names a price."""
-    default_prices: PriceTable
-
-    def price(self, destination: str) -> int | None:
-        """Micro-credits a segment: by the account's own plan, else by the plan `default`, whose price for what it
-        does not name is one credit. None where an account has a plan of its own and neither names the destination.
-        """
-        own = self.own_prices
-        if own is not None:
-            price = own.price(destination)
-            return self.default_prices.price(destination) if price is None else price
-        price = self.default_prices.price(destination)
-        return BUILT_IN_PRICE if price is None else price
+    tariff: Tariff
 
 
 class Directory:
@@ -72,9 +54,8 @@ class Directory:
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
         self._connectors: dict[int, Connector] = {}
-        self._routes = RouteTable(())
-        self._plans: dict[str, PriceTable] = {}
-        self._default_prices = PriceTable(())
+        self._rules = RouteRules(fallback=fallback)
+        self._prices = PriceBook()
 
     async def refresh(self) -> bool:
         """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what it has."""
@@ -82,16 +63,8 @@ class Directory:
             return False
         tables = await self._store.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
-        self._routes = RouteTable(
-            Route(route.prefix, route.connector, route.priority)
-            for route in tables.routes
-            if route.connector in self._connectors
-        )
-        plans: dict[str, list[tuple[str, int]]] = {}
-        for price in tables.prices:
-            plans.setdefault(price.plan, []).append((price.prefix, price.price))
-        self._plans = {plan: PriceTable(prices) for plan, prices in plans.items()}
-        self._default_prices = self._plans.pop(DEFAULT_PLAN, PriceTable(()))
+        self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
+        self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1
@@ -108,8 +81,7 @@ class Directory:
         found = await self._store.account(name)
         if found is None:
             return None
-        plan = found[0].plan
-        if plan != DEFAULT_PLAN and plan not in self._plans:
+        if not self._prices.knows(found[0].plan):
             await self.refresh()  # a plan made with the account a moment ago: nobody else's prices are charged for it
         view = self._view(*found)
         if generation == self.generation:  # else it may be older than the refresh that came meanwhile
@@ -120,13 +92,8 @@ class Directory:
         return view
 
     def route(self, destination: str) -> int | None:
-        """The connector for a destination, or None.
-
-        A connector that is disabled or whose link is down keeps its routes: its messages wait in its queue, since
-        whoever routes a destination to one operator does not want it sent by another.
-        """
-        connector = self._routes.find(destination)
-        return self._fallback if connector is None else connector
+        """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
+        return chosen(self._rules.candidates(destination))
 
     def connector(self, connector: int) -> Connector | None:
         return self._connectors.get(connector)
@@ -145,6 +112,5 @@ class Directory:
                 senders=frozenset(account.senders),
                 rate=account.rate,
             ),
-            own_prices=self._plans.get(account.plan),
-            default_prices=self._default_prices,
+            tariff=self._prices.tariff(account.plan),
         )

@@ -3,9 +3,9 @@
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import Scope
-from heliograph.app.sending.directory import DEFAULT_PLAN
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:

@@ -1,0 +1,1 @@
+"""Routes: from the rules that are set up to the connectors that may take a message, and why."""
