@@ -7,6 +7,6 @@ _GOLDEN = 0x9E3779B9
 
 
 def slot_of(account: int) -> int:
-    """From 0 to 63. The function of that name in PostgreSQL's migrations says the same, and rows are stored by it: it
-    never changes."""
+    """Returns a number from 0 to 63. It never changes: PostgreSQL's function of that name says the same, and rows are
+    stored by it."""
     return (account & 0xFFFFFFFF) * _GOLDEN >> 26 & (SLOTS - 1)

@@ -1,35 +1,33 @@
-"""The schema's versions."""
+"""How the database's tables are made, and brought up to date."""
 
 import asyncio
+from dataclasses import replace
 
 import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore, SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.postgres.schema import shipped
-from heliograph.adapters.store.shared.schema import Migration
+from heliograph.adapters.store.shared.schema import Schema
+from heliograph.app.ports import Unavailable
+from tests.support.catalogue import of_postgres
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, server
+from tests.support.schema import later, released
 from tests.support.store import CREDIT, Given
+
+DIE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()
+"""
 
 
 async def rows(url: str, query: str) -> list[tuple[object, ...]]:
     return [tuple(row) for row in await server().fetch(query, url.rpartition("/")[2])]
 
 
-async def schema(url: str) -> list[tuple[object, ...]]:
-    return await rows(
-        url,
-        """
-        SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'heliograph'
-        UNION ALL SELECT 'index', indexname, indexdef FROM pg_indexes WHERE schemaname = 'heliograph'
-        UNION ALL SELECT 'function', proname, prosrc FROM pg_proc WHERE pronamespace = 'heliograph'::regnamespace
-        ORDER BY 1, 2, 3
-        """,
-    )
-
-
-async def open_and_close(url: str, migrations: list[Migration] | None = None) -> None:
-    store = await PostgresStore.open(url, limits=LIMITS, migrations=migrations)
+async def open_and_close(url: str, schema: Schema | None = None) -> None:
+    store = await PostgresStore.open(url, limits=LIMITS, schema=schema)
     await store.close()
 
 
@@ -38,61 +36,91 @@ async def empty() -> str:
     return await server().empty()
 
 
-async def test_migrations_are_recorded_and_applied_once(empty: str) -> None:
+async def test_a_new_store_is_made_once(empty: str) -> None:
     await open_and_close(empty)
-    first = await schema(empty)
+    first = await of_postgres(empty)
     await open_and_close(empty)
-    assert await schema(empty) == first
-    assert await rows(empty, "SELECT number, name, checksum FROM migration ORDER BY number") == [
-        (migration.number, migration.name, migration.checksum) for migration in shipped()
-    ]
+    assert await of_postgres(empty) == first
+    made = shipped().creation
+    assert await rows(empty, "SELECT * FROM migration") == [(made.number, made.name, made.checksum)]
 
 
-async def test_the_numbers_go_up_by_one() -> None:
-    assert [migration.number for migration in shipped()] == list(range(1, len(shipped()) + 1))
+@pytest.mark.parametrize("start", [*released("postgres"), shipped()], ids=lambda start: f"version {start.version}")
+async def test_every_version_is_brought_to_what_the_files_say(start: Schema, empty: str) -> None:
+    await open_and_close(empty, start)
+    await open_and_close(empty)
+    assert await of_postgres(empty) == await of_postgres(await server().fresh())
 
 
-async def test_what_is_new_is_applied_on_top_while_an_older_program_goes_on() -> None:
+async def test_migrations_lead_to_what_the_files_say(empty: str) -> None:
+    newer = later(
+        shipped(),
+        "ALTER TABLE account ADD COLUMN extra text;",
+        "CREATE TABLE added (a integer);",
+        functions="CREATE OR REPLACE FUNCTION added() RETURNS integer LANGUAGE sql AS 'SELECT a FROM added';",
+    )
     url = await server().fresh()
     older = await PostgresStore.open(url, limits=LIMITS)
     given = Given(older)
     account = await given.account()
     await given.sent(account.id)
-    last = shipped()[-1].number
-    extended = Migration(last + 1, "extended", "ALTER TABLE account ADD COLUMN extra text;")
-    added = Migration(last + 2, "added", "CREATE TABLE added (a integer); DROP TABLE added;")
-    newer = await PostgresStore.open(url, limits=LIMITS, migrations=[*shipped(), extended, added])
+    store = await PostgresStore.open(url, limits=LIMITS, schema=newer)
     await given.sent(account.id)
-    assert await newer.balance(account.id) == await older.balance(account.id) == 98 * CREDIT
-    await newer.close()
+    assert await store.balance(account.id) == await older.balance(account.id) == 98 * CREDIT
+    await store.close()
     await older.close()
-    with pytest.raises(SchemaTooNew, match=str(last + 1)):
-        await open_and_close(url)
+    await open_and_close(empty, newer)
+    assert await of_postgres(url) == await of_postgres(empty)
+    assert [number for (number,) in await rows(url, "SELECT number FROM migration ORDER BY 1")] == [1, 2, 3]
+    assert await rows(empty, "SELECT number, name FROM migration") == [(newer.version, "schema")]
+    await open_and_close(url, newer)
+    await open_and_close(empty, newer)
 
 
 async def test_a_newer_schema_is_left_alone(empty: str) -> None:
-    future = Migration(9_000, "from_the_future", "CREATE TABLE future (a integer)")
-    await open_and_close(empty, [*shipped(), future])
-    before = await schema(empty)
-    with pytest.raises(SchemaTooNew, match="9000"):
+    newer = later(shipped(), "CREATE TABLE future (a integer);")
+    await open_and_close(empty)
+    await open_and_close(empty, newer)
+    before = await of_postgres(empty)
+    with pytest.raises(SchemaTooNew, match=f"version {newer.version} "):
         await open_and_close(empty)
-    assert await schema(empty) == before
+    assert await of_postgres(empty) == before
+
+
+async def test_a_changed_schema_is_found(empty: str) -> None:
+    await open_and_close(empty)
+    with pytest.raises(SchemaChanged, match="schema"):
+        await open_and_close(empty, replace(shipped(), functions=shipped().functions + "\n"))
 
 
 async def test_a_changed_migration_is_found(empty: str) -> None:
     await open_and_close(empty)
-    first, *rest = shipped()
-    with pytest.raises(SchemaChanged, match=first.name):
-        await open_and_close(empty, [Migration(first.number, first.name, first.text + "\n"), *rest])
+    await open_and_close(empty, later(shipped(), "CREATE TABLE one (a integer);"))
+    with pytest.raises(SchemaChanged, match="later_"):
+        await open_and_close(empty, later(shipped(), "CREATE TABLE one (b integer);"))
 
 
 async def test_a_migration_that_fails_leaves_nothing(empty: str) -> None:
     await open_and_close(empty)
-    before = await schema(empty)
-    bad = Migration(9_000, "bad", "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1);")
+    before = await of_postgres(empty)
     with pytest.raises(asyncpg.UndefinedTableError, match="nowhere"):
-        await open_and_close(empty, [*shipped(), bad])
-    assert await schema(empty) == before
+        await open_and_close(empty, later(shipped(), "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1);"))
+    assert await of_postgres(empty) == before
+    await open_and_close(empty)
+
+
+async def test_a_connection_that_dies_in_a_migration_leaves_nothing(empty: str) -> None:
+    await open_and_close(empty)
+    before = await of_postgres(empty)
+    migrating = asyncio.create_task(
+        open_and_close(empty, later(shipped(), "CREATE TABLE half (a integer); SELECT pg_sleep(600);"))
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while not await server().fetch(DIE):  # noqa: ASYNC110 - the server's doing, not this loop's
+            await asyncio.sleep(0.05)
+    with pytest.raises(Unavailable):
+        await migrating
+    assert await of_postgres(empty) == before
     await open_and_close(empty)
 
 
@@ -101,5 +129,5 @@ async def test_stores_opened_at_once_make_one_schema(empty: str) -> None:
     await asyncio.gather(*(store.probe() for store in stores))
     for store in stores:
         await store.close()
-    assert len(await rows(empty, "SELECT * FROM migration")) == len(shipped())
+    assert len(await rows(empty, "SELECT * FROM migration")) == 1
     assert await rows(empty, "SELECT * FROM writer") == []

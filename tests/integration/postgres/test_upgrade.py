@@ -14,32 +14,26 @@ import heliograph.adapters.store
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres import schema as versions
 from heliograph.adapters.store.postgres.schema import shipped
-from heliograph.adapters.store.shared.schema import Migration
+from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app.ports import Unavailable
 from tests.support.background import BackgroundSink
 from tests.support.load import Load
 from tests.support.patience import COMMAND_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.schema import later
 from tests.support.store import CREDIT, Given
 
 CREDITS = 1_000_000
 
-LAST = shipped()[-1].number
-EXPANDING = [
-    Migration(LAST + number, f"expand_{number}", text)
-    for number, text in enumerate(
-        (
-            "ALTER TABLE message ADD COLUMN new_nullable text",
-            "ALTER TABLE account ADD COLUMN new_with_default bigint NOT NULL DEFAULT 7",
-            "ALTER TABLE queue ADD COLUMN new_first bigint; ALTER TABLE final ADD COLUMN new_first bigint",
-            "ALTER TABLE sent ADD COLUMN new_one smallint NOT NULL DEFAULT 0",
-            "CREATE TABLE new_table (key bigint PRIMARY KEY); CREATE INDEX new_index ON message (connector, key)",
-            "CREATE FUNCTION record_marks(p_worker smallint, p_new text) RETURNS void LANGUAGE sql AS 'SELECT'",
-        ),
-        1,
-    )
-]
+EXPANDING = (
+    "ALTER TABLE message ADD COLUMN new_nullable text;",
+    "ALTER TABLE account ADD COLUMN new_with_default bigint NOT NULL DEFAULT 7;",
+    "ALTER TABLE queue ADD COLUMN new_first bigint; ALTER TABLE final ADD COLUMN new_first bigint;",
+    "ALTER TABLE sent ADD COLUMN new_one smallint NOT NULL DEFAULT 0;",
+    "CREATE TABLE new_table (key bigint PRIMARY KEY); CREATE INDEX new_index ON message (connector, key);",
+    "CREATE FUNCTION record_marks(p_worker smallint, p_new text) RETURNS void LANGUAGE sql AS 'SELECT';",
+)
 
 
 @pytest.mark.slow
@@ -56,7 +50,7 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
         ):
             load.wait_for(100)
             for upto in range(1, len(EXPANDING) + 1):
-                asyncio.run(_open_and_close(own_server.url(), [*shipped(), *EXPANDING[:upto]]))
+                asyncio.run(_open_and_close(own_server.url(), later(shipped(), *EXPANDING[:upto])))
                 load.wait_for(len(load.accepted) + 50)
             load.stop()
             ids = set(load.accepted.values())
@@ -64,7 +58,7 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
             # one that starts now would not understand what is there
             late = Admin(tmp_path / "late", settings).run("serve", "--listen", "127.0.0.1:0")
             assert late.returncode == 1
-            assert f"version {LAST + 1} (expand_1)" in late.stderr
+            assert f"version {shipped().version + 1} (later_{shipped().version + 1})" in late.stderr
             assert "newer version" in late.stderr
             assert old.stop() == 0
         sent = Counter(simulator.destinations())
@@ -73,12 +67,12 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
     asyncio.run(_prove(own_server.url(), CREDITS - len(sent)))
 
 
-async def _open_and_close(url: str, migrations: list[Migration]) -> None:
-    await (await PostgresStore.open(url, migrations=migrations)).close()
+async def _open_and_close(url: str, schema: Schema) -> None:
+    await (await PostgresStore.open(url, schema=schema)).close()
 
 
 async def _prove(url: str, credits_left: int) -> None:
-    store = await PostgresStore.open(url, migrations=[*shipped(), *EXPANDING])
+    store = await PostgresStore.open(url, schema=later(shipped(), *EXPANDING))
     assert await store.audit() == []
     assert Decimal(await store.balance(1)) == credits_left * CREDIT
     await store.close()
@@ -92,7 +86,7 @@ async def test_a_migration_that_has_to_wait_lets_others_get_on(monkeypatch: pyte
     account = await given.account()
     reader = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await reader.execute("BEGIN; SELECT count(*) FROM message")
-    migrating = asyncio.create_task(_open_and_close(url, [*shipped(), EXPANDING[0]]))
+    migrating = asyncio.create_task(_open_and_close(url, later(shipped(), EXPANDING[0])))
     for _ in range(20):
         await given.sent(account.id)
         await asyncio.sleep(0.1)
@@ -105,7 +99,7 @@ async def test_a_migration_that_has_to_wait_lets_others_get_on(monkeypatch: pyte
     monkeypatch.setattr(versions, "PATIENCE_MS", 50)
     await reader.execute("BEGIN; SELECT count(*) FROM account")
     with pytest.raises(Unavailable, match="lock timeout"):
-        await _open_and_close(url, [*shipped(), *EXPANDING[:2]])
+        await _open_and_close(url, later(shipped(), *EXPANDING[:2]))
     await reader.close()
     await store.close()
 

@@ -1,17 +1,22 @@
-"""The schema's versions."""
+"""How the file's tables are made, and brought up to date."""
 
 import asyncio
 import sqlite3
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite import SchemaChanged, SchemaTooNew, SqliteStore
-from heliograph.adapters.store.sqlite.schema import Migration, shipped
-from tests.support.store import CREDIT, START, Given
+from heliograph.adapters.store.sqlite.schema import shipped
+from tests.support.catalogue import of_sqlite
+from tests.support.patience import PATIENCE_S
+from tests.support.schema import later, released
+from tests.support.store import CREDIT, Given
 
 OPEN_IT = """
 import asyncio, sys
@@ -26,6 +31,19 @@ async def main() -> None:
 asyncio.run(main())
 """
 
+CHANGE_IT = """
+import sqlite3, sys
+from dataclasses import replace
+from heliograph.adapters.store.shared.schema import Migration
+from heliograph.adapters.store.sqlite.schema import migrate, shipped
+
+endless = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
+text = f"CREATE TABLE half (a);\\nINSERT INTO half SELECT key FROM message;\\n{endless};\\n"
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.set_trace_callback(lambda statement: print(statement, flush=True))
+migrate(db, replace(shipped(), migrations=(Migration(2, "endless", text),)), 100)
+"""
+
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:
     db = sqlite3.connect(path)
@@ -35,75 +53,120 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
         db.close()
 
 
-def schema(path: Path) -> list[tuple[object, ...]]:
-    return rows(path, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+def octets(path: Path) -> bytes:
+    return path.read_bytes()
 
 
-async def open_and_close(path: Path, migrations: list[Migration] | None = None) -> None:
-    store = await SqliteStore.open(path, migrations=migrations)
+async def open_and_close(path: Path, schema: Schema | None = None) -> None:
+    store = await SqliteStore.open(path, schema=schema)
     await store.close()
 
 
-async def test_migrations_are_recorded_and_applied_once(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+async def test_a_new_store_is_made_once(path: Path) -> None:
     await open_and_close(path)
-    first = schema(path)
+    first = of_sqlite(path)
     await open_and_close(path)
-    assert schema(path) == first
-    assert rows(path, "SELECT number, name, checksum FROM migration ORDER BY number") == [
-        (migration.number, migration.name, migration.checksum) for migration in shipped()
-    ]
+    assert of_sqlite(path) == first
+    made = shipped().creation
+    assert rows(path, "SELECT * FROM migration") == [(made.number, made.name, made.checksum)]
 
 
-async def test_the_numbers_go_up_by_one() -> None:
-    assert [migration.number for migration in shipped()] == list(range(1, len(shipped()) + 1))
+@pytest.mark.parametrize("start", [*released("sqlite"), shipped()], ids=lambda start: f"version {start.version}")
+async def test_every_version_is_brought_to_what_the_file_says(start: Schema, path: Path, tmp_path: Path) -> None:
+    await open_and_close(path, start)
+    await open_and_close(path)
+    await open_and_close(tmp_path / "fresh.db")
+    assert of_sqlite(path) == of_sqlite(tmp_path / "fresh.db")
 
 
-async def test_what_is_new_is_applied_on_top(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+async def test_migrations_lead_to_what_the_file_says(path: Path, tmp_path: Path) -> None:
+    newer = later(
+        shipped(),
+        "-- a comment; with a semicolon\nCREATE TABLE added (a TEXT) STRICT;",
+        "CREATE INDEX added_a ON added (a)\n  WHERE a <> '';",
+        "ALTER TABLE account\n  ADD COLUMN extra TEXT;",
+    )
     store = await SqliteStore.open(path)
     account = await Given(store).account()
     await store.close()
-    last = shipped()[-1].number
-    added = Migration(last + 1, "added", "-- a comment; with a semicolon\nCREATE TABLE added (a);\nDROP TABLE added;\n")
-    extended = Migration(last + 2, "extended", "ALTER TABLE account\n  ADD COLUMN extra TEXT;\n")
-    store = await SqliteStore.open(path, migrations=[*shipped(), added, extended])
+    store = await SqliteStore.open(path, schema=newer)
     assert await store.balance(account.id) == 100 * CREDIT
     await store.close()
-    assert "extra" in [row[1] for row in rows(path, "PRAGMA table_info(account)")]
+    fresh = tmp_path / "fresh.db"
+    await open_and_close(fresh, newer)
+    assert of_sqlite(path) == of_sqlite(fresh)
+    assert [number for (number,) in rows(path, "SELECT number FROM migration")] == list(range(1, newer.version + 1))
+    assert rows(fresh, "SELECT number, name FROM migration") == [(newer.version, "schema")]
+    await open_and_close(path, newer)
+    await open_and_close(fresh, newer)
 
 
-async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    await open_and_close(path, [*shipped(), Migration(9_000, "from_the_future", "CREATE TABLE future (a);")])
-    before = path.read_bytes()
-    with pytest.raises(SchemaTooNew, match="9000"):
+async def test_a_store_made_by_a_newer_file_is_brought_further(path: Path, tmp_path: Path) -> None:
+    newer, newest = (
+        later(shipped(), "CREATE TABLE one (a);"),
+        later(shipped(), "CREATE TABLE one (a);", "CREATE TABLE two (a);"),
+    )
+    await open_and_close(path, newer)
+    await open_and_close(path, newest)
+    await open_and_close(tmp_path / "fresh.db", newest)
+    assert of_sqlite(path) == of_sqlite(tmp_path / "fresh.db")
+
+
+async def test_a_newer_schema_is_left_alone(path: Path) -> None:
+    newer = later(shipped(), "CREATE TABLE future (a);")
+    await open_and_close(path)
+    await open_and_close(path, newer)
+    before = octets(path)
+    with pytest.raises(SchemaTooNew, match=f"version {newer.version} "):
         await open_and_close(path)
-    assert path.read_bytes() == before
+    assert octets(path) == before
 
 
-async def test_a_changed_migration_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+async def test_a_changed_schema_is_found(path: Path) -> None:
     await open_and_close(path)
-    first, *rest = shipped()
-    with pytest.raises(SchemaChanged, match=first.name):
-        await open_and_close(path, [Migration(first.number, first.name, first.text + "\n"), *rest])
+    with pytest.raises(SchemaChanged, match="schema"):
+        await open_and_close(path, replace(shipped(), tables=shipped().tables + "\n"))
 
 
-async def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+async def test_a_changed_migration_is_found(path: Path) -> None:
     await open_and_close(path)
-    before = schema(path)
-    bad = Migration(9_000, "bad", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
+    await open_and_close(path, later(shipped(), "CREATE TABLE one (a);"))
+    with pytest.raises(SchemaChanged, match="later_"):
+        await open_and_close(path, later(shipped(), "CREATE TABLE one (b);"))
+
+
+async def test_a_migration_that_fails_leaves_nothing(path: Path) -> None:
+    await open_and_close(path)
+    before = of_sqlite(path)
     with pytest.raises(sqlite3.OperationalError, match="nowhere"):
-        await open_and_close(path, [*shipped(), bad])
-    assert schema(path) == before
+        await open_and_close(path, later(shipped(), "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n"))
+    assert of_sqlite(path) == before
+    await open_and_close(path)
+
+
+async def test_a_process_that_dies_in_a_migration_leaves_nothing(path: Path) -> None:
+    await open_and_close(path)
+    before = of_sqlite(path)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHANGE_IT, str(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while not (line := await process.stdout.readline()).startswith(b"WITH RECURSIVE"):
+            assert line
+    process.kill()
+    await process.communicate()
+    assert of_sqlite(path) == before
     await open_and_close(path)
 
 
 @pytest.mark.slow
-async def test_processes_that_start_at_once_make_one_schema(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+async def test_processes_that_start_at_once_make_one_schema(path: Path) -> None:
     processes = [
         await asyncio.create_subprocess_exec(
             sys.executable, "-W", "error", "-c", OPEN_IT, str(path), stderr=subprocess.PIPE
@@ -112,12 +175,11 @@ async def test_processes_that_start_at_once_make_one_schema(tmp_path: Path) -> N
     ]
     outputs = await asyncio.gather(*(process.communicate() for process in processes))
     assert [process.returncode for process in processes] == [0] * 6, [stderr.decode() for _, stderr in outputs]
-    assert len(rows(path, "SELECT * FROM migration")) == len(shipped())
+    assert len(rows(path, "SELECT * FROM migration")) == 1
     assert rows(path, "SELECT count FROM probe") == [(6,)]
 
 
-async def test_stores_opened_at_once_in_one_process(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+async def test_stores_opened_at_once_in_one_process(path: Path) -> None:
     stores = await asyncio.gather(*(SqliteStore.open(path) for _ in range(4)))
     await asyncio.gather(*(store.probe() for store in stores))
     for store in stores:
@@ -133,23 +195,4 @@ async def test_the_file_is_its_owners_alone_and_durable(tmp_path: Path) -> None:
         lambda db: [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
     )
     assert settings == ["wal", 2]
-    await store.close()
-
-
-async def test_messages_that_were_put_off_before_they_were_marked_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    await open_and_close(path, shipped()[:4])
-    db = sqlite3.connect(path)
-    for key, time, due in ((1, START, START + 5_000), (2, START + 5_000, START + 5_000), (3, START, START)):
-        db.execute(
-            "INSERT INTO message VALUES (?, 0, 1, '447', 'A', 0, '', 1, 1, ?, ?, 1, 1, 0, '', '', 0)", (key, time, time)
-        )
-        db.execute(
-            "INSERT INTO queue (key, account, connector, due, expires, attempted) VALUES (?, 1, 1, ?, ?, 0)",
-            (key, due, due + 60_000),
-        )
-    db.commit()
-    db.close()
-    store = await SqliteStore.open(path)
-    assert (await store.standing(START)).deferred == {1: 1}
     await store.close()

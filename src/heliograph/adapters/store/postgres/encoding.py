@@ -1,7 +1,7 @@
 """Arrays of rows in PostgreSQL's binary format, as its `array_recv` and `record_recv` read it, made of facts.
 
 The driver encodes such an array value by value, which was most of what it took to hand a commit over. Here the numbers
-of a row are one call of `struct`. The types are those of migration 0008.
+of a row are one call of `struct`. The types are those of schema.sql.
 """
 
 from collections.abc import Callable

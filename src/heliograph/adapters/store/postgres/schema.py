@@ -1,7 +1,7 @@
-"""The schema's versions: each applied once, in order, in a transaction of its own, by one process at a time."""
+"""Brings the database to the newest version of the schema, while nodes of the version before are at work."""
 
 import asyncio
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import asyncpg
@@ -10,25 +10,24 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import SCHEMA
-from heliograph.adapters.store.shared import schema
-from heliograph.adapters.store.shared.schema import Migration
+from heliograph.adapters.store.shared.schema import Schema, Step, read
 from heliograph.app.ports import Unavailable
 
 OLDEST_SERVER = 150_000
 """PostgreSQL's server_version_num from which on this works."""
 
 _LOCK = 0x48_65_6C_69_6F
-"""The advisory lock that one who migrates holds."""
+"""Number of the advisory lock that a process holds while it migrates."""
 
 PATIENCE_MS = 1_000
-"""How long a migration waits for a table. Whoever reads it for long, as a dump does, is waited for, and everybody who
-comes after waits behind: nodes that are at work must get on meanwhile, and their leases with them."""
+"""Milliseconds that a migration waits for a table. Whoever reads it for long, as a dump does, is waited for, and
+everybody who comes after waits behind: nodes that are at work must get on meanwhile, and their leases with them."""
 
 TRIES = 60
 PAUSE_S = 0.5
-"""Between two tries, in which the others get on."""
+"""Seconds between two tries, in which the others get on."""
 
-_LEDGER = f"""
+_STEPS_TAKEN = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
     number   integer PRIMARY KEY,
@@ -38,64 +37,69 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
 """
 
 
-def shipped() -> list[Migration]:
-    """The migrations in this package, in order."""
-    return schema.shipped(Path(__file__).with_name("migrations"))
+@cache
+def shipped() -> Schema:
+    """Returns the schema in this package."""
+    return read(Path(__file__).parent)
 
 
-async def migrate(servers: Servers, migrations: Sequence[Migration]) -> None:
-    """Brings the database to the newest version. Several processes may do this at once: one does it, the others wait.
+async def migrate(servers: Servers, schema: Schema) -> None:
+    """Makes the tables, or brings them to the newest version, each step in one transaction.
 
-    Raises Unavailable, SchemaTooNew and SchemaChanged.
+    Several processes may do this at once: one does it, the others wait. Raises Unavailable, SchemaTooNew and
+    SchemaChanged.
     """
     db = await servers.connect(patient=True)
     try:
-        version = db.get_server_version()
-        if version.major * 10_000 < OLDEST_SERVER:
-            raise Unavailable(f"the database is PostgreSQL {version.major}; 15 or newer is needed")
-        encoding = await db.fetchval("SHOW server_encoding")
-        if encoding != "UTF8":
-            # one that lacks a letter refuses messages with it, and SQL_ASCII takes octets for letters
-            raise Unavailable(f"the database cannot hold every letter: its encoding is {encoding}; UTF8 is needed")
-        if await _missing(db, migrations):
-            await _apply(db, migrations)
+        await _check_server(db)
+        while await _next_step(db, schema) is not None:
+            await _advance(db, schema)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
         raise translated(fault) from fault
     finally:
         db.terminate()
 
 
-async def _apply(db: Db, migrations: Sequence[Migration]) -> None:
-    for migration in migrations:
-        for last in [False] * (TRIES - 1) + [True]:
-            try:
-                await _apply_one(db, migration, migrations)
-                break
-            except asyncpg.LockNotAvailableError:
-                if last:
-                    raise
-                await asyncio.sleep(PAUSE_S)
+async def _check_server(db: Db) -> None:
+    version = db.get_server_version()
+    if version.major * 10_000 < OLDEST_SERVER:
+        raise Unavailable(f"the database is PostgreSQL {version.major}; 15 or newer is needed")
+    encoding = await db.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        # one that lacks a letter refuses messages with it, and SQL_ASCII takes octets for letters
+        raise Unavailable(f"the database cannot hold every letter: its encoding is {encoding}; UTF8 is needed")
 
 
-async def _apply_one(db: Db, migration: Migration, migrations: Sequence[Migration]) -> None:
+async def _advance(db: Db, schema: Schema) -> None:
+    """Takes the next step, again for as long as somebody holds a table that it needs."""
+    for last in [False] * (TRIES - 1) + [True]:
+        try:
+            await _take_next(db, schema)
+        except asyncpg.LockNotAvailableError:
+            if last:
+                raise
+            await asyncio.sleep(PAUSE_S)
+        else:
+            return
+
+
+async def _take_next(db: Db, schema: Schema) -> None:
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        await db.execute(_LEDGER)
-        if migration not in await _missing(db, migrations):
+        step = await _next_step(db, schema)  # another process may have taken it
+        if step is None:
             return
+        await db.execute(_STEPS_TAKEN)
         await db.execute(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
-        await db.execute(migration.text)
+        await db.execute(step.script)
         await db.execute(
-            "INSERT INTO migration (number, name, checksum) VALUES ($1, $2, $3)",
-            migration.number,
-            migration.name,
-            migration.checksum,
+            "INSERT INTO migration (number, name, checksum) VALUES ($1, $2, $3)", step.number, step.name, step.checksum
         )
 
 
-async def _missing(db: Db, migrations: Sequence[Migration]) -> list[Migration]:
-    """The migrations still to be applied; raises if this database is not one of ours to use."""
-    if await db.fetchval("SELECT to_regclass($1)::text", f"{SCHEMA}.migration") is None:
-        return list(migrations)
-    rows = await db.fetch("SELECT number, name, checksum FROM migration ORDER BY number")
-    return schema.missing(((row[0], row[1], row[2]) for row in rows), list(migrations))
+async def _next_step(db: Db, schema: Schema) -> Step | None:
+    applied: list[tuple[int, str, str]] = []
+    if await db.fetchval("SELECT to_regclass($1)::text", f"{SCHEMA}.migration") is not None:
+        rows = await db.fetch("SELECT number, name, checksum FROM migration ORDER BY number")
+        applied = [(row[0], row[1], row[2]) for row in rows]
+    return schema.next_step(applied)

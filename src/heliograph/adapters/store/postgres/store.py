@@ -31,7 +31,7 @@ from heliograph.adapters.store.postgres.limits import Limits
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.adapters.store.shared.schema import Migration
+from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app.admin.oversight import (
     AdminSession,
     AdminToken,
@@ -83,7 +83,7 @@ class PostgresStore:
         *,
         limits: Limits | None = None,
         slots: tuple[int, int] = ALL_SLOTS,
-        migrations: Sequence[Migration] | None = None,
+        schema: Schema | None = None,
     ) -> Self:
         """Brings the schema up to date and opens the store; connections are made when they are needed.
 
@@ -91,7 +91,7 @@ class PostgresStore:
         cannot be used, SchemaTooNew or SchemaChanged when it is not for this version of the program.
         """
         servers = Servers(url, limits or Limits())
-        await migrate(servers, shipped() if migrations is None else migrations)
+        await migrate(servers, schema or shipped())
         return cls(servers, slots)
 
     # --- the hot path

@@ -1,9 +1,22 @@
-"""The schema's versions: numbered SQL files of a package, each applied once, in order."""
+"""How the tables of an engine are made, and how those of an older version are brought up to date.
 
-from collections.abc import Iterable
+`schema.sql` (with `functions.sql` on PostgreSQL) says what the tables are now, and makes new stores. A migration,
+`migrations/NNNN_name.sql`, brings a store that is in use from the version before to NNNN; both change together, and the
+script that made the version before is kept in `tests/vectors/schemas`. Version 1 is the first `schema.sql`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from heliograph.adapters.store.shared.sql import fill
+
+CREATION = "schema"
+"""Name of the step that makes a new store."""
+
+Applied = Sequence[tuple[int, str, str]]
+"""Rows of the table `migration`: number, name and checksum of each step that a store has been through, in order."""
 
 
 class SchemaTooNew(Exception):
@@ -11,7 +24,17 @@ class SchemaTooNew(Exception):
 
 
 class SchemaChanged(Exception):
-    """A migration that this store has been through was different from the one of the same number here."""
+    """A step that this store has been through was different from the one of the same number here."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What makes a store of version `number`: of nothing, or of the version before."""
+
+    number: int
+    name: str
+    script: str
+    checksum: str
 
 
 @dataclass(frozen=True)
@@ -20,37 +43,61 @@ class Migration:
     name: str
     text: str
 
+
+@dataclass(frozen=True)
+class Schema:
+    tables: str
+    functions: str = ""
+    """Replaced as a whole by each migration."""
+    migrations: tuple[Migration, ...] = ()
+
     @property
-    def checksum(self) -> str:
-        return sha256(self.text.encode()).hexdigest()
+    def version(self) -> int:
+        return self.migrations[-1].number if self.migrations else 1
+
+    @property
+    def creation(self) -> Step:
+        script = self.tables + self.functions
+        return Step(self.version, CREATION, script, _checksum(script))
+
+    def next_step(self, applied: Applied) -> Step | None:
+        """Returns the step to take next, None where the store is up to date. Raises SchemaTooNew and SchemaChanged."""
+        if not applied:
+            return self.creation
+        steps = [self._step(migration) for migration in self.migrations]
+        known = {(step.number, step.name): step for step in [self.creation, *steps]}
+        newest = 0
+        for number, name, checksum in applied:
+            newest = max(number, newest)
+            if number > self.version:
+                raise SchemaTooNew(
+                    f"the store's schema has version {number} ({name}) and this program knows only up to "
+                    f"{self.version}: a newer version of it has been used here; run that one, or restore a backup"
+                )
+            if name == CREATION and number < self.version:
+                continue  # what made that version is not here any more
+            if (number, name) not in known or known[number, name].checksum != checksum:
+                raise SchemaChanged(f"the store's schema was made by another version {number} ({name}) than this one")
+        return next((step for step in steps if step.number > newest), None)
+
+    def _step(self, migration: Migration) -> Step:
+        newest = migration.number == self.version
+        script = f"{migration.text}\n{self.functions}" if newest else migration.text
+        return Step(migration.number, migration.name, script, _checksum(migration.text))
 
 
-def shipped(folder: Path) -> list[Migration]:
-    """The migrations in the folder, `NNNN_name.sql`, in order."""
-    return sorted(
-        (
-            Migration(int(file.name[:4]), file.name[5:-4], file.read_text("utf-8"))
-            for file in folder.iterdir()
-            if file.name.endswith(".sql")
+def read(folder: Path) -> Schema:
+    """Reads the files of an engine, with their fragments filled in."""
+    functions = folder / "functions.sql"
+    return Schema(
+        fill((folder / "schema.sql").read_text("utf-8")),
+        fill(functions.read_text("utf-8")) if functions.exists() else "",
+        tuple(
+            Migration(int(file.name[:4]), file.name[5:-4], fill(file.read_text("utf-8")))
+            for file in sorted((folder / "migrations").glob("*.sql"))
         ),
-        key=lambda migration: migration.number,
     )
 
 
-def missing(applied: Iterable[tuple[int, str, str]], migrations: list[Migration]) -> list[Migration]:
-    """The migrations still to be applied, by the number, name and checksum of those that were.
-
-    Raises SchemaTooNew and SchemaChanged.
-    """
-    known = {migration.number: migration for migration in migrations}
-    numbers = set()
-    for number, name, checksum in applied:
-        if number not in known:
-            raise SchemaTooNew(
-                f"the store's schema has version {number} ({name}) and this program knows only up to "
-                f"{max(known)}: a newer version of it has been used here; run that one, or restore a backup"
-            )
-        if checksum != known[number].checksum:
-            raise SchemaChanged(f"the store's schema was made by another version {number} ({name}) than this one")
-        numbers.add(number)
-    return [migration for migration in migrations if migration.number not in numbers]
+def _checksum(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

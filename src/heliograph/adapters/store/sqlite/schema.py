@@ -1,17 +1,15 @@
-"""The schema's versions, each applied once, in order, in a transaction of its own."""
+"""Brings the embedded store's file to the newest version of the schema."""
 
 import sqlite3
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from heliograph.adapters.store.shared import schema
-from heliograph.adapters.store.shared.schema import Migration, SchemaChanged, SchemaTooNew
+from heliograph.adapters.store.shared.schema import Schema, Step, read
 from heliograph.adapters.store.sqlite.connection import primary_code
 
-__all__ = ["Migration", "SchemaChanged", "SchemaTooNew", "migrate", "shipped"]
-
-_LEDGER = """
+_STEPS_TAKEN = """
 CREATE TABLE IF NOT EXISTS migration (
     number   INTEGER PRIMARY KEY,
     name     TEXT NOT NULL,
@@ -20,27 +18,24 @@ CREATE TABLE IF NOT EXISTS migration (
 """
 
 
-def shipped() -> list[Migration]:
-    """The migrations in this package, in order."""
-    return schema.shipped(Path(__file__).with_name("migrations"))
+@cache
+def shipped() -> Schema:
+    """Returns the schema in this package."""
+    return read(Path(__file__).parent)
 
 
-def migrate(db: sqlite3.Connection, migrations: list[Migration], busy_ms: int) -> None:
-    """Brings the file to the newest version. Several processes may do this at once: one does it, the others wait."""
+def migrate(db: sqlite3.Connection, schema: Schema, busy_ms: int) -> None:
+    """Makes the tables, or brings them to the newest version, each step in one transaction.
+
+    Several processes may do this at once: one does it, the others wait. Raises SchemaTooNew and SchemaChanged.
+    """
     _use_wal(db, busy_ms)
-    if _missing(db, migrations) == []:
-        return
-    for migration in migrations:
+    while _next_step(db, schema) is not None:
         db.execute("BEGIN IMMEDIATE")
         try:
-            db.execute(_LEDGER)
-            if migration in _missing(db, migrations):
-                for statement in _statements(migration.text):
-                    db.execute(statement)
-                db.execute(
-                    "INSERT INTO migration (number, name, checksum) VALUES (?, ?, ?)",
-                    (migration.number, migration.name, migration.checksum),
-                )
+            step = _next_step(db, schema)  # another process may have taken it
+            if step is not None:
+                _take(db, step)
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:
@@ -48,17 +43,26 @@ def migrate(db: sqlite3.Connection, migrations: list[Migration], busy_ms: int) -
             raise
 
 
-def _missing(db: sqlite3.Connection, migrations: list[Migration]) -> list[Migration]:
-    """The migrations still to be applied; raises if this file is not one of ours to use."""
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'migration'").fetchone():
-        return migrations
-    return schema.missing(db.execute("SELECT number, name, checksum FROM migration ORDER BY number"), migrations)
+def _next_step(db: sqlite3.Connection, schema: Schema) -> Step | None:
+    applied: list[tuple[int, str, str]] = []
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'migration'").fetchone():
+        applied = db.execute("SELECT number, name, checksum FROM migration ORDER BY number").fetchall()
+    return schema.next_step(applied)
 
 
-def _statements(text: str) -> Iterator[str]:
-    """The single statements of a file."""
+def _take(db: sqlite3.Connection, step: Step) -> None:
+    db.execute(_STEPS_TAKEN)
+    for statement in _statements(step.script):
+        db.execute(statement)
+    db.execute(
+        "INSERT INTO migration (number, name, checksum) VALUES (?, ?, ?)", (step.number, step.name, step.checksum)
+    )
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Splits a script; `executescript` would commit the transaction."""
     statement = ""
-    for line in text.splitlines(keepends=True):
+    for line in script.splitlines(keepends=True):
         statement += line
         if ";" in line and sqlite3.complete_statement(statement):
             yield statement
@@ -66,7 +70,7 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _use_wal(db: sqlite3.Connection, busy_ms: int) -> None:
-    """Changing the mode needs the file for itself, and does not always wait for it by itself."""
+    """Turns the write-ahead log on. That needs the file for itself, and SQLite does not always wait for it."""
     deadline = time.monotonic() + busy_ms / 1000
     while True:
         try:

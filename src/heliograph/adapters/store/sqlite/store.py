@@ -7,6 +7,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Concatenate, Self, cast
 
+from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite import (
     accounts,
     browse,
@@ -28,7 +29,7 @@ from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import Swift, syncs_quickly
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.replay import replayed
-from heliograph.adapters.store.sqlite.schema import Migration, migrate, shipped
+from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
 from heliograph.adapters.store.sqlite.worker import Noting, P, R, Session, Worker
@@ -87,7 +88,7 @@ class SqliteStore:
         *,
         busy_ms: int = BUSY_MS,
         calls: int = CALLS,
-        migrations: Sequence[Migration] | None = None,
+        schema: Schema | None = None,
         swift: bool | None = None,
     ) -> Self:
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
@@ -97,7 +98,7 @@ class SqliteStore:
         Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
-        await asyncio.to_thread(_prepare, path, busy_ms, shipped() if migrations is None else list(migrations))
+        await asyncio.to_thread(_prepare, path, busy_ms, schema or shipped())
         return cls(path, busy_ms, calls, swift)
 
     # --- the hot path
@@ -424,12 +425,12 @@ class SqliteStore:
         await self._writer.close()
 
 
-def _prepare(path: Path, busy_ms: int, migrations: list[Migration]) -> None:
+def _prepare(path: Path, busy_ms: int, schema: Schema) -> None:
     create_file(path)
     try:
         db = connect(path, busy_ms, read_only=False)
         try:
-            migrate(db, migrations, busy_ms)
+            migrate(db, schema, busy_ms)
         finally:
             db.close()
     except Exception as fault:

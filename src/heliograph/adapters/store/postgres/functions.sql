@@ -1,14 +1,22 @@
 -- What the program asks for in one round trip. Rows are locked in one order everywhere, so that no two transactions
--- wait for each other: node, writer, account (by id), queue, message (by key).
+-- wait for each other: node, writer, account (by id), queue, message (by key). Words in braces are filled in when this
+-- file is read. It is run again after each migration, hence OR REPLACE.
+--
+-- HG001 means that this node's work was given to others.
 
--- The queue key: which of 64 parts of the work an account belongs to.
-CREATE FUNCTION slot_of(p_account bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ((((p_account & 4294967295) * 2654435769) >> 26) & 63)::smallint
+-- --- what others use
+
+-- The queue key: which of 64 parts of the work an account belongs to, as domain.slot says. Only bits 26 to 31 of the
+-- product of its low 32 bits count; it is made of two halves, since the whole may be more than a bigint.
+CREATE OR REPLACE FUNCTION slot_of(p_account bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (
+        (p_account & 65535) * 2654435769 + (((p_account >> 16 & 65535) * 2654435769 & 65535) << 16) >> 26 & 63
+    )::smallint
 $$;
 
--- Whether nobody has given this node's work to others; until the transaction ends nobody will. A node that is not
--- known has no lease, hence none to lose.
-CREATE FUNCTION node_lives(p_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Returns whether nobody has given this node's work to others; until the transaction ends nobody will. A node that is
+-- not known has no lease, hence none to lose.
+CREATE OR REPLACE FUNCTION node_lives(p_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     is_gone boolean;
 BEGIN
@@ -16,9 +24,10 @@ BEGIN
     RETURN NOT coalesce(is_gone, false);
 END $$;
 
--- The beginning of a connection's life as a writer. False: its node is gone. Rows of connections that vanished are
--- kept for a week, in case somebody still asks how their last transaction ended.
-CREATE FUNCTION enter_writer(p_id bigint, p_node bigint, p_since bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Begins a connection's life as a writer. Returns false if its node is gone. Rows of connections that vanished are kept
+-- for a week, in case somebody still asks how their last transaction ended.
+CREATE OR REPLACE FUNCTION enter_writer(p_id bigint, p_node bigint, p_since bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     -- what was committed must be on disk, whatever the database's default is
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -33,11 +42,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- --- money
-
--- Entries other than charges, and the balance with them. Their keys are made from their time, with the worker bits
--- all set, so that the ledger is in the order of time; keys that are taken are stepped over.
-CREATE FUNCTION enter_ledger(
+-- Makes entries other than charges, and changes the balance with them. Their keys are made from their time, with the
+-- worker bits all set, so that the ledger is in the order of time; keys that are taken are stepped over.
+CREATE OR REPLACE FUNCTION enter_ledger(
     p_account bigint, p_kind smallint, p_amounts bigint[], p_messages bigint[], p_at bigint, p_note text
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -61,8 +68,9 @@ END $$;
 
 -- --- record: one function a kind of fact, called in this order by one statement
 
--- HG001: this node's work was given to others.
-CREATE FUNCTION record_open(p_writer bigint, p_seq bigint, p_accounts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Opens a transaction of facts: counts it, and locks the accounts whose balances change. Raises HG001.
+CREATE OR REPLACE FUNCTION record_open(p_writer bigint, p_seq bigint, p_accounts bigint[])
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE writer SET seq = p_seq WHERE id = p_writer AND NOT over;
     IF NOT FOUND THEN
@@ -75,8 +83,8 @@ END $$;
 
 -- Judges the requests in order, and inserts those that are accepted. `r_place` says which of `p_accounts` a request is
 -- of, and `m_request` which request a message is of, both from 1. `r_last` is the key of a batch's last message, or 0.
--- Returns app.facts.Verdict for each request.
-CREATE FUNCTION record_accepts(
+-- Returns the Verdict of each request.
+CREATE OR REPLACE FUNCTION record_accepts(
     p_accounts bigint[],
     r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
     r_scheduled boolean[], r_reference text[], r_fingerprint bytea[],
@@ -88,7 +96,7 @@ CREATE FUNCTION record_accepts(
 DECLARE
     rooms    bigint[];
     spent    bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_accounts)]);
-    verdicts smallint[] := array_fill(0::smallint, ARRAY[cardinality(r_place)]);
+    verdicts smallint[] := array_fill({Verdict.ACCEPTED}::smallint, ARRAY[cardinality(r_place)]);
     place    integer;
     print    bytea;
 BEGIN
@@ -99,19 +107,20 @@ BEGIN
     FOR i IN 1 .. cardinality(r_place) LOOP
         place := r_place[i];
         IF rooms[place] IS NULL THEN
-            verdicts[i] := 2;
+            verdicts[i] := {Verdict.SUSPENDED};
             CONTINUE;
         END IF;
         IF r_reference[i] IS NOT NULL THEN
             SELECT fingerprint INTO print FROM reference
             WHERE account = p_accounts[place] AND reference = r_reference[i];
             IF FOUND THEN
-                verdicts[i] := CASE WHEN print = r_fingerprint[i] THEN 3 ELSE 4 END;
+                verdicts[i] := CASE WHEN print = r_fingerprint[i]
+                    THEN {Verdict.REPLAYED} ELSE {Verdict.REFERENCE_CONFLICT} END;
                 CONTINUE;
             END IF;
         END IF;
         IF r_total[i] > rooms[place] THEN
-            verdicts[i] := 1;
+            verdicts[i] := {Verdict.TOO_LITTLE_CREDIT};
             CONTINUE;
         END IF;
         rooms[place] := rooms[place] - r_total[i];
@@ -138,12 +147,12 @@ BEGIN
         request, key, tail, price, time, expires, connector, segments, kind, state,
         wants_receipt, destination, sender, callback_url, reference, content
     )
-    WHERE verdicts[m.request] = 0;
+    WHERE verdicts[m.request] = {Verdict.ACCEPTED};
 
     INSERT INTO ledger (account, key, kind, amount, message, at)
-    SELECT p_accounts[r.place], r.key, 0, -r.total, r.key, r.at
+    SELECT p_accounts[r.place], r.key, {EntryKind.CHARGE}, -r.total, r.key, r.at
     FROM unnest(r_place, r_key, r_total, r_at) WITH ORDINALITY AS r (place, key, total, at, n)
-    WHERE r.total <> 0 AND verdicts[r.n] = 0;
+    WHERE r.total <> 0 AND verdicts[r.n] = {Verdict.ACCEPTED};
 
     UPDATE account AS a SET balance = a.balance - s.amount
     FROM unnest(p_accounts, spent) AS s (id, amount) WHERE a.id = s.id AND s.amount <> 0;
@@ -153,39 +162,41 @@ BEGIN
         SELECT r.key, r.tail, p_accounts[r.place], r.last, r.total, r.reference
         FROM unnest(r_place, r_key, r_tail, r_total, r_last, r_reference) WITH ORDINALITY
             AS r (place, key, tail, total, last, reference, n)
-        WHERE r.last <> 0 AND verdicts[r.n] = 0;
+        WHERE r.last <> 0 AND verdicts[r.n] = {Verdict.ACCEPTED};
     END IF;
     IF true = ANY (m_queued) THEN
         INSERT INTO queue (key, slot, connector, due, expires, attempted)
         SELECT m.key, slot_of(p_accounts[r_place[m.request]]), m.connector, m.time, m.expires, false
         FROM unnest(m_request, m_key, m_connector, m_time, m_expires, m_queued)
             AS m (request, key, connector, time, expires, queued)
-        WHERE m.queued AND verdicts[m.request] = 0;
+        WHERE m.queued AND verdicts[m.request] = {Verdict.ACCEPTED};
     END IF;
     RETURN verdicts;
 END $$;
 
-CREATE FUNCTION record_queueings(
+-- Puts messages into the queue, or moves them in it. One that is moved beyond its message's time was put off.
+CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO queue (key, slot, connector, due, expires, attempted, node)
-    SELECT q.key, slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted, q.node
+    INSERT INTO queue (key, slot, connector, due, expires, attempted, node, put_off)
+    SELECT q.key, slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted, q.node,
+        coalesce(m.time < q.due, false)
     FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
         AS q (key, connector, due, expires, attempted, node)
     LEFT JOIN message AS m ON m.key = q.key
     ORDER BY q.key
     ON CONFLICT (key) DO UPDATE SET
         connector = excluded.connector, due = excluded.due, expires = excluded.expires,
-        attempted = excluded.attempted, node = excluded.node;
+        attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off;
 END $$;
 
-CREATE FUNCTION record_sending(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_sending(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE queue SET attempted = true WHERE key = ANY (p_key) AND NOT attempted;
 END $$;
 
-CREATE FUNCTION record_attempts(
+CREATE OR REPLACE FUNCTION record_attempts(
     p_key bigint[], p_segment integer[], p_connector bigint[], p_status bigint[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -194,7 +205,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
-CREATE FUNCTION record_submissions(
+CREATE OR REPLACE FUNCTION record_submissions(
     p_key bigint[], p_segment integer[], p_connector bigint[], p_operator_id text[], p_status bigint[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -203,12 +214,12 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
-CREATE FUNCTION record_dequeued(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_dequeued(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM queue WHERE key = ANY (p_key);
 END $$;
 
-CREATE FUNCTION record_parts(
+CREATE OR REPLACE FUNCTION record_parts(
     p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -217,17 +228,35 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
-CREATE FUNCTION record_progress(
+-- Some operators tell that a message is on its way again and again, for hours: each state and code of a part is kept
+-- once, as it first came, and app.facts.MOST_PROGRESS of a part at most.
+CREATE OR REPLACE FUNCTION record_progress(
     p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO progress (key, segment, state, err, at)
-    SELECT * FROM unnest(p_key, p_segment, p_state, p_err, p_at)
+    SELECT fresh.key, fresh.segment, fresh.state, fresh.err, fresh.at FROM (
+        SELECT
+            told.key, told.segment, told.state, told.err, told.at,
+            row_number() OVER (PARTITION BY told.key, told.segment ORDER BY told.place)
+                + (SELECT count(*) FROM progress AS p WHERE p.key = told.key AND p.segment = told.segment) AS place
+        FROM (
+            SELECT DISTINCT ON (u.key, u.segment, u.state, u.err) u.*
+            FROM unnest(p_key, p_segment, p_state, p_err, p_at)
+                WITH ORDINALITY AS u (key, segment, state, err, at, place)
+            ORDER BY u.key, u.segment, u.state, u.err, u.place
+        ) AS told
+        WHERE NOT EXISTS (
+            SELECT FROM progress AS p
+            WHERE p.key = told.key AND p.segment = told.segment AND p.state = told.state AND p.err = told.err
+        )
+    ) AS fresh
+    WHERE fresh.place <= {MOST_PROGRESS}
     ON CONFLICT DO NOTHING;
 END $$;
 
--- The first final of a message stays; a cancelled message has one already.
-CREATE FUNCTION record_finals(
+-- Ends messages. The first end of a message stays; a cancelled message has one already.
+CREATE OR REPLACE FUNCTION record_finals(
     p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -236,8 +265,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- The same where some of them never left the gateway: those fail and are refunded. In order.
-CREATE FUNCTION record_failures(
+-- Does what record_finals does where some of them never left the gateway: those fail and are refunded. In order.
+CREATE OR REPLACE FUNCTION record_failures(
     p_key bigint[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[], p_failed boolean[],
     p_account bigint[], p_refund bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -245,12 +274,12 @@ BEGIN
     FOR i IN 1 .. cardinality(p_key) LOOP
         IF p_failed[i] THEN
             DELETE FROM queue WHERE key = p_key[i] AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i])
-                AND EXISTS (SELECT 1 FROM message AS m WHERE m.key = p_key[i] AND m.state = 1);
-            UPDATE message SET state = 3
-            WHERE key = p_key[i] AND state = 1 AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
+                AND EXISTS (SELECT 1 FROM message AS m WHERE m.key = p_key[i] AND m.state = {State.SENT});
+            UPDATE message SET state = {State.FAILED}
+            WHERE key = p_key[i] AND state = {State.SENT} AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
             CONTINUE WHEN NOT FOUND;
             PERFORM enter_ledger(
-                p_account[i], 1::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'failed'
+                p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'failed'
             );
         END IF;
         INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], p_state[i], p_err[i], p_at[i], p_owed[i])
@@ -258,7 +287,7 @@ BEGIN
     END LOOP;
 END $$;
 
-CREATE FUNCTION record_early(
+CREATE OR REPLACE FUNCTION record_early(
     p_connector bigint[], p_operator_id text[], p_destination text[], p_state smallint[], p_err text[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -266,13 +295,14 @@ BEGIN
     SELECT * FROM unnest(p_connector, p_operator_id, p_destination, p_state, p_err, p_at);
 END $$;
 
-CREATE FUNCTION record_early_matched(p_connector bigint[], p_operator_id text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_early_matched(p_connector bigint[], p_operator_id text[])
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM early AS e USING unnest(p_connector, p_operator_id) AS m (connector, operator_id)
     WHERE e.connector = m.connector AND e.operator_id = m.operator_id;
 END $$;
 
-CREATE FUNCTION record_awaiting(
+CREATE OR REPLACE FUNCTION record_awaiting(
     p_connector bigint[], p_operator_id text[], p_key bigint[], p_segment integer[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -281,7 +311,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
-CREATE FUNCTION record_awaiting_matched(
+CREATE OR REPLACE FUNCTION record_awaiting_matched(
     p_connector bigint[], p_operator_id text[], p_key bigint[], p_segment integer[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -291,7 +321,7 @@ BEGIN
 END $$;
 
 -- A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay.
-CREATE FUNCTION record_callbacks(
+CREATE OR REPLACE FUNCTION record_callbacks(
     p_key bigint[], p_end smallint[], p_code integer[], p_attempts integer[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -300,14 +330,16 @@ BEGIN
     ON CONFLICT DO NOTHING;
     IF EXISTS (SELECT 1 FROM callback_retry WHERE key = ANY (p_key)) THEN
         DELETE FROM callback_retry AS r USING unnest(p_key, p_end) AS d (key, "end"), callback AS c
-        WHERE r.key = d.key AND d."end" = 0 AND c.key = d.key AND c."end" = 0;
+        WHERE r.key = d.key AND d."end" = {CallbackEnd.DELIVERED}
+          AND c.key = d.key AND c."end" = {CallbackEnd.DELIVERED};
         UPDATE callback_retry AS r SET due = NULL, node = NULL, attempts = d.attempts
         FROM unnest(p_key, p_end, p_attempts) AS d (key, "end", attempts), callback AS c
-        WHERE r.key = d.key AND d."end" <> 0 AND c.key = d.key AND c."end" <> 0;
+        WHERE r.key = d.key AND d."end" <> {CallbackEnd.DELIVERED}
+          AND c.key = d.key AND c."end" <> {CallbackEnd.DELIVERED};
     END IF;
 END $$;
 
-CREATE FUNCTION record_callback_retries(
+CREATE OR REPLACE FUNCTION record_callback_retries(
     p_key bigint[], p_due bigint[], p_attempts integer[], p_body bytea[], p_problem text[], p_first bigint[],
     p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -323,16 +355,120 @@ BEGIN
         "first" = excluded."first", node = excluded.node;
 END $$;
 
-CREATE FUNCTION record_marks(p_worker smallint, p_name text[], p_value bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_marks(p_worker smallint, p_name text[], p_value bigint[])
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO mark (worker, name, value)
     SELECT p_worker, m.name, m.value FROM unnest(p_name, p_value) AS m (name, value) ORDER BY m.name
     ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value;
 END $$;
 
--- Undoes requests that were written, although those who sent them had to be told that they were not. One that was
--- taken up meanwhile (claimed, sent, cancelled) stands.
-CREATE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- --- record, an ordinary commit: the same with fewer statements, columns and looks into indexes
+--
+-- What is out of the ordinary is left to the functions above: a request with a reference, in a batch, of a scheduled or
+-- queued message, or that cannot be paid for; and a fact that was recorded before, which fails here with
+-- unique_violation, so that the whole commit is undone, and done again by the functions that leave the first one as it
+-- is.
+
+-- Does what record_accepts does for requests of one message each, without reference, that go to the operator at once.
+-- `p_totals` is what the requests of each of `p_accounts` cost together. It locks the accounts, in order, by itself.
+-- Returns NULL where all are accepted.
+CREATE OR REPLACE FUNCTION record_singles(p_accounts bigint[], p_totals bigint[], p_rows single_row[])
+RETURNS smallint[] LANGUAGE plpgsql AS $$
+DECLARE
+    payable boolean;
+BEGIN
+    IF cardinality(p_accounts) = 1 THEN
+        -- found, judged, locked and charged by one statement
+        UPDATE account SET balance = balance - p_totals[1]
+        WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1];
+        payable := FOUND;
+    ELSE
+        PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
+        payable := NOT EXISTS (
+            SELECT 1 FROM unnest(p_accounts, p_totals) AS s (id, amount) LEFT JOIN account AS a ON a.id = s.id
+            WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount
+        );
+        IF payable THEN
+            UPDATE account AS a SET balance = a.balance - s.amount
+            FROM unnest(p_accounts, p_totals) AS s (id, amount) WHERE a.id = s.id;
+        END IF;
+    END IF;
+    IF NOT payable THEN
+        -- some of them may be: they are judged one by one
+        PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
+        RETURN (
+            SELECT record_accepts(
+                p_accounts, array_agg(place ORDER BY n), array_agg(key ORDER BY n), array_agg(tail ORDER BY n),
+                array_agg(price ORDER BY n), array_agg(time ORDER BY n), array_agg(0::bigint), array_agg(false),
+                array_agg(NULL::text), array_agg(NULL::bytea), array_agg(n::integer ORDER BY n),
+                array_agg(key ORDER BY n), array_agg(tail ORDER BY n), array_agg(price ORDER BY n),
+                array_agg(time ORDER BY n), array_agg(expires ORDER BY n), array_agg(connector ORDER BY n),
+                array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
+                array_agg(wants_receipt ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
+                array_agg(sender ORDER BY n), array_agg(callback_url ORDER BY n), array_agg(''::text),
+                array_agg(content ORDER BY n)
+            )
+            FROM unnest(p_rows) WITH ORDINALITY AS m (
+                place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, destination, sender,
+                callback_url, content, n
+            )
+        );
+    END IF;
+
+    INSERT INTO message (
+        key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
+        sender, callback_url, reference, content
+    )
+    SELECT
+        m.key, m.tail, p_accounts[m.place], m.price, m.time, m.expires, 0, m.connector, m.segments, m.kind,
+        {State.SENT}, m.wants_receipt, m.destination, m.sender, m.callback_url, '', m.content
+    FROM unnest(p_rows) AS m;
+    INSERT INTO ledger (account, key, kind, amount, message, at)
+    SELECT p_accounts[m.place], m.key, {EntryKind.CHARGE}, -m.price, m.key, m.time
+    FROM unnest(p_rows) AS m WHERE m.price <> 0;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION insert_submissions(p_rows sent_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO sent (key, segment, connector, operator_id, status, at) SELECT * FROM unnest(p_rows);
+END $$;
+
+CREATE OR REPLACE FUNCTION insert_finals(p_rows final_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO final (key, state, err, at, owed) SELECT * FROM unnest(p_rows);
+END $$;
+
+CREATE OR REPLACE FUNCTION insert_awaiting(p_rows awaiting_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO awaiting (connector, operator_id, key, segment) SELECT * FROM unnest(p_rows);
+END $$;
+
+-- Removes parts whose receipts came.
+CREATE OR REPLACE FUNCTION delete_awaiting(p_rows awaiting_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM awaiting AS a USING unnest(p_rows) AS m
+    WHERE a.connector = m.connector AND a.operator_id = m.operator_id AND a.key = m.key AND a.segment = m.segment;
+END $$;
+
+CREATE OR REPLACE FUNCTION insert_callbacks(p_rows callback_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO callback (key, "end", code, attempts, at) SELECT * FROM unnest(p_rows);
+    IF EXISTS (SELECT 1 FROM unnest(p_rows) AS d JOIN callback_retry AS r ON r.key = d.key) THEN
+        DELETE FROM callback_retry AS r USING unnest(p_rows) AS d
+        WHERE r.key = d.key AND d."end" = {CallbackEnd.DELIVERED};
+        UPDATE callback_retry AS r SET due = NULL, node = NULL, attempts = d.attempts
+        FROM unnest(p_rows) AS d WHERE r.key = d.key AND d."end" <> {CallbackEnd.DELIVERED};
+    END IF;
+END $$;
+
+-- --- requests whose answer was lost
+
+-- Undoes requests that were written, although those who sent them had to be told that they were not. One that was taken
+-- up meanwhile (claimed, sent, cancelled) stands.
+CREATE OR REPLACE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[])
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     keys  bigint[];
     total bigint;
@@ -348,21 +484,23 @@ BEGIN
             OR EXISTS (SELECT 1 FROM sent WHERE key = ANY (keys))
             OR EXISTS (SELECT 1 FROM final WHERE key = ANY (keys))
             OR EXISTS (
-                SELECT 1 FROM message AS m WHERE m.key = ANY (keys) AND m.state = 1 AND m.time > (m.key >> 12) + 1000
+                SELECT 1 FROM message AS m
+                WHERE m.key = ANY (keys) AND m.state = {State.SENT} AND m.time > (m.key >> 12) + 1000
             );
         DELETE FROM queue WHERE key = ANY (keys);
         DELETE FROM message WHERE key = ANY (keys);
         DELETE FROM batch WHERE key = p_key[i];
         DELETE FROM reference WHERE account = p_account[i] AND key = p_key[i];
-        DELETE FROM ledger WHERE account = p_account[i] AND key = p_key[i] AND kind = 0 RETURNING -amount INTO total;
+        DELETE FROM ledger WHERE account = p_account[i] AND key = p_key[i] AND kind = {EntryKind.CHARGE}
+        RETURNING -amount INTO total;
         UPDATE account SET balance = balance + coalesce(total, 0) WHERE id = p_account[i];
     END LOOP;
 END $$;
 
 -- --- the queue
 
--- The claimed rows, oldest due first. Scheduled messages become Sent. HG001 as above.
-CREATE FUNCTION claim_queue(
+-- Claims rows of the queue and returns them, oldest due first. Scheduled messages become Sent. Raises HG001.
+CREATE OR REPLACE FUNCTION claim_queue(
     p_connector bigint, p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
 ) RETURNS TABLE (key bigint, connector bigint, attempted boolean) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -386,14 +524,63 @@ BEGIN
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         ) AS d;
     END IF;
-    UPDATE message AS m SET state = 1 WHERE m.key = ANY (keys) AND m.state = 0;
+    UPDATE message AS m SET state = {State.SENT} WHERE m.key = ANY (keys) AND m.state = {State.SCHEDULED};
     UPDATE queue AS q SET node = p_node WHERE q.key = ANY (keys);
     RETURN QUERY
         SELECT q.key, q.connector, q.attempted
         FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN queue AS q ON q.key = k.key ORDER BY k.n;
 END $$;
 
-CREATE FUNCTION claim_retries(
+-- Claims rows as claim_queue does, up to `p_limit` of each of these accounts. Raises HG001.
+CREATE OR REPLACE FUNCTION claim_queue_of(
+    p_connector bigint, p_accounts bigint[], p_limit integer, p_now bigint, p_node bigint
+) RETURNS TABLE (key bigint, connector bigint, attempted boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    keys bigint[] := '{}';
+    each bigint;
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+    FOREACH each IN ARRAY p_accounts LOOP
+        keys := keys || ARRAY(
+            SELECT q.key FROM queue AS q
+            WHERE q.node IS NULL AND q.connector = p_connector AND q.account = each AND q.due <= p_now
+            ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
+        );
+    END LOOP;
+    UPDATE message AS m SET state = {State.SENT} WHERE m.key = ANY (keys) AND m.state = {State.SCHEDULED};
+    UPDATE queue AS q SET node = p_node WHERE q.key = ANY (keys);
+    RETURN QUERY
+        SELECT q.key, q.connector, q.attempted
+        FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN queue AS q ON q.key = k.key ORDER BY q.due, q.key;
+END $$;
+
+-- Returns the accounts that have unclaimed rows of a connector due by `p_now`. Each is found by a jump in the index.
+CREATE OR REPLACE FUNCTION queued_accounts(p_connector bigint, p_now bigint, p_first smallint, p_last smallint)
+RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_  bigint[] := '{}';
+    account_ bigint := -9223372036854775808;
+BEGIN
+    LOOP
+        SELECT q.account INTO account_ FROM queue AS q
+        WHERE q.node IS NULL AND q.connector = p_connector AND q.account > account_
+        ORDER BY q.account LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        IF slot_of(account_) BETWEEN p_first AND p_last AND EXISTS (
+            SELECT 1 FROM queue AS q
+            WHERE q.node IS NULL AND q.connector = p_connector AND q.account = account_ AND q.due <= p_now
+        ) THEN
+            found_ := found_ || account_;
+        END IF;
+    END LOOP;
+    RETURN found_;
+END $$;
+
+-- Claims callbacks that are due and returns them, oldest first. Raises HG001.
+CREATE OR REPLACE FUNCTION claim_retries(
     p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
 ) RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -412,7 +599,8 @@ BEGIN
     RETURN QUERY SELECT k.key FROM unnest(keys) WITH ORDINALITY AS k (key, n) ORDER BY k.n;
 END $$;
 
-CREATE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Frees all that a node has claimed. Returns how many rows.
+CREATE OR REPLACE FUNCTION release_claims(p_node bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     queued  bigint;
     retried bigint;
@@ -428,9 +616,9 @@ END $$;
 
 -- --- what customers change
 
--- The messages of this id, or of this batch, that are still scheduled and not due by `p_now`, locked; NULL if there is
--- no such message or batch.
-CREATE FUNCTION still_scheduled(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
+-- Locks the messages of this id, or of this batch, that are still scheduled and not due by `p_now`, and returns their
+-- keys; NULL if there is no such message or batch.
+CREATE OR REPLACE FUNCTION still_scheduled(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
     keys bigint[];
@@ -447,11 +635,13 @@ BEGIN
     END IF;
     PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
     RETURN ARRAY(
-        SELECT key FROM message WHERE key = ANY (keys) AND state = 0 AND time > p_now ORDER BY key FOR NO KEY UPDATE
+        SELECT key FROM message WHERE key = ANY (keys) AND state = {State.SCHEDULED} AND time > p_now
+        ORDER BY key FOR NO KEY UPDATE
     );
 END $$;
 
-CREATE FUNCTION cancel_messages(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
+-- Cancels what is still scheduled, and refunds it. Returns the keys, as still_scheduled does.
+CREATE OR REPLACE FUNCTION cancel_messages(p_account bigint, p_key bigint, p_tail bigint, p_now bigint) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
     keys    bigint[] := still_scheduled(p_account, p_key, p_tail, p_now);
@@ -459,22 +649,27 @@ DECLARE
 BEGIN
     IF cardinality(keys) > 0 THEN
         DELETE FROM queue WHERE key = ANY (keys);
-        UPDATE message SET state = 2 WHERE key = ANY (keys);
+        UPDATE message SET state = {State.CANCELLED} WHERE key = ANY (keys);
         INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
         SELECT array_agg(m.price ORDER BY k.n) INTO refunds
         FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
-        PERFORM enter_ledger(p_account, 1::smallint, refunds, keys, p_now, 'cancelled');
+        PERFORM enter_ledger(p_account, {EntryKind.REFUND}::smallint, refunds, keys, p_now, 'cancelled');
     END IF;
     RETURN keys;
 END $$;
 
-CREATE FUNCTION reschedule_messages(
+-- Gives what is still scheduled another time. Returns the keys, as still_scheduled does.
+CREATE OR REPLACE FUNCTION reschedule_messages(
     p_account bigint, p_key bigint, p_tail bigint, p_time bigint, p_expires bigint, p_now bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     keys bigint[] := still_scheduled(p_account, p_key, p_tail, p_now);
 BEGIN
     IF cardinality(keys) > 0 THEN
+        INSERT INTO moved (key, at, was, time)
+        SELECT m.key, p_now, m.time, p_time FROM message AS m
+        WHERE m.key = ANY (keys) AND (SELECT count(*) FROM moved AS o WHERE o.key = m.key) < {MOST_MOVES}
+        ON CONFLICT (key, at) DO UPDATE SET time = excluded.time;
         UPDATE queue SET due = p_time, expires = p_expires WHERE key = ANY (keys);
         UPDATE message SET time = p_time, expires = p_expires WHERE key = ANY (keys);
     END IF;
@@ -483,9 +678,9 @@ END $$;
 
 -- --- nodes
 
--- What a worker's fast lane still owed when its node died goes into the slow tables, where any node finds it.
--- Its plans are for the marks as they are: few rows are above them, or many.
-CREATE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql
+-- Puts what a worker's fast lane still owed when its node died into the slow tables, where any node finds it. Its plans
+-- are for the marks as they are: few rows are above them, or many.
+CREATE OR REPLACE FUNCTION spill_worker(p_worker smallint) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     dispatched bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'dispatch'), 0);
@@ -497,7 +692,7 @@ BEGIN
     SELECT m.key, slot_of(m.account), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
     FROM message AS m
     LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
-    WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = 1
+    WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = {State.SENT}
       AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
       AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
     ON CONFLICT DO NOTHING;
@@ -517,8 +712,9 @@ BEGIN
     PERFORM record_marks(p_worker, ARRAY['dispatch', 'awaiting', 'callback'], ARRAY[latest, latest, latest]);
 END $$;
 
--- The node can write and claim no more, and what it had claimed is free. Its fast lane is left to who calls this.
-CREATE FUNCTION fence_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Takes the right to write and to claim from a node, and frees what it had claimed. Its fast lane is the caller's to
+-- spill.
+CREATE OR REPLACE FUNCTION fence_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE node SET gone = true WHERE number = p_node;
     DELETE FROM writer WHERE node = p_node;
@@ -527,7 +723,8 @@ BEGIN
     DELETE FROM link_state WHERE node = p_node;
 END $$;
 
-CREATE FUNCTION release_dead_nodes(p_now bigint, p_keep bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- Gives the work of nodes whose leases have ended to others, and forgets nodes that are long gone. Returns who died.
+CREATE OR REPLACE FUNCTION release_dead_nodes(p_now bigint, p_keep bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     dead bigint[];
     each bigint;
@@ -545,8 +742,8 @@ BEGIN
     RETURN dead;
 END $$;
 
--- A worker number that nobody has; NULL if there is none.
-CREATE FUNCTION lease_worker_number(p_node bigint) RETURNS smallint LANGUAGE plpgsql AS $$
+-- Returns a worker number that nobody has, and gives it to the node; NULL if there is none.
+CREATE OR REPLACE FUNCTION lease_worker_number(p_node bigint) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
     leased smallint;
     latest bigint := coalesce((SELECT max(key) FROM message), 0);
@@ -569,8 +766,9 @@ BEGIN
     RETURN leased;
 END $$;
 
--- `p_want` of the slots below `p_binds`, as far as nobody else has them; those beyond are given back.
-CREATE FUNCTION lease_bind_slots(p_connector bigint, p_node bigint, p_binds integer, p_want integer)
+-- Gives the node `p_want` of the slots below `p_binds`, as far as nobody else has them, and takes those beyond from it.
+-- Returns those it has.
+CREATE OR REPLACE FUNCTION lease_bind_slots(p_connector bigint, p_node bigint, p_binds integer, p_want integer)
 RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
     held integer[];

@@ -1,1 +1,0 @@
-CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;

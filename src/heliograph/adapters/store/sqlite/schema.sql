@@ -1,0 +1,355 @@
+-- The schema of the embedded store, as it is now. A new file is made by it; what changes afterwards is changed here
+-- and, for files that are in use, in a numbered file of the folder `migrations`.
+--
+-- Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. The `key` of a message ascends with its
+-- time (domain.ids), so that each table of the hot path grows at its end. Facts are inserted, not updated. What is to
+-- be done is what is missing above a mark (app.marks), or what a slow table holds below it. Words in braces are members
+-- of the domain's enums; their numbers are filled in when this file is read.
+
+-- accounts and money
+
+CREATE TABLE account (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    name             TEXT NOT NULL UNIQUE,
+    password_hash    TEXT NOT NULL,
+    signing_secret   BLOB NOT NULL,            -- signs its callbacks
+    timezone         TEXT NOT NULL,
+    plan             TEXT NOT NULL,            -- price.plan
+    credit_limit     INTEGER NOT NULL,         -- how far below 0 the balance may go
+    suspended        INTEGER NOT NULL,
+    list_interval    REAL,                     -- seconds between two lists; NULL: as configured
+    rate             REAL NOT NULL,            -- requests a second; 0: as many as come
+    callback_url     TEXT NOT NULL,            -- '' where requests name their own, or none
+    callback_format  TEXT NOT NULL,
+    content_decoding TEXT NOT NULL,
+    networks         TEXT NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
+    senders          TEXT NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
+    created          INTEGER NOT NULL,
+    balance          INTEGER NOT NULL DEFAULT 0,
+    last_list        INTEGER                   -- when the last list was admitted
+) STRICT;
+
+CREATE TABLE api_key (
+    account INTEGER NOT NULL,
+    id      TEXT NOT NULL,
+    digest  BLOB NOT NULL,
+    created INTEGER NOT NULL,
+    revoked INTEGER,
+    PRIMARY KEY (account, id)
+) STRICT, WITHOUT ROWID;
+
+-- Every change of a balance. A charge has the key of its message, or of its batch. Other entries have keys made from
+-- their time, with the worker bits all set. An entry of 0 is not written.
+CREATE TABLE ledger (
+    account INTEGER NOT NULL,
+    key     INTEGER NOT NULL,
+    kind    INTEGER NOT NULL,                  -- EntryKind
+    amount  INTEGER NOT NULL,
+    message INTEGER NOT NULL,                  -- what it is for: a message, or a batch; 0 for a top-up
+    at      INTEGER NOT NULL,
+    note    TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (account, key, kind)
+) STRICT, WITHOUT ROWID;
+
+-- No message is refunded twice.
+CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
+
+-- What a segment to a destination with this prefix costs. The longest prefix counts.
+CREATE TABLE price (
+    plan   TEXT NOT NULL,
+    prefix TEXT NOT NULL,
+    price  INTEGER NOT NULL,
+    PRIMARY KEY (plan, prefix)
+) STRICT, WITHOUT ROWID;
+
+-- connectors and routes
+
+CREATE TABLE connector (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    name      TEXT NOT NULL UNIQUE,
+    host      TEXT NOT NULL,
+    port      INTEGER NOT NULL,
+    system_id TEXT NOT NULL,
+    password  TEXT NOT NULL,
+    bind      TEXT NOT NULL,
+    binds     INTEGER NOT NULL,
+    "window"  INTEGER NOT NULL,
+    rate      REAL NOT NULL,
+    tls       INTEGER NOT NULL,
+    enabled   INTEGER NOT NULL,
+    options   TEXT NOT NULL,                   -- JSON object
+    created   INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE route (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    prefix    TEXT NOT NULL,
+    connector INTEGER NOT NULL,
+    priority  INTEGER NOT NULL,
+    UNIQUE (prefix, connector, priority)
+) STRICT;
+
+-- Each change of the tables above that a running gateway has to hear of counts one up.
+CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
+INSERT INTO revision VALUES (0);
+
+CREATE TABLE link_state (
+    connector INTEGER NOT NULL,
+    node      INTEGER NOT NULL,
+    state     TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    PRIMARY KEY (connector, node)
+) STRICT, WITHOUT ROWID;
+
+-- messages
+
+CREATE TABLE message (
+    key           INTEGER PRIMARY KEY,
+    tail          INTEGER NOT NULL,            -- the rest of its id
+    account       INTEGER NOT NULL,
+    destination   TEXT NOT NULL,
+    sender        TEXT NOT NULL,
+    kind          INTEGER NOT NULL,            -- Kind
+    content       TEXT NOT NULL,
+    segments      INTEGER NOT NULL,
+    price         INTEGER NOT NULL,            -- of all segments
+    time          INTEGER NOT NULL,            -- when it is to be sent
+    expires       INTEGER NOT NULL,
+    state         INTEGER NOT NULL,            -- State
+    connector     INTEGER NOT NULL,
+    wants_receipt INTEGER NOT NULL,
+    callback_url  TEXT NOT NULL,
+    reference     TEXT NOT NULL,               -- '' where none was given
+    batch         INTEGER NOT NULL             -- the key of its batch, or 0
+) STRICT;
+
+-- Pages of a customer's list are read in the order of these; all of them end with the key.
+CREATE INDEX message_listed ON message (account, time) WHERE state IN {LISTED};
+CREATE INDEX message_scheduled ON message (account, time) WHERE state = {State.SCHEDULED};
+CREATE INDEX message_cancelled ON message (account, time) WHERE state = {State.CANCELLED};
+
+-- For users who search. The path of an ordinary message does not touch it.
+CREATE INDEX message_state ON message (state) WHERE state <> {State.SENT};
+
+-- The messages of a batch have keys above its own, up to `last_key`.
+CREATE TABLE batch (
+    key       INTEGER PRIMARY KEY,
+    tail      INTEGER NOT NULL,
+    account   INTEGER NOT NULL,
+    last_key  INTEGER NOT NULL,
+    reference TEXT,
+    total     INTEGER NOT NULL                 -- what it was charged
+) STRICT;
+
+-- Requests that gave a reference, with what is needed to answer them once more.
+CREATE TABLE reference (
+    account     INTEGER NOT NULL,
+    reference   TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,                 -- of the request: another one with the same reference is a conflict
+    key         INTEGER NOT NULL,
+    batch       INTEGER NOT NULL,              -- 1: the key is a batch's
+    scheduled   INTEGER NOT NULL,
+    PRIMARY KEY (account, reference)
+) STRICT, WITHOUT ROWID;
+
+-- When scheduled messages were given another time, and which they had: app.facts.MOST_MOVES of a message are kept.
+CREATE TABLE moved (
+    key  INTEGER NOT NULL,
+    at   INTEGER NOT NULL,
+    was  INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (key, at)
+) STRICT, WITHOUT ROWID;
+
+-- what became of them
+
+-- Parts that an operator took, or refused for good.
+CREATE TABLE sent (
+    key         INTEGER NOT NULL,
+    segment     INTEGER NOT NULL,
+    connector   INTEGER NOT NULL,
+    operator_id TEXT NOT NULL,
+    status      INTEGER NOT NULL,              -- 0: taken; else command_status, or app.facts.NO_ANSWER, NOT_SENT
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (key, segment)
+) STRICT, WITHOUT ROWID;
+
+-- Tries that did not decide: the part was sent again.
+CREATE TABLE attempt (
+    key       INTEGER NOT NULL,
+    segment   INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    connector INTEGER NOT NULL,
+    status    INTEGER NOT NULL,                -- command_status; app.facts.NO_ANSWER
+    PRIMARY KEY (key, segment, at, connector, status)
+) STRICT, WITHOUT ROWID;
+
+-- Final receipts, a part each.
+CREATE TABLE part_receipt (
+    key     INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    state   INTEGER NOT NULL,                  -- Delivery
+    err     TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (key, segment)
+) STRICT, WITHOUT ROWID;
+
+-- Receipts of states that are not final: app.facts.MOST_PROGRESS of a part are kept.
+CREATE TABLE progress (
+    key     INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    state   INTEGER NOT NULL,                  -- Delivery
+    err     TEXT NOT NULL,
+    PRIMARY KEY (key, segment, at, state)
+) STRICT, WITHOUT ROWID;
+
+-- The end of a message. Nothing comes after it.
+CREATE TABLE final (
+    key   INTEGER PRIMARY KEY,
+    state INTEGER,                             -- Delivery; NULL for a cancelled message
+    err   TEXT NOT NULL,
+    at    INTEGER NOT NULL,
+    owed  INTEGER NOT NULL                     -- 1: a callback is owed for it
+) STRICT;
+
+-- Few messages end otherwise than delivered.
+CREATE INDEX final_undelivered ON final (key) WHERE state <> {Delivery.DELIVRD};
+
+-- Callbacks that have come to an end.
+CREATE TABLE callback (
+    key      INTEGER PRIMARY KEY,
+    "end"    INTEGER NOT NULL,                 -- CallbackEnd
+    code     INTEGER NOT NULL,                 -- the last HTTP status; 0 without an answer
+    attempts INTEGER NOT NULL,
+    at       INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX callback_failed ON callback (key) WHERE "end" <> {CallbackEnd.DELIVERED};
+
+-- the slow tables: what is to be done later. `node` is who has claimed the row
+
+-- Messages to be sent: scheduled, deferred by an operator, or more than a lane holds.
+CREATE TABLE queue (
+    key       INTEGER PRIMARY KEY,
+    connector INTEGER NOT NULL,
+    due       INTEGER NOT NULL,
+    expires   INTEGER NOT NULL,
+    attempted INTEGER NOT NULL,                -- 1: a part may have been sent without an answer
+    node      INTEGER,
+    account   INTEGER NOT NULL DEFAULT 0,      -- an account's messages keep their order
+    put_off   INTEGER NOT NULL DEFAULT 0       -- 1: an operator deferred it, or did not answer
+) STRICT;
+
+CREATE INDEX queue_due ON queue (connector, due) WHERE node IS NULL;
+CREATE INDEX queue_expires ON queue (expires) WHERE node IS NULL;
+CREATE INDEX queue_account ON queue (connector, account, due) WHERE node IS NULL;
+-- How many were put off is asked often; there may be millions of scheduled ones beside them.
+CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off = 1 AND node IS NULL;
+
+-- Parts whose receipts are awaited, by the operator's id.
+CREATE TABLE awaiting (
+    connector   INTEGER NOT NULL,
+    operator_id TEXT NOT NULL,
+    key         INTEGER NOT NULL,
+    segment     INTEGER NOT NULL,
+    PRIMARY KEY (connector, operator_id, key, segment)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX awaiting_key ON awaiting (key, segment);
+
+-- Receipts that came before the answer to submit_sm, or that belong to no message.
+CREATE TABLE early (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    connector   INTEGER NOT NULL,
+    operator_id TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    state       INTEGER NOT NULL,              -- Delivery
+    err         TEXT NOT NULL,
+    at          INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX early_operator_id ON early (connector, operator_id);
+
+-- Callbacks to be made again. One that ended undelivered keeps its row, so that a replay sends the same octets.
+CREATE TABLE callback_retry (
+    key      INTEGER PRIMARY KEY,
+    due      INTEGER,                          -- NULL: it has ended
+    attempts INTEGER NOT NULL,
+    body     BLOB NOT NULL,                    -- '' before the first attempt
+    problem  TEXT NOT NULL,                    -- why the last attempt failed
+    "first"  INTEGER NOT NULL,                 -- when it was first owed, or replayed
+    node     INTEGER
+) STRICT;
+
+CREATE INDEX callback_retry_due ON callback_retry (due) WHERE node IS NULL AND due IS NOT NULL;
+
+CREATE TABLE mark (
+    name  TEXT PRIMARY KEY,                    -- app.marks
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- users, and what they did
+
+CREATE TABLE admin_user (
+    name          TEXT PRIMARY KEY,
+    password_hash TEXT NOT NULL,
+    role          TEXT NOT NULL,
+    created       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE admin_session (
+    digest  BLOB PRIMARY KEY,
+    user    TEXT NOT NULL,
+    csrf    TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE admin_token (
+    id      TEXT PRIMARY KEY,
+    name    TEXT NOT NULL,
+    digest  BLOB NOT NULL UNIQUE,
+    scopes  TEXT NOT NULL,                     -- JSON array
+    created INTEGER NOT NULL,
+    revoked INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- The audit log.
+CREATE TABLE deed (
+    key     INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    actor   TEXT NOT NULL,
+    action  TEXT NOT NULL,
+    target  TEXT NOT NULL,
+    details TEXT NOT NULL,                     -- JSON object
+    address TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER deed_stays BEFORE UPDATE ON deed BEGIN
+    SELECT raise(ABORT, 'the audit log is only ever added to');
+END;
+
+CREATE TRIGGER deed_stays_there BEFORE DELETE ON deed BEGIN
+    SELECT raise(ABORT, 'the audit log is only ever added to');
+END;
+
+-- Destinations for users who search: some thousands of messages a block, sorted within it, made a while after the
+-- messages were accepted (sqlite/numbers.py).
+CREATE TABLE message_number (
+    block  INTEGER NOT NULL,
+    number TEXT NOT NULL,
+    key    INTEGER NOT NULL,
+    PRIMARY KEY (block, number, key)
+) STRICT, WITHOUT ROWID;
+
+-- A block holds every message from `first_key` to `last_key`; the next one begins where it ends.
+CREATE TABLE number_block (
+    block     INTEGER PRIMARY KEY,
+    first_key INTEGER NOT NULL,
+    last_key  INTEGER NOT NULL
+) STRICT;
+
+-- Written to by a probe of whether the store can write.
+CREATE TABLE probe (count INTEGER NOT NULL) STRICT;
+INSERT INTO probe VALUES (0);
