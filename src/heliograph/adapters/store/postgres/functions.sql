@@ -24,6 +24,14 @@ BEGIN
     RETURN NOT coalesce(is_gone, false);
 END $$;
 
+-- Raises HG001 where the node has lost its work, as node_lives says.
+CREATE OR REPLACE FUNCTION check_node(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT node_lives(p_node) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
+    END IF;
+END $$;
+
 -- Begins a connection's life as a writer. Returns false if its node is gone. Rows of connections that vanished are kept
 -- for a week, in case somebody still asks how their last transaction ended.
 CREATE OR REPLACE FUNCTION enter_writer(p_id bigint, p_node bigint, p_since bigint)
@@ -165,8 +173,10 @@ BEGIN
         WHERE r.last <> 0 AND verdicts[r.n] = {Verdict.ACCEPTED};
     END IF;
     IF true = ANY (m_queued) THEN
-        INSERT INTO queue (key, slot, connector, due, expires, attempted)
-        SELECT m.key, slot_of(p_accounts[r_place[m.request]]), m.connector, m.time, m.expires, false
+        INSERT INTO queue (key, account, slot, connector, due, expires, attempted)
+        SELECT
+            m.key, p_accounts[r_place[m.request]], slot_of(p_accounts[r_place[m.request]]), m.connector, m.time,
+            m.expires, false
         FROM unnest(m_request, m_key, m_connector, m_time, m_expires, m_queued)
             AS m (request, key, connector, time, expires, queued)
         WHERE m.queued AND verdicts[m.request] = {Verdict.ACCEPTED};
@@ -179,9 +189,10 @@ CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO queue (key, slot, connector, due, expires, attempted, node, put_off)
-    SELECT q.key, slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted, q.node,
-        coalesce(m.time < q.due, false)
+    INSERT INTO queue (key, account, slot, connector, due, expires, attempted, node, put_off)
+    SELECT
+        q.key, coalesce(m.account, 0), slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted,
+        q.node, coalesce(m.time < q.due, false)
     FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
         AS q (key, connector, due, expires, attempted, node)
     LEFT JOIN message AS m ON m.key = q.key
@@ -274,9 +285,10 @@ BEGIN
     FOR i IN 1 .. cardinality(p_key) LOOP
         IF p_failed[i] THEN
             DELETE FROM queue WHERE key = p_key[i] AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i])
-                AND EXISTS (SELECT 1 FROM message AS m WHERE m.key = p_key[i] AND m.state = {State.SENT});
-            UPDATE message SET state = {State.FAILED}
-            WHERE key = p_key[i] AND state = {State.SENT} AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
+                AND EXISTS (SELECT 1 FROM message WHERE key = p_key[i] AND state IN {before(Trigger.FAIL)});
+            UPDATE message SET state = {after(Trigger.FAIL)}
+            WHERE key = p_key[i] AND state IN {before(Trigger.FAIL)}
+              AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
             CONTINUE WHEN NOT FOUND;
             PERFORM enter_ledger(
                 p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'failed'
@@ -309,15 +321,6 @@ BEGIN
     INSERT INTO awaiting (connector, operator_id, key, segment)
     SELECT * FROM unnest(p_connector, p_operator_id, p_key, p_segment)
     ON CONFLICT DO NOTHING;
-END $$;
-
-CREATE OR REPLACE FUNCTION record_awaiting_matched(
-    p_connector bigint[], p_operator_id text[], p_key bigint[], p_segment integer[]
-) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM awaiting AS a USING unnest(p_connector, p_operator_id, p_key, p_segment)
-        AS m (connector, operator_id, key, segment)
-    WHERE a.connector = m.connector AND a.operator_id = m.operator_id AND a.key = m.key AND a.segment = m.segment;
 END $$;
 
 -- A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay.
@@ -507,9 +510,7 @@ CREATE OR REPLACE FUNCTION claim_queue(
 DECLARE
     keys bigint[];
 BEGIN
-    IF NOT node_lives(p_node) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
-    END IF;
+    PERFORM check_node(p_node);
     IF p_connector IS NULL THEN
         SELECT array_agg(d.key) INTO keys FROM (
             SELECT q.key FROM queue AS q
@@ -524,7 +525,8 @@ BEGIN
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         ) AS d;
     END IF;
-    UPDATE message AS m SET state = {State.SENT} WHERE m.key = ANY (keys) AND m.state = {State.SCHEDULED};
+    UPDATE message AS m SET state = {after(Trigger.DUE)}
+    WHERE m.key = ANY (keys) AND m.state IN {before(Trigger.DUE)};
     UPDATE queue AS q SET node = p_node WHERE q.key = ANY (keys);
     RETURN QUERY
         SELECT q.key, q.connector, q.attempted
@@ -540,9 +542,7 @@ DECLARE
     keys bigint[] := '{}';
     each bigint;
 BEGIN
-    IF NOT node_lives(p_node) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
-    END IF;
+    PERFORM check_node(p_node);
     FOREACH each IN ARRAY p_accounts LOOP
         keys := keys || ARRAY(
             SELECT q.key FROM queue AS q
@@ -550,7 +550,8 @@ BEGIN
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         );
     END LOOP;
-    UPDATE message AS m SET state = {State.SENT} WHERE m.key = ANY (keys) AND m.state = {State.SCHEDULED};
+    UPDATE message AS m SET state = {after(Trigger.DUE)}
+    WHERE m.key = ANY (keys) AND m.state IN {before(Trigger.DUE)};
     UPDATE queue AS q SET node = p_node WHERE q.key = ANY (keys);
     RETURN QUERY
         SELECT q.key, q.connector, q.attempted
@@ -587,9 +588,7 @@ CREATE OR REPLACE FUNCTION claim_retries(
 DECLARE
     keys bigint[];
 BEGIN
-    IF NOT node_lives(p_node) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
-    END IF;
+    PERFORM check_node(p_node);
     SELECT array_agg(d.key) INTO keys FROM (
         SELECT r.key FROM callback_retry AS r
         WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due <= p_now AND r.slot BETWEEN p_first AND p_last
@@ -649,7 +648,7 @@ DECLARE
 BEGIN
     IF cardinality(keys) > 0 THEN
         DELETE FROM queue WHERE key = ANY (keys);
-        UPDATE message SET state = {State.CANCELLED} WHERE key = ANY (keys);
+        UPDATE message SET state = {after(Trigger.CANCEL)} WHERE key = ANY (keys);
         INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
         SELECT array_agg(m.price ORDER BY k.n) INTO refunds
         FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
@@ -688,8 +687,8 @@ DECLARE
     told       bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'callback'), 0);
     latest     bigint := coalesce((SELECT max(key) FROM message), 0);
 BEGIN
-    INSERT INTO queue (key, slot, connector, due, expires, attempted)
-    SELECT m.key, slot_of(m.account), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
+    INSERT INTO queue (key, account, slot, connector, due, expires, attempted)
+    SELECT m.key, m.account, slot_of(m.account), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
     FROM message AS m
     LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
     WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = {State.SENT}
@@ -748,9 +747,7 @@ DECLARE
     leased smallint;
     latest bigint := coalesce((SELECT max(key) FROM message), 0);
 BEGIN
-    IF NOT node_lives(p_node) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
-    END IF;
+    PERFORM check_node(p_node);
     LOCK TABLE worker IN SHARE ROW EXCLUSIVE MODE;
     SELECT n INTO leased FROM generate_series(0, 31) AS n
     WHERE NOT EXISTS (SELECT 1 FROM worker AS w WHERE w.number = n AND w.node IS NOT NULL)
@@ -774,9 +771,7 @@ DECLARE
     held integer[];
     free integer;
 BEGIN
-    IF NOT node_lives(p_node) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HG001', MESSAGE = 'the work of this node was given to others';
-    END IF;
+    PERFORM check_node(p_node);
     DELETE FROM bind_slot WHERE connector = p_connector AND node = p_node AND slot NOT IN (
         SELECT slot FROM bind_slot WHERE connector = p_connector AND node = p_node AND slot < p_binds
         ORDER BY slot LIMIT p_want

@@ -3,8 +3,9 @@
 from heliograph.adapters.store.postgres.callbacks import notice_of
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.dispatch import queued_of
+from heliograph.adapters.store.postgres.driver import DIALECT
 from heliograph.adapters.store.postgres.receipts import orphans, outstanding_of
-from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.ports import Fenced
 
@@ -24,14 +25,14 @@ _MARKS = "SELECT name, value FROM mark WHERE worker = $1"
 _LAST_KEY = """
 SELECT greatest(coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0))
 """
-_UNSENT = """
+_UNSENT = fill("""
 SELECT m.key, m.connector FROM message AS m
-WHERE m.key > $1 AND m.key & 31 = $2 AND m.state = 1
+WHERE m.key > $1 AND m.key & 31 = $2 AND m.state = {State.SENT}
   AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
   AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
   AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
 ORDER BY m.key
-"""
+""")
 _OUTSTANDING = """
 SELECT m.key FROM message AS m
 WHERE m.key > $1 AND m.key & 31 = $2 AND m.wants_receipt
@@ -44,15 +45,18 @@ WHERE m.key > $1 AND m.key & 31 = $2 AND m.wants_receipt
   )
 ORDER BY m.key
 """
-_OWED = f"""
-SELECT {MESSAGE_COLUMNS}, f.state, f.err, f.at, 0, ''::bytea, f.at
+_OWED = fill(
+    """
+SELECT {message}, f.state, f.err, f.at, 0, ''::bytea, f.at
 FROM final AS f
 JOIN message AS m ON m.key = f.key
 WHERE f.key > $1 AND f.key & 31 = $2 AND f.owed AND f.state IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key)
 ORDER BY f.key
-"""  # noqa: S608 - made of constants
+""",
+    DIALECT,
+)
 
 
 async def recover(db: Db, worker: int, node: int) -> Recovery:

@@ -252,7 +252,7 @@ CREATE TABLE queue (
     node      bigint,
     slot      smallint NOT NULL,
     attempted boolean NOT NULL,                -- a part may have been sent without an answer
-    account   bigint NOT NULL DEFAULT 0,       -- an account's messages keep their order
+    account   bigint NOT NULL,                 -- an account's messages keep their order
     put_off   boolean NOT NULL DEFAULT false   -- an operator deferred it, or did not answer
 ) WITH (fillfactor = 80);
 
@@ -261,16 +261,6 @@ CREATE INDEX queue_expires ON queue (expires, key) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;
-
--- Fills in whose message a row of the queue is.
-CREATE FUNCTION name_account() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    SELECT coalesce(max(m.account), 0) INTO NEW.account FROM message AS m WHERE m.key = NEW.key;
-    RETURN NEW;
-END $$;
-
-CREATE TRIGGER queue_names_account BEFORE INSERT ON queue
-    FOR EACH ROW EXECUTE FUNCTION name_account();
 
 -- Parts whose receipts are awaited, by the operator's id.
 CREATE TABLE awaiting (

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.replay import earlier
@@ -76,21 +77,25 @@ _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO U
 _ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
-_FAIL = """
-UPDATE message SET state = 3
-WHERE key = ? AND state = 1 AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
-"""
+_FAIL = fill("""
+UPDATE message SET state = {after(Trigger.FAIL)}
+WHERE key = ? AND state IN {before(Trigger.FAIL)}
+  AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key)
+""")
 _FORGET_EARLY = "DELETE FROM early WHERE connector = ? AND operator_id = ?"
 _FORGET_AWAITING = "DELETE FROM awaiting WHERE connector = ? AND operator_id = ? AND key = ? AND segment = ?"
-_END_RETRY = """
+_END_RETRY = fill("""
 DELETE FROM callback_retry
-WHERE key IN (SELECT value FROM json_each(?))
-  AND EXISTS (SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" = 0)
-"""
-_KEEP_RETRY = """
+WHERE key IN (SELECT value FROM json_each(?)) AND EXISTS (
+    SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" = {CallbackEnd.DELIVERED}
+)
+""")
+_KEEP_RETRY = fill("""
 UPDATE callback_retry SET due = NULL, node = NULL, attempts = ?
-WHERE key = ? AND EXISTS (SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" <> 0)
-"""
+WHERE key = ? AND EXISTS (
+    SELECT 1 FROM callback WHERE callback.key = callback_retry.key AND "end" <> {CallbackEnd.DELIVERED}
+)
+""")
 
 _attempt_row = attrgetter("key", "segment", "connector", "status", "at")
 _sent_row = attrgetter("key", "segment", "connector", "operator_id", "status", "at")

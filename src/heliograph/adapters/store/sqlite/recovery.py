@@ -2,10 +2,11 @@
 
 import sqlite3
 
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.sqlite.callbacks import notice_of
 from heliograph.adapters.store.sqlite.dispatch import queued_of
+from heliograph.adapters.store.sqlite.driver import DIALECT
 from heliograph.adapters.store.sqlite.receipts import orphans, outstanding_of
-from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notices.notice import Notice
@@ -19,14 +20,14 @@ _RELEASE = (
     "DELETE FROM link_state WHERE node <> ?",
 )
 _LAST_KEY = "SELECT max(coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0))"
-_UNSENT = """
+_UNSENT = fill("""
 SELECT m.key, m.connector FROM message AS m
-WHERE m.key > ? AND m.state = 1
+WHERE m.key > ? AND m.state = {State.SENT}
   AND (SELECT count(*) FROM sent WHERE sent.key = m.key) < m.segments
   AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.key = m.key)
   AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = m.key)
 ORDER BY m.key
-"""
+""")
 _OUTSTANDING = """
 SELECT m.key FROM message AS m
 WHERE m.key > ? AND m.wants_receipt = 1
@@ -39,15 +40,18 @@ WHERE m.key > ? AND m.wants_receipt = 1
   )
 ORDER BY m.key
 """
-_OWED = f"""
-SELECT {MESSAGE_COLUMNS}, f.state, f.err, f.at, 0, x'', f.at
+_OWED = fill(
+    """
+SELECT {message}, f.state, f.err, f.at, 0, x'', f.at
 FROM final AS f
 JOIN message AS m ON m.key = f.key
 WHERE f.key > ? AND f.owed = 1 AND f.state IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM callback WHERE callback.key = f.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key)
 ORDER BY f.key
-"""  # noqa: S608 - made of constants
+""",
+    DIALECT,
+)
 
 
 def recover(db: sqlite3.Connection, node: int) -> Recovery:

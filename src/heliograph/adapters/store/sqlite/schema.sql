@@ -237,7 +237,7 @@ CREATE TABLE queue (
     expires   INTEGER NOT NULL,
     attempted INTEGER NOT NULL,                -- 1: a part may have been sent without an answer
     node      INTEGER,
-    account   INTEGER NOT NULL DEFAULT 0,      -- an account's messages keep their order
+    account   INTEGER NOT NULL,                -- an account's messages keep their order
     put_off   INTEGER NOT NULL DEFAULT 0       -- 1: an operator deferred it, or did not answer
 ) STRICT;
 
