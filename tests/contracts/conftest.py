@@ -5,13 +5,16 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Store
+from tests.support.memory_store import MemoryOpener
 from tests.support.store import OPENERS, Given, Opener
 
+EVERY = OPENERS | {"memory": MemoryOpener}
 
-@pytest.fixture(params=OPENERS)
+
+@pytest.fixture(params=EVERY)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     """Where the store under test keeps its data."""
-    return OPENERS[request.param](tmp_path)
+    return EVERY[request.param](tmp_path)
 
 
 @pytest.fixture

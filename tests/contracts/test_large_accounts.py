@@ -11,7 +11,7 @@ from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.app.ports import Store
 from heliograph.domain.receipt import Delivery
 from tests.support.postgres import PostgresOpener, server
-from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, SqliteOpener
+from tests.support.store import CREDIT, HOUR, NODE, OPENERS, START, Given, Opener, SqliteOpener
 
 LARGEST = (1 << 63) - 1
 FIRST_TOO_LARGE = (1 << 63) // 0x9E3779B9 + 1
@@ -35,6 +35,7 @@ async def renumber(opener: Opener, account: int, number: int) -> None:
             db.executescript("; ".join(texts))
 
 
+@pytest.mark.parametrize("opener", OPENERS, indirect=True)
 @pytest.mark.parametrize("number", NUMBERS)
 async def test_an_account_of_any_number_is_as_good_as_the_first(
     store: Store, opener: Opener, given: Given, account: Account, number: int

@@ -8,7 +8,7 @@ from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, 
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
 from tests.support.memory_store import MemoryStore
-from tests.support.store import CREDIT, HOUR, START, Given, Opener
+from tests.support.store import CREDIT, HOUR, OPENERS, START, Given, Opener
 
 ADA = AdminUser("ada", "hash", Role.ADMIN, START)
 SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR)
@@ -109,6 +109,7 @@ async def test_the_audit_log_is_filtered(store: Store) -> None:
     assert await actions(AuditQuery(actor="cli:root", action="account.")) == []
 
 
+@pytest.mark.parametrize("opener", OPENERS, indirect=True)
 async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
     store = await opener()
     await store.create_admin(ADA)

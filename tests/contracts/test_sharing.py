@@ -1,10 +1,13 @@
 """Leases, as far as one node can tell."""
 
+import pytest
+
 from heliograph.app.ports import Leases
 from heliograph.domain.ids import WORKERS
-from tests.support.store import HOUR, NODE
+from tests.support.store import HOUR, NODE, OPENERS
 
 
+@pytest.mark.parametrize("opener", OPENERS, indirect=True)
 async def test_a_node_by_itself_has_all_that_it_asks_for(store: Leases) -> None:
     assert await store.heartbeat(NODE, HOUR)
     assert await store.heartbeat(NODE, 2 * HOUR)

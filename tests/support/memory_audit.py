@@ -7,11 +7,9 @@ from heliograph.app.facts import NO_ANSWER, NOT_SENT, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Event
 from heliograph.domain.ids import time_of, to_hex
-from heliograph.domain.message import State
+from heliograph.domain.message import ENDED, State
 from heliograph.domain.money import EntryKind, format_credits
 from tests.support.memory_rows import Rows
-
-_LOST = (State.CANCELLED, State.FAILED)
 
 
 def history(rows: Rows, message: Message) -> list[Event]:
@@ -35,7 +33,7 @@ def history(rows: Rows, message: Message) -> list[Event]:
         if answer.key == key:
             names = {0: "Submitted", NO_ANSWER: "NoAnswer", NOT_SENT: "NotSent"}
             name = names.get(answer.status, "Refused")
-            detail = answer.operator_id if answer.status == 0 else f"{answer.status}"
+            detail = answer.operator_id if answer.status == 0 else f"{answer.status:08X}"
             events.append(Event(answer.at, name, answer.segment + 1, detail))
     events += [
         Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}")
@@ -78,7 +76,7 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
             yield f"The batch {to_hex(batch.key, batch.tail)} was not charged what its messages cost."
     for message in rows.messages.values():
         refunds = [e.amount for e in rows.ledger if e.kind is EntryKind.REFUND and e.message == message.key]
-        if refunds != [message.price] * (message.state in _LOST and message.price > 0):
+        if refunds != [message.price] * (message.state in ENDED and message.price > 0):
             yield f"The message {_name(message)} (key {message.key}) was refunded {refunds}."
 
 
@@ -91,7 +89,7 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
         due = message.state == State.SCHEDULED or key <= rows.marks.get(DISPATCH, 0)
         if due and not over and key not in rows.queue:
             yield f"Nothing will send the message {_name(message)}."
-        if (message.state in _LOST) and key not in rows.finals:
+        if (message.state in ENDED) and key not in rows.finals:
             yield f"The message {_name(message)} has ended, and nothing says when."
     listed = {(key, segment) for _, _, key, segment in rows.awaiting}
     for (key, segment), answer in rows.sent.items():

@@ -28,7 +28,7 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempt
 from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
 from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.message import State
+from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_audit import audit, history
@@ -172,9 +172,9 @@ class MemoryStore(MemoryOperators):
             return
         if final.failed:
             message = rows.messages.get(final.key)
-            if message is None or message.state != State.SENT:
+            if message is None or (message.state, Trigger.FAIL) not in TABLE:
                 return
-            message.state = State.FAILED
+            message.state = TABLE[State(message.state), Trigger.FAIL]
             rows.queue.pop(final.key, None)
             self._enter(rows, final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
         rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
@@ -228,8 +228,7 @@ class MemoryStore(MemoryOperators):
         for key in keys:
             rows.queue[key].node = node
             message = rows.messages[key]
-            if message.state == State.SCHEDULED:
-                message.state = State.SENT
+            message.state = TABLE.get((State(message.state), Trigger.DUE), State(message.state))
             claimed.append(self._queued(rows, key, rows.queue[key].attempted, queued=True))
         return claimed
 
@@ -402,7 +401,7 @@ class MemoryStore(MemoryOperators):
         return None if used is None else (used.fingerprint, self._first(rows, account, reference, used))
 
     async def messages(self, account: int, query: ListQuery) -> list[Message]:
-        shown = {State.SENT, State.FAILED} | ({State.SCHEDULED} if query.pending else set())
+        shown = {*LISTED, State.SCHEDULED} if query.pending else set(LISTED)
         found = [
             message
             for message in self._open().messages.values()
@@ -432,9 +431,9 @@ class MemoryStore(MemoryOperators):
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         rows = self._open()
-        messages = self._still_scheduled(rows, account, key, tail, now)
+        messages = self._still_scheduled(rows, account, key, tail, now, Trigger.CANCEL)
         for message in messages:
-            message.state = State.CANCELLED
+            message.state = TABLE[State(message.state), Trigger.CANCEL]
             rows.queue.pop(message.key, None)
             rows.finals[message.key] = End(None, "", now, owed=False)
             self._enter(rows, account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
@@ -442,7 +441,7 @@ class MemoryStore(MemoryOperators):
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
         rows = self._open()
-        messages = self._still_scheduled(rows, account, key, tail, now)
+        messages = self._still_scheduled(rows, account, key, tail, now, Trigger.RESCHEDULE)
         for message in messages:
             self._note_move(rows, message, time, now)
             message.time, message.expires = time, expires
@@ -458,7 +457,9 @@ class MemoryStore(MemoryOperators):
         else:
             rows.moved.append(Moved(message.key, now, message.time, time))
 
-    def _still_scheduled(self, rows: Rows, account: int, key: int, tail: int, now: int) -> list[Message]:
+    def _still_scheduled(
+        self, rows: Rows, account: int, key: int, tail: int, now: int, trigger: Trigger
+    ) -> list[Message]:
         one, batch = rows.messages.get(key), rows.batches.get(key)
         if one is not None and (one.account, one.tail) == (account, tail):
             messages = [one]
@@ -466,7 +467,7 @@ class MemoryStore(MemoryOperators):
             messages = [rows.messages[of] for of in batch.keys]
         else:
             raise Missing("no such message")
-        messages = [message for message in messages if message.state == State.SCHEDULED and message.time > now]
+        messages = [each for each in messages if (each.state, trigger) in TABLE and each.time > now]
         if not messages:
             raise NotScheduled("sent, cancelled or due already")
         return messages
@@ -506,6 +507,8 @@ class MemoryStore(MemoryOperators):
 
 class MemoryOpener:
     """One place where data is kept: opened again, a store finds what was written before."""
+
+    embedded = True
 
     def __init__(self, _: Path) -> None:
         self._rows = Rows()

@@ -49,7 +49,7 @@ class SwiftOpener(SqliteOpener):
         return await SqliteStore.open(self.path, busy_ms=2_000, swift=True)
 
 
-#: Every implementation of the port goes through the contracts; in an empty folder of its own.
+#: Every store that a gateway may run on; in an empty folder of its own.
 OPENERS: dict[str, Callable[[Path], Opener]] = {
     "sqlite": SqliteOpener,
     "sqlite-swift": SwiftOpener,
