@@ -137,7 +137,7 @@ async def prepare(path: Path) -> None:
 async def open_accounts(store: Store) -> None:
     for number in range(ACCOUNTS):
         account = Account(0, f"bench{number}", "-", bytes(32), created=START)
-        await store.create_account(account, ApiKey("key", 0, bytes(32), START), 10**15, [])
+        await store.accounts.create(account, ApiKey("key", 0, bytes(32), START), 10**15, [])
 
 
 # --- PostgreSQL

@@ -97,9 +97,9 @@ def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int |
 
 async def _names(store: Store, account: str) -> tuple[Account, int]:
     """The account, and the id of the first connector."""
-    found = await store.account(account)
+    found = await store.accounts.find(account)
     assert found is not None
-    tables = await store.tables()
+    tables = await store.network.tables()
     return found[0], min(connector.id for connector in tables.connectors)
 
 

@@ -29,7 +29,7 @@ async def test_an_accepted_message_is_stored_as_it_was_given(store: Store, given
 async def test_it_is_charged_with_one_entry_of_its_own_key(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, price=35_000)
     assert await store.balance(account.id) == 100 * CREDIT - 35_000
-    entry = (await store.ledger(account.id, 10))[0]
+    entry = (await store.accounts.ledger(account.id, 10))[0]
     assert (entry.key, entry.kind, entry.amount, entry.message, entry.at) == (
         message.key,
         EntryKind.CHARGE,
@@ -44,7 +44,7 @@ async def test_a_batch_is_charged_with_one_entry(store: Store, given: Given, acc
     accept = given.batch(account.id, 1_000, price=2_000)
     await given.recorded(accept)
     assert await store.balance(account.id) == 98 * CREDIT
-    entries = await store.ledger(account.id, 10)
+    entries = await store.accounts.ledger(account.id, 10)
     assert [(entry.key, entry.amount) for entry in entries if entry.kind is EntryKind.CHARGE] == [
         (accept.key, -2 * CREDIT)
     ]
@@ -53,7 +53,7 @@ async def test_a_batch_is_charged_with_one_entry(store: Store, given: Given, acc
 
 async def test_a_message_that_costs_nothing_needs_no_entry(store: Store, given: Given, account: Account) -> None:
     await given.sent(account.id, price=0)
-    assert [entry.kind for entry in await store.ledger(account.id, 10)] == [EntryKind.TOP_UP]
+    assert [entry.kind for entry in await store.accounts.ledger(account.id, 10)] == [EntryKind.TOP_UP]
     assert await store.audit() == []
 
 
@@ -115,12 +115,12 @@ async def test_of_several_accounts_each_pays_for_its_own(store: Store, given: Gi
 async def test_a_suspended_account_sends_nothing_until_it_is_resumed(
     store: Store, given: Given, account: Account
 ) -> None:
-    await store.update_account(account.id, {"suspended": True})
+    await store.accounts.update(account.id, {"suspended": True})
     accept = given.accept(given.message(account.id))
     await store.record(Facts(accepts=[accept]))
     assert accept.verdict is Verdict.SUSPENDED
     assert await store.balance(account.id) == 100 * CREDIT
-    await store.update_account(account.id, {"suspended": False})
+    await store.accounts.update(account.id, {"suspended": False})
     await given.sent(account.id)
 
 
@@ -210,7 +210,7 @@ async def test_a_refused_request_uses_up_no_reference(store: Store, given: Given
     refused = given.accept(given.message(account.id, reference="r"), fingerprint=b"one")
     await store.record(Facts(accepts=[refused]))
     assert refused.verdict is Verdict.TOO_LITTLE_CREDIT
-    await store.add_credit(account.id, CREDIT, "", given.now)
+    await store.accounts.add_credit(account.id, CREDIT, "", given.now)
     await given.recorded(given.accept(given.message(account.id, reference="r"), fingerprint=b"other"))
 
 

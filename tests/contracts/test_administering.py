@@ -53,74 +53,74 @@ def connector(name: str = "north", **values: object) -> Connector:
 
 async def test_an_account_is_created_with_key_credit_and_prices(store: Store) -> None:
     key = ApiKey("k1", 0, b"\x01" * 32, START)
-    created = await store.create_account(FULL, key, 7 * CREDIT, [Price("gold", "49", 5), Price("gold", "", 9)])
+    created = await store.accounts.create(FULL, key, 7 * CREDIT, [Price("gold", "49", 5), Price("gold", "", 9)])
     assert created == replace(FULL, id=created.id)
     assert created.id > 0
-    assert await store.account(FULL.name) == (created, [replace(key, account=created.id)])
-    assert await store.account_by_id(created.id) == created
-    assert await store.accounts() == [(created, 7 * CREDIT)]
+    assert await store.accounts.find(FULL.name) == (created, [replace(key, account=created.id)])
+    assert await store.accounts.by_id(created.id) == created
+    assert await store.accounts.all() == [(created, 7 * CREDIT)]
     assert await store.balance(created.id) == 7 * CREDIT
-    (entry,) = await store.ledger(created.id, 10)
+    (entry,) = await store.accounts.ledger(created.id, 10)
     assert (entry.kind, entry.amount, entry.message, entry.at) == (EntryKind.TOP_UP, 7 * CREDIT, 0, START)
-    assert (await store.tables()).prices == [Price("gold", "", 9), Price("gold", "49", 5)]
+    assert (await store.network.tables()).prices == [Price("gold", "", 9), Price("gold", "49", 5)]
     assert await store.audit() == []
 
 
 async def test_an_account_without_credit_has_no_entry(store: Store, given: Given) -> None:
     account = await given.account(credit=0)
-    assert await store.ledger(account.id, 10) == []
+    assert await store.accounts.ledger(account.id, 10) == []
 
 
 async def test_a_name_is_given_once(store: Store, given: Given, account: Account) -> None:
-    revision = await store.revision()
+    revision = await store.network.revision()
     with pytest.raises(Exists):
         await given.account(account.name, prices=[Price("new", "", 1)])
-    assert await store.accounts() == [(account, 100 * CREDIT)]
-    assert (await store.tables()).prices == []
-    assert await store.revision() == revision
+    assert await store.accounts.all() == [(account, 100 * CREDIT)]
+    assert (await store.network.tables()).prices == []
+    assert await store.network.revision() == revision
 
 
 async def test_accounts_are_listed_by_name(store: Store, given: Given) -> None:
     for name in ("c", "a", "b"):
         await given.account(name)
-    assert [account.name for account, _ in await store.accounts()] == ["a", "b", "c"]
+    assert [account.name for account, _ in await store.accounts.all()] == ["a", "b", "c"]
 
 
 async def test_nobody(store: Store) -> None:
-    assert await store.account("nobody") is None
-    assert await store.account_by_id(4_711) is None
-    assert await store.ledger(4_711, 10) == []
+    assert await store.accounts.find("nobody") is None
+    assert await store.accounts.by_id(4_711) is None
+    assert await store.accounts.ledger(4_711, 10) == []
     with pytest.raises(Missing):
-        await store.update_account(4_711, {"plan": "x"})
+        await store.accounts.update(4_711, {"plan": "x"})
     with pytest.raises(Missing):
-        await store.add_credit(4_711, 1, "", START)
+        await store.accounts.add_credit(4_711, 1, "", START)
     with pytest.raises(Missing):
-        await store.add_key(ApiKey("k", 4_711, b"", START))
+        await store.accounts.add_key(ApiKey("k", 4_711, b"", START))
 
 
 @pytest.mark.parametrize("name", ACCOUNT_FIELDS)
 async def test_each_field_can_be_changed_alone(store: Store, given: Given, account: Account, name: str) -> None:
     other = await given.account("other")
     changes = {name: getattr(FULL, name)}
-    updated = await store.update_account(account.id, changes)
+    updated = await store.accounts.update(account.id, changes)
     assert updated == replace(account, **changes)
     assert updated != account
-    assert await store.account_by_id(account.id) == updated
-    assert await store.account_by_id(other.id) == other
-    await store.update_account(account.id, {name: getattr(account, name)})
-    assert await store.account_by_id(account.id) == account
+    assert await store.accounts.by_id(account.id) == updated
+    assert await store.accounts.by_id(other.id) == other
+    await store.accounts.update(account.id, {name: getattr(account, name)})
+    assert await store.accounts.by_id(account.id) == account
 
 
 @pytest.mark.parametrize("name", sorted({field.name for field in fields(Account)} - set(ACCOUNT_FIELDS)))
 async def test_no_other_field_can_be_changed(store: Store, account: Account, name: str) -> None:
     with pytest.raises(ValueError, match=name):
-        await store.update_account(account.id, {"plan": "x", name: getattr(FULL, name)})
-    assert await store.account_by_id(account.id) == account
+        await store.accounts.update(account.id, {"plan": "x", name: getattr(FULL, name)})
+    assert await store.accounts.by_id(account.id) == account
 
 
 async def test_changing_an_account_does_not_touch_its_balance(store: Store, given: Given, account: Account) -> None:
     await given.sent(account.id)
-    await store.update_account(account.id, {"credit_limit": 5})
+    await store.accounts.update(account.id, {"credit_limit": 5})
     assert await store.balance(account.id) == 99 * CREDIT
 
 
@@ -129,27 +129,27 @@ async def test_changing_an_account_does_not_touch_its_balance(store: Store, give
 
 async def test_keys_are_added_and_revoked(store: Store, account: Account) -> None:
     key = ApiKey("k2", account.id, b"\x02" * 32, START + 1)
-    await store.add_key(key)
+    await store.accounts.add_key(key)
     with pytest.raises(Exists):
-        await store.add_key(key)
-    await store.revoke_key(account.id, "k2", START + 5)
-    found = await store.account(account.name)
+        await store.accounts.add_key(key)
+    await store.accounts.revoke_key(account.id, "k2", START + 5)
+    found = await store.accounts.find(account.name)
     assert found is not None
     assert found[1][1] == replace(key, revoked=START + 5)
     for name in ("k2", "unknown"):
         with pytest.raises(Missing):
-            await store.revoke_key(account.id, name, START + 6)
+            await store.accounts.revoke_key(account.id, name, START + 6)
     with pytest.raises(Missing):
-        await store.revoke_key(account.id + 1, f"key-{account.name}", START + 6)
+        await store.accounts.revoke_key(account.id + 1, f"key-{account.name}", START + 6)
 
 
 # --- credit
 
 
 async def test_credit_is_added_and_taken_back(store: Store, account: Account) -> None:
-    assert await store.add_credit(account.id, 5, "paid", START + 1) == 100 * CREDIT + 5
-    assert await store.add_credit(account.id, -200 * CREDIT, "chargeback", START + 1) == -100 * CREDIT + 5
-    entries = await store.ledger(account.id, 10)
+    assert await store.accounts.add_credit(account.id, 5, "paid", START + 1) == 100 * CREDIT + 5
+    assert await store.accounts.add_credit(account.id, -200 * CREDIT, "chargeback", START + 1) == -100 * CREDIT + 5
+    entries = await store.accounts.ledger(account.id, 10)
     assert [(entry.amount, entry.note, entry.kind) for entry in entries[:2]] == [
         (-200 * CREDIT, "chargeback", EntryKind.TOP_UP),
         (5, "paid", EntryKind.TOP_UP),
@@ -162,22 +162,22 @@ async def test_the_ledger_is_read_page_by_page(store: Store, given: Given, accou
     for number in range(9):
         given.now += 1
         await given.sent(account.id, price=number + 1)
-        await store.add_credit(account.id, 1, str(number), given.now)
-    whole = await store.ledger(account.id, 100)
+        await store.accounts.add_credit(account.id, 1, str(number), given.now)
+    whole = await store.accounts.ledger(account.id, 100)
     assert len(whole) == 19
     assert [entry.at for entry in whole] == sorted((entry.at for entry in whole), reverse=True)
     assert sum(entry.amount for entry in whole) == await store.balance(account.id)
     pages, before = [], None
-    while page := await store.ledger(account.id, 4, before):
+    while page := await store.accounts.ledger(account.id, 4, before):
         pages += page
         before = page[-1].key
     assert pages == whole
 
 
 async def test_credit_added_by_many_at_once_is_all_there(store: Store, account: Account) -> None:
-    await asyncio.gather(*(store.add_credit(account.id, 1, "", START) for _ in range(50)))
+    await asyncio.gather(*(store.accounts.add_credit(account.id, 1, "", START) for _ in range(50)))
     assert await store.balance(account.id) == 100 * CREDIT + 50
-    assert len(await store.ledger(account.id, 100)) == 51
+    assert len(await store.accounts.ledger(account.id, 100)) == 51
     assert await store.audit() == []
 
 
@@ -195,132 +195,132 @@ async def test_a_connector_is_kept_as_it_was_given(store: Store) -> None:
         options={"ton": 1, "charset": ["latin1"], "deep": {"x": None}},
         created=START,
     )
-    added = await store.add_connector(given)
+    added = await store.network.add_connector(given)
     assert added == replace(given, id=added.id)
-    assert (await store.tables()).connectors == [added]
+    assert (await store.network.tables()).connectors == [added]
     assert added.password not in repr(added)
 
 
 async def test_a_connectors_id_is_never_given_again(store: Store) -> None:
-    assert (await store.add_connector(connector("a"))).id == 1
-    assert (await store.add_connector(connector("b"))).id == 2
-    await store.remove_connector("b")
-    assert (await store.add_connector(connector("c"))).id == 3
+    assert (await store.network.add_connector(connector("a"))).id == 1
+    assert (await store.network.add_connector(connector("b"))).id == 2
+    await store.network.remove_connector("b")
+    assert (await store.network.add_connector(connector("c"))).id == 3
 
 
 async def test_a_connectors_name_is_given_once(store: Store) -> None:
-    first = await store.add_connector(connector("a"))
-    second = await store.add_connector(connector("b"))
+    first = await store.network.add_connector(connector("a"))
+    second = await store.network.add_connector(connector("b"))
     with pytest.raises(Exists):
-        await store.add_connector(connector("a", port=1))
+        await store.network.add_connector(connector("a", port=1))
     with pytest.raises(Exists):
-        await store.update_connector(replace(second, name="a"))
-    assert (await store.tables()).connectors == [first, second]
+        await store.network.update_connector(replace(second, name="a"))
+    assert (await store.network.tables()).connectors == [first, second]
 
 
 async def test_a_connector_is_changed(store: Store) -> None:
-    added = await store.add_connector(connector())
+    added = await store.network.add_connector(connector())
     changed = replace(added, name="south", host="other.example", window=99, enabled=False, options={"a": 1})
-    await store.update_connector(changed)
-    assert (await store.tables()).connectors == [changed]
+    await store.network.update_connector(changed)
+    assert (await store.network.tables()).connectors == [changed]
     with pytest.raises(Missing):
-        await store.update_connector(replace(added, id=99))
+        await store.network.update_connector(replace(added, id=99))
 
 
 async def test_routes_go_with_their_connector(store: Store, given: Given, account: Account) -> None:
-    one, two = await store.add_connector(connector("a")), await store.add_connector(connector("b"))
-    await store.add_route(Route(0, "49", one.id))
-    kept = await store.add_route(Route(0, "", two.id))
-    await store.save_link_states(
+    one, two = await store.network.add_connector(connector("a")), await store.network.add_connector(connector("b"))
+    await store.network.add_route(Route(0, "49", one.id))
+    kept = await store.network.add_route(Route(0, "", two.id))
+    await store.network.save_link_states(
         [ConnectorReport(one.id, 1, ConnectorState(), START), ConnectorReport(two.id, 1, ConnectorState(), START)]
     )
     message = await given.scheduled(account.id, connector=one.id)
-    await store.remove_connector("a")
-    assert (await store.tables()).routes == [kept]
-    assert [state.connector for state in await store.link_states()] == [two.id]
+    await store.network.remove_connector("a")
+    assert (await store.network.tables()).routes == [kept]
+    assert [state.connector for state in await store.network.link_states()] == [two.id]
     with pytest.raises(Missing):
-        await store.remove_connector("a")
+        await store.network.remove_connector("a")
     # what waits for it is still found under its number
     assert await store.next_due() == {one.id: message.time}
     assert len(await store.claim_queued(one.id, 10, message.time, 1)) == 1
 
 
 async def test_routes(store: Store) -> None:
-    connectors = [await store.add_connector(connector(name)) for name in "ab"]
-    first = await store.add_route(Route(0, "49", connectors[0].id, 1))
+    connectors = [await store.network.add_connector(connector(name)) for name in "ab"]
+    first = await store.network.add_route(Route(0, "49", connectors[0].id, 1))
     for same in (replace(first, connector=connectors[1].id), replace(first, priority=2), replace(first, prefix="")):
-        assert (await store.add_route(replace(same, id=0))).id != first.id
+        assert (await store.network.add_route(replace(same, id=0))).id != first.id
     with pytest.raises(Exists):
-        await store.add_route(replace(first, id=0))
+        await store.network.add_route(replace(first, id=0))
     with pytest.raises(Missing):
-        await store.add_route(Route(0, "1", 99))
-    assert len((await store.tables()).routes) == 4
-    await store.remove_route(first.id)
-    assert first not in (await store.tables()).routes
+        await store.network.add_route(Route(0, "1", 99))
+    assert len((await store.network.tables()).routes) == 4
+    await store.network.remove_route(first.id)
+    assert first not in (await store.network.tables()).routes
     with pytest.raises(Missing):
-        await store.remove_route(first.id)
+        await store.network.remove_route(first.id)
 
 
 async def test_prices(store: Store) -> None:
-    await store.set_price(Price("default", "49", 35_000))
-    await store.set_price(Price("default", "49", 36_000))
-    await store.set_price(Price("gold", "49", 1))
-    assert (await store.tables()).prices == [Price("default", "49", 36_000), Price("gold", "49", 1)]
-    await store.remove_price("default", "49")
-    assert (await store.tables()).prices == [Price("gold", "49", 1)]
+    await store.network.set_price(Price("default", "49", 35_000))
+    await store.network.set_price(Price("default", "49", 36_000))
+    await store.network.set_price(Price("gold", "49", 1))
+    assert (await store.network.tables()).prices == [Price("default", "49", 36_000), Price("gold", "49", 1)]
+    await store.network.remove_price("default", "49")
+    assert (await store.network.tables()).prices == [Price("gold", "49", 1)]
     with pytest.raises(Missing):
-        await store.remove_price("default", "49")
+        await store.network.remove_price("default", "49")
 
 
 # --- the revision
 
 CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "create": lambda store, _: Given(store).account("new"),
-    "update": lambda store, account: store.update_account(account.id, {"plan": "x"}),
-    "credit": lambda store, account: store.add_credit(account.id, 1, "", START),
-    "add key": lambda store, account: store.add_key(ApiKey("k", account.id, b"", START)),
-    "revoke key": lambda store, account: store.revoke_key(account.id, f"key-{account.name}", START),
-    "add connector": lambda store, _: store.add_connector(connector("new")),
-    "update connector": lambda store, _: store.update_connector(replace(connector("first"), id=1, port=1)),
-    "remove connector": lambda store, _: store.remove_connector("first"),
-    "add route": lambda store, _: store.add_route(Route(0, "1", 1)),
-    "remove route": lambda store, _: store.remove_route(1),
-    "set price": lambda store, _: store.set_price(Price("default", "1", 1)),
-    "remove price": lambda store, _: store.remove_price("default", ""),
+    "update": lambda store, account: store.accounts.update(account.id, {"plan": "x"}),
+    "credit": lambda store, account: store.accounts.add_credit(account.id, 1, "", START),
+    "add key": lambda store, account: store.accounts.add_key(ApiKey("k", account.id, b"", START)),
+    "revoke key": lambda store, account: store.accounts.revoke_key(account.id, f"key-{account.name}", START),
+    "add connector": lambda store, _: store.network.add_connector(connector("new")),
+    "update connector": lambda store, _: store.network.update_connector(replace(connector("first"), id=1, port=1)),
+    "remove connector": lambda store, _: store.network.remove_connector("first"),
+    "add route": lambda store, _: store.network.add_route(Route(0, "1", 1)),
+    "remove route": lambda store, _: store.network.remove_route(1),
+    "set price": lambda store, _: store.network.set_price(Price("default", "1", 1)),
+    "remove price": lambda store, _: store.network.remove_price("default", ""),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_each_change_adds_one_to_the_revision(store: Store, account: Account, name: str) -> None:
-    await store.add_connector(connector("first"))
-    await store.add_route(Route(0, "", 1))
-    await store.set_price(Price("default", "", 1))
-    before = await store.revision()
+    await store.network.add_connector(connector("first"))
+    await store.network.add_route(Route(0, "", 1))
+    await store.network.set_price(Price("default", "", 1))
+    before = await store.network.revision()
     await CHANGES[name](store, account)
-    assert await store.revision() == before + 1
-    assert (await store.tables()).revision == before + 1
+    assert await store.network.revision() == before + 1
+    assert (await store.network.tables()).revision == before + 1
 
 
 async def test_nothing_else_changes_the_revision(store: Store, given: Given, account: Account) -> None:
-    before = await store.revision()
+    before = await store.network.revision()
     message = await given.scheduled(account.id)
     await given.sent(account.id)
     await store.cancel(account.id, message.key, message.tail, START)
-    await store.save_link_states([ConnectorReport(1, 1, ConnectorState(), START)])
+    await store.network.save_link_states([ConnectorReport(1, 1, ConnectorState(), START)])
     await store.admit_list(account.id, START, 5)
     await store.probe()
     await store.recover(0, 1)
-    assert await store.revision() == before
+    assert await store.network.revision() == before
 
 
 async def test_link_states_are_the_last_that_each_node_said(store: Store) -> None:
-    await store.save_link_states(
+    await store.network.save_link_states(
         [ConnectorReport(2, 1, ConnectorState(), START), ConnectorReport(1, 2, ConnectorState(), START)]
     )
-    await store.save_link_states(
+    await store.network.save_link_states(
         [ConnectorReport(1, 2, BOUND, START + 1), ConnectorReport(1, 1, ConnectorState(), START)]
     )
-    assert await store.link_states() == [
+    assert await store.network.link_states() == [
         ConnectorReport(1, 1, ConnectorState(), START),
         ConnectorReport(1, 2, BOUND, START + 1),
         ConnectorReport(2, 1, ConnectorState(), START),
@@ -330,14 +330,14 @@ async def test_link_states_are_the_last_that_each_node_said(store: Store) -> Non
 async def test_administration_survives_a_restart(opener: Opener) -> None:
     store = await opener()
     account = await Given(store).account()
-    await store.add_connector(connector())
-    await store.add_route(Route(0, "", 1))
-    await store.set_price(Price("default", "", 1))
-    tables = await store.tables()
+    await store.network.add_connector(connector())
+    await store.network.add_route(Route(0, "", 1))
+    await store.network.set_price(Price("default", "", 1))
+    tables = await store.network.tables()
     await store.close()
     store = await opener()
     try:
-        assert await store.tables() == tables
-        assert await store.account_by_id(account.id) == account
+        assert await store.network.tables() == tables
+        assert await store.accounts.by_id(account.id) == account
     finally:
         await store.close()

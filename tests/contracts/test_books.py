@@ -110,12 +110,12 @@ class Books(RuleBasedStateMachine):
     @rule(account=st.integers(1, ACCOUNTS), amount=st.integers(-5, 20))
     def credit_changes(self, account: int, amount: int) -> None:
         self.model.balances[account] += amount
-        balance = self.run(self.store.add_credit(account, amount, "note", self.given.now))
+        balance = self.run(self.store.accounts.add_credit(account, amount, "note", self.given.now))
         assert balance == self.model.balances[account]
 
     @rule(account=st.integers(1, ACCOUNTS), suspended=st.booleans())
     def account_is_suspended_or_resumed(self, account: int, suspended: bool) -> None:
-        self.run(self.store.update_account(account, {"suspended": suspended}))
+        self.run(self.store.accounts.update(account, {"suspended": suspended}))
         (self.model.suspended.add if suspended else self.model.suspended.discard)(account)
 
     @rule()

@@ -261,7 +261,7 @@ async def test_a_message_that_never_left_is_refunded_once(store: Store, given: G
     await store.record(Facts(finals=[final, final]))
     await store.record(Facts(finals=[final]))
     assert await store.balance(account.id) == 100 * CREDIT
-    refunds = [entry for entry in await store.ledger(account.id, 10) if entry.kind is EntryKind.REFUND]
+    refunds = [entry for entry in await store.accounts.ledger(account.id, 10) if entry.kind is EntryKind.REFUND]
     assert [(entry.amount, entry.message, entry.at) for entry in refunds] == [(CREDIT, message.key, START + 3)]
     found = await store.message(account.id, message.key, message.tail)
     assert found is not None
@@ -308,7 +308,7 @@ async def test_refunds_of_one_moment_are_told_apart(store: Store, given: Given, 
     batch = given.batch(account.id, 50)
     await given.recorded(batch)
     await store.record(Facts(finals=[failed(message) for message in batch.messages]))
-    entries = await store.ledger(account.id, 100)
+    entries = await store.accounts.ledger(account.id, 100)
     refunds = {entry.message: entry.key for entry in entries if entry.kind is EntryKind.REFUND}
     assert refunds.keys() == {message.key for message in batch.messages}
     assert len(set(refunds.values())) == 50

@@ -19,7 +19,7 @@ async def test_a_cancelled_message_is_refunded_and_never_sent(store: Store, give
     cancelled = await store.cancel(account.id, message.key, message.tail, START + 1)
     assert cancelled == [replace(message, state=State.CANCELLED)]
     assert await store.balance(account.id) == 100 * CREDIT
-    entry = (await store.ledger(account.id, 10))[0]
+    entry = (await store.accounts.ledger(account.id, 10))[0]
     assert (entry.kind, entry.amount, entry.message, entry.at) == (EntryKind.REFUND, 35_000, message.key, START + 1)
     assert await store.message(account.id, message.key, message.tail) == cancelled[0]
     assert await store.claim_queued(1, 10, START + 9 * HOUR, NODE) == []
@@ -115,7 +115,7 @@ async def test_what_is_not_there_cannot_be_changed(store: Store, given: Given, a
 async def test_a_free_message_is_cancelled_without_an_entry(store: Store, given: Given, account: Account) -> None:
     message = await given.scheduled(account.id, price=0)
     await store.cancel(account.id, message.key, message.tail, START)
-    assert [entry.kind for entry in await store.ledger(account.id, 10)] == [EntryKind.TOP_UP]
+    assert [entry.kind for entry in await store.accounts.ledger(account.id, 10)] == [EntryKind.TOP_UP]
     assert await store.audit() == []
 
 

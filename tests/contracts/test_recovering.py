@@ -169,13 +169,13 @@ async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, a
         )
     )
     await store.claim_callbacks(9, START, NODE - 1)
-    await store.save_link_states([ConnectorReport(1, NODE - 1, ConnectorState(), START)])
+    await store.network.save_link_states([ConnectorReport(1, NODE - 1, ConnectorState(), START)])
     await store.recover(0, NODE)
     (claimed,) = await store.claim_queued(1, 9, START + HOUR, NODE)
     assert claimed.message.key == message.key
     assert claimed.message.state == State.SENT
     assert len(await store.claim_callbacks(9, START, NODE)) == 1
-    assert await store.link_states() == []
+    assert await store.network.link_states() == []
 
 
 async def test_recovery_after_a_restart(opener: Opener) -> None:

@@ -390,7 +390,7 @@ async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, accoun
     await given.sent((await given.account("other")).id)
     given.now = start + 2 * HOUR
     await given.sent(account.id, price=5)
-    await store.add_credit(account.id, CREDIT, "", given.now)
+    await store.accounts.add_credit(account.id, CREDIT, "", given.now)
     usage = [Usage(start, 3, 3 * CREDIT, CREDIT), Usage(start + 2 * HOUR, 1, 5, 0)]
-    assert await store.usage(account.id, start, start + 3 * HOUR, HOUR) == usage
-    assert await store.usage(account.id, start, start + 2 * HOUR, HOUR) == usage[:1]
+    assert await store.accounts.usage(account.id, start, start + 3 * HOUR, HOUR) == usage
+    assert await store.accounts.usage(account.id, start, start + 2 * HOUR, HOUR) == usage[:1]

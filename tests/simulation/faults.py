@@ -3,8 +3,9 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any
 
 from heliograph.app.configuration import Connector
@@ -23,7 +24,7 @@ from heliograph.app.ports import (
     Unknown,
 )
 from heliograph.domain.receipt import Delivery
-from tests.support.memory_rows import Rows
+from tests.support.memory_rows import MemoryPart, Rows
 from tests.support.memory_store import MemoryStore
 
 PartName = tuple[int, int]
@@ -69,6 +70,27 @@ class Odds:
 _MOST = {"link_drops": 0.1, "sender_lost": 0.2, "receipt_lost": 0.3, "store_fails": 0.7}
 
 
+class Around:
+    """A port, each call of which goes through `around`, by the name `port.method`."""
+
+    def __init__(
+        self, port: str, part: MemoryPart, around: Callable[[str, Callable[..., Awaitable[Any]], tuple[Any, ...]], Any]
+    ) -> None:
+        self._port = port
+        self._part = part
+        self._around = around
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._part, name)
+        if not iscoroutinefunction(attribute):
+            return attribute
+
+        async def around(*args: Any) -> Any:
+            return await self._around(f"{self._port}.{name}", attribute, args)
+
+        return around
+
+
 class FaultyStore(MemoryStore):
     """Takes its time, before and after, and sometimes fails: before anything is done, or, where trying again is
     harmless, after all is done."""
@@ -80,6 +102,9 @@ class FaultyStore(MemoryStore):
         self.watchers: list[Callable[[Facts], None]] = []
         self.outages = 0
         """Commits that failed for want of the store."""
+        for port, part in list(vars(self).items()):
+            if isinstance(part, MemoryPart):
+                setattr(self, port, Around(port, part, self._around))
 
     async def record(self, facts: Facts) -> None:
         for accept in facts.accepts:
@@ -104,12 +129,17 @@ class FaultyStore(MemoryStore):
             return attribute
 
         async def slowly(*args: Any) -> Any:
-            await self._before()
-            result = await attribute(*args)
-            await self._after()
-            return result
+            return await self._around(name, attribute, args)
 
         return slowly
+
+    async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
+        if name not in _SLOW:
+            return await call(*args)
+        await self._before()
+        result = await call(*args)
+        await self._after()
+        return result
 
     async def _before(self) -> None:
         await asyncio.sleep(self._chance.random() * 0.005)
@@ -123,8 +153,8 @@ class FaultyStore(MemoryStore):
 
 _SLOW = frozenset({
     "claim_queued", "queued_accounts", "claim_expired", "next_due", "find_outstanding", "outstanding", "overdue",
-    "forget", "claim_callbacks", "next_callback_due", "recover", "revision", "tables", "account_by_id", "cancel",
-    "reschedule",
+    "forget", "claim_callbacks", "next_callback_due", "recover", "network.revision", "network.tables",
+    "accounts.by_id", "cancel", "reschedule",
 })  # fmt: skip
 
 

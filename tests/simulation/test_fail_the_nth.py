@@ -75,6 +75,11 @@ class NthStore(FaultyStore):
 
         return counted
 
+    async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
+        if "." in name and self.nth.fails("store"):
+            raise Unavailable("it is away")
+        return await super()._around(name, call, args)
+
     async def record(self, facts: Facts) -> None:
         await super().record(facts)
         if not facts.accepts and all(each.held for each in facts.queueings) and self.nth.fails("commit"):

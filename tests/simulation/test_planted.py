@@ -52,7 +52,7 @@ from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
-from tests.support.memory_rows import Rows
+from tests.support.memory_rows import Place, Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT
 
@@ -81,14 +81,12 @@ def bug(*findings: str, plan: Plan = BRIEF) -> Callable[[Plant], Plant]:
 
 
 def _entries(patch: pytest.MonkeyPatch, change: Callable[[EntryKind, int], int]) -> None:
-    enter = MemoryStore._enter
+    enter = Place.enter
 
-    def broken(
-        self: MemoryStore, rows: Rows, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any
-    ) -> None:
-        enter(self, rows, account, kind, change(kind, amount), *rest, **more)
+    def broken(self: Place, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any) -> None:
+        enter(self, account, kind, change(kind, amount), *rest, **more)
 
-    patch.setattr(MemoryStore, "_enter", broken)
+    patch.setattr(Place, "enter", broken)
 
 
 @bug(r"was refunded \[\]")
@@ -140,10 +138,10 @@ def a_cancelled_message_stays_in_the_queue(patch: pytest.MonkeyPatch) -> None:
     cancel = MemoryStore.cancel
 
     async def broken(self: MemoryStore, account: int, key: int, tail: int, now: int) -> list[Message]:
-        row = self._rows.queue.get(key)
+        row = self._place.rows.queue.get(key)
         cancelled = await cancel(self, account, key, tail, now)
         if row is not None:
-            self._rows.queue[key] = row
+            self._place.rows.queue[key] = row
         return cancelled
 
     patch.setattr(MemoryStore, "cancel", broken)

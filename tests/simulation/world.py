@@ -166,7 +166,7 @@ class Simulation:
     async def _furnish(self) -> None:
         for name in ("rich", "poor"):
             account = Account(0, name, "", bytes(32), created=self.clock.now())
-            await self.store.create_account(
+            await self.store.accounts.create(
                 account, ApiKey("k", 0, b"", 0), (10_000 if name == "rich" else 15) * CREDIT, ()
             )
         for number in (1, 2):
@@ -176,12 +176,12 @@ class Simulation:
                 connector.options |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
             if self.plan.whole:
                 connector.options |= {"concatenation": "whole"}
-            connector = await self.store.add_connector(connector)
+            connector = await self.store.network.add_connector(connector)
             operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             operator.longest_outage_s = self.plan.longest_outage_s
             operator.unfit = self.plan.unfit
             operator.on_submit = self._on_submit
-            await self.store.add_route(Route(0, str(number), connector.id))
+            await self.store.network.add_route(Route(0, str(number), connector.id))
 
     @property
     def _odds(self) -> Odds:
@@ -206,7 +206,7 @@ class Simulation:
     def _world(self, sender: ScriptedSender) -> World:
         return World(
             store=self.store,
-            directory=Directory(self.store),
+            directory=Directory(self.store.network, self.store.accounts),
             sender=sender,
             make_carrier=self._make_carrier,
             ids=SeededIds(self.chance),
@@ -294,9 +294,9 @@ class Simulation:
             elif self.plan.clock_jumps:
                 self.clock.ahead += self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
             if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.02:
-                await self.store.remove_connector("op2")
+                await self.store.network.remove_connector("op2")
                 if self.chance.random() < 0.8:
-                    await self.store.add_route(Route(0, "2", 1))
+                    await self.store.network.add_route(Route(0, "2", 1))
 
     def _send(self) -> None:
         chance = self.chance

@@ -209,7 +209,7 @@ class AdminHouse:
 
     async def entries(self) -> list[AuditEntry]:
         """Oldest first."""
-        return (await self.gateway.store.deeds(AuditQuery(limit=1000)))[::-1]
+        return (await self.gateway.store.audit_log.find(AuditQuery(limit=1000)))[::-1]
 
     async def token(self, *scopes: str) -> str:
         return (await self.users.create_token("test", scopes)).secret

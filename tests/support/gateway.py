@@ -170,9 +170,9 @@ class Gateway:
     addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
 
     async def change_account(self, name: str = "acme", **changes: Any) -> None:
-        found = await self.store.account(name)
+        found = await self.store.accounts.find(name)
         assert found is not None
-        await self.store.update_account(found[0].id, changes)
+        await self.store.accounts.update(found[0].id, changes)
         await self.directory.refresh()
 
     async def call(
@@ -264,11 +264,11 @@ async def open_gateway(
     for name in ("acme", "other"):
         account = Account(0, name, secrets.hash_password(PASSWORD), bytes(32), created=START)
         key = ApiKey(f"k-{name}", 0, hashlib.sha256(API_KEY.encode()).digest(), START)
-        await store.create_account(account, key, parse_credits(credit), [])
-    connector = await store.add_connector(Connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
+        await store.accounts.create(account, key, parse_credits(credit), [])
+    connector = await store.network.add_connector(Connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
     for prefix in routes:
-        await store.add_route(Route(0, prefix, connector.id))
-    directory = Directory(store)
+        await store.network.add_route(Route(0, prefix, connector.id))
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
 
     async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
@@ -296,5 +296,5 @@ async def open_gateway(
 
 
 async def set_price(gateway: Gateway, prefix: str, price: str, plan: str = "default") -> None:
-    await gateway.store.set_price(Price(plan, prefix, parse_credits(price)))
+    await gateway.store.network.set_price(Price(plan, prefix, parse_credits(price)))
     await gateway.directory.refresh()

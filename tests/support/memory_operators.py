@@ -2,16 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, cast
 
+from heliograph.app import ports
 from heliograph.app.admin.oversight import (
     COUNTED,
-    AdminSession,
-    AdminToken,
-    AdminUser,
     AuditEntry,
-    AuditQuery,
     BacklogCounts,
     CallbackView,
     Hit,
@@ -19,141 +16,67 @@ from heliograph.app.admin.oversight import (
     RestorePoint,
     Search,
     SearchPage,
-    Usage,
 )
-from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import CallbackDone, CallbackEnd, Message
-from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
-from tests.support.memory_rows import MemoryAdministration, Rows
-
-
-@dataclass(slots=True)
-class People:
-    users: dict[str, AdminUser] = field(default_factory=dict)
-    sessions: dict[bytes, AdminSession] = field(default_factory=dict)
-    tokens: dict[str, AdminToken] = field(default_factory=dict)
-    deeds: list[AuditEntry] = field(default_factory=list)
+from tests.support.memory_administration import (
+    MemoryAccounts,
+    MemoryAuditLog,
+    MemoryNetwork,
+    MemoryTokens,
+    MemoryUsers,
+)
+from tests.support.memory_rows import MemoryPart, Place, Rows
 
 
 class Noting:
-    """The store for one change and its line in the audit log; nothing else happens between the two."""
+    """A store, or a part of it, each change of which has its line in the audit log; nothing else happens between."""
 
-    def __init__(self, store: "MemoryOperators", describe: Callable[[Any], AuditEntry | None]) -> None:
-        self._store = store
-        self._describe: Callable[[Any], AuditEntry | None] | None = describe
+    def __init__(self, target: Any, describe: Callable[[Any], AuditEntry | None], log: ports.AuditLog) -> None:
+        self._target = target
+        self._describe = describe
+        self._log = log
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        change = getattr(self._store, name)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if isinstance(found, MemoryPart):
+            return Noting(found, self._describe, self._log)
 
         async def noted(*arguments: object) -> object:
-            result = await change(*arguments)
-            describe, self._describe = self._describe, None
-            deed = None if describe is None else describe(result)
-            if deed is not None:
-                await self._store.note(deed)
+            result = await found(*arguments)
+            entry = self._describe(result)
+            if entry is not None:
+                await self._log.append(entry)
             return result
 
         return noted
 
 
-class MemoryOperators(MemoryAdministration):
+class MemoryOperators(MemoryPart):
     """The part of `app.ports.Store` that those who run the gateway use."""
 
     def __init__(self, rows: Rows | None = None) -> None:
-        super().__init__(rows)
-        self._people = People()
+        place = Place(rows)
+        super().__init__(place)
+        self.accounts: ports.Accounts = MemoryAccounts(place)
+        self.network: ports.Network = MemoryNetwork(place)
+        self.users: ports.Users = MemoryUsers(place)
+        self.tokens: ports.Tokens = MemoryTokens(place)
+        self.audit_log: ports.AuditLog = MemoryAuditLog(place)
 
-    def _staff(self) -> People:
-        self._open()
-        return self._people
+    @property
+    def broken(self) -> bool:
+        return self._place.broken
 
-    async def create_admin(self, user: AdminUser) -> None:
-        users = self._staff().users
-        if user.name in users:
-            raise Exists(user.name)
-        users[user.name] = replace(user)
+    @broken.setter
+    def broken(self, broken: bool) -> None:
+        self._place.broken = broken
 
-    async def admins(self) -> list[AdminUser]:
-        return [replace(user) for _, user in sorted(self._staff().users.items())]
-
-    async def admin(self, name: str) -> AdminUser | None:
-        found = self._staff().users.get(name)
-        return None if found is None else replace(found)
-
-    async def update_admin(self, user: AdminUser) -> None:
-        users = self._staff().users
-        if user.name not in users:
-            raise Missing(user.name)
-        users[user.name] = replace(users[user.name], password_hash=user.password_hash, role=user.role)
-        self._end_sessions(user.name)
-
-    async def remove_admin(self, name: str) -> None:
-        if self._staff().users.pop(name, None) is None:
-            raise Missing(name)
-        self._end_sessions(name)
-
-    def _end_sessions(self, user: str) -> None:
-        people = self._people
-        people.sessions = {digest: each for digest, each in people.sessions.items() if each.user != user}
-
-    async def open_session(self, session: AdminSession) -> None:
-        sessions = self._staff().sessions
-        for digest in [digest for digest, each in sessions.items() if each.expires <= session.created]:
-            del sessions[digest]
-        sessions[session.digest] = replace(session)
-
-    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        people = self._staff()
-        found = people.sessions.get(digest)
-        if found is None or found.expires <= now:
-            return None
-        return replace(found), replace(people.users[found.user])
-
-    async def close_session(self, digest: bytes) -> None:
-        self._staff().sessions.pop(digest, None)
-
-    async def add_token(self, token: AdminToken) -> None:
-        tokens = self._staff().tokens
-        if token.id in tokens:
-            raise Exists(token.id)
-        tokens[token.id] = replace(token)
-
-    async def tokens(self) -> list[AdminToken]:
-        return [replace(each) for each in sorted(self._staff().tokens.values(), key=lambda each: each.created)]
-
-    async def token(self, digest: bytes) -> AdminToken | None:
-        for each in self._staff().tokens.values():
-            if each.digest == digest and each.revoked is None:
-                return replace(each)
-        return None
-
-    async def revoke_token(self, token: str, now: int) -> None:
-        found = self._staff().tokens.get(token)
-        if found is None or found.revoked is not None:
-            raise Missing(token)
-        found.revoked = now
-
-    async def note(self, deed: AuditEntry) -> None:
-        deeds = self._staff().deeds
-        deeds.append(replace(deed, key=len(deeds) + 1))
-
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Store:
-        return cast("Store", Noting(self, describe))
-
-    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
-        found = [
-            deed
-            for deed in reversed(self._staff().deeds)
-            if (query.before is None or deed.key < query.before)
-            and query.actor in ("", deed.actor)
-            and deed.action.startswith(query.action)
-            and query.target in ("", deed.target)
-        ]
-        return [replace(deed) for deed in found[: query.limit]]
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> ports.Store:
+        return cast("ports.Store", Noting(self, describe, self.audit_log))
 
     # --- messages
 
@@ -336,17 +259,3 @@ class MemoryOperators(MemoryAdministration):
     async def ended_unknown(self, since: int) -> int:
         finals = self._open().finals
         return sum(time_of(key) >= since and end.state is Delivery.UNKNOWN for key, end in finals.items())
-
-    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
-        spans: dict[int, Usage] = {}
-        for entry in self._open().ledger:
-            at = time_of(entry.key)
-            if entry.account != account or entry.kind is EntryKind.TOP_UP or not start <= at < end:
-                continue
-            usage = spans.setdefault(at // step * step, Usage(at // step * step, 0, 0, 0))
-            if entry.kind is EntryKind.CHARGE:
-                usage.requests += 1
-                usage.charged -= entry.amount
-            else:
-                usage.refunded += entry.amount
-        return [spans[at] for at in sorted(spans)]

@@ -132,7 +132,7 @@ class MemoryStore(MemoryOperators):
             rows.references[account.id, accept.reference] = Reference(
                 accept.fingerprint, accept.key, accept.batch, accept.scheduled
             )
-        self._enter(rows, account.id, EntryKind.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
+        self._place.enter(account.id, EntryKind.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
         accept.verdict = Verdict.ACCEPTED
 
     def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
@@ -156,7 +156,7 @@ class MemoryStore(MemoryOperators):
 
     def _dispatch_facts(self, rows: Rows, facts: Facts) -> None:
         for each in facts.queueings:
-            node = self._node if each.held else None
+            node = self._place.node if each.held else None
             rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node)
         for _, key in facts.sending:
             if key in rows.queue:
@@ -176,7 +176,7 @@ class MemoryStore(MemoryOperators):
                 return
             message.state = TABLE[State(message.state), Trigger.FAIL]
             rows.queue.pop(final.key, None)
-            self._enter(rows, final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
+            self._place.enter(final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
         rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
 
     def _called_back(self, rows: Rows, done: CallbackDone) -> None:
@@ -188,7 +188,7 @@ class MemoryStore(MemoryOperators):
             retry.due, retry.node, retry.attempts = None, None, done.attempts
 
     def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
-        node = self._node if retry.held else None
+        node = self._place.node if retry.held else None
         rows.retries[retry.key] = RetryRow(retry.due, retry.attempts, retry.body, retry.problem, retry.first, node)
 
     # --- the queue
@@ -331,7 +331,7 @@ class MemoryStore(MemoryOperators):
 
     async def recover(self, worker: int, node: int) -> Recovery:
         rows = self._open()
-        self._node = node
+        self._place.node = node
         for row in _claimable(rows):
             row.node = row.node if row.node == node else None
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
@@ -436,7 +436,7 @@ class MemoryStore(MemoryOperators):
             message.state = TABLE[State(message.state), Trigger.CANCEL]
             rows.queue.pop(message.key, None)
             rows.finals[message.key] = End(None, "", now, owed=False)
-            self._enter(rows, account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
+            self._place.enter(account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
         return [replace(message) for message in messages]
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
@@ -502,7 +502,7 @@ class MemoryStore(MemoryOperators):
         return audit(self._open())
 
     async def close(self) -> None:
-        self._closed = True
+        self._place.closed = True
 
 
 class MemoryOpener:

@@ -35,6 +35,46 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
             await asyncio.sleep(RETRY_S)
 
 
+class ShardedAccounts:
+    """`app.ports.Accounts`: an account is known to all shards, and its credit is its own shard's."""
+
+    def __init__(self, shards: "Shards", stores: Sequence[Store]) -> None:
+        self._shards = shards
+        self._stores = stores
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stores[0].accounts, name)
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> Any:
+        return await self._shards.of(account).accounts.ledger(account, limit, before)
+
+    async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        """All shards are given the same accounts in the same order, and so number them alike."""
+        numbers = [each.id for each, _ in await self._stores[0].accounts.all()]
+        own = self._shards.of(max(numbers, default=0) + 1)
+        created = [
+            await store.accounts.create(account, key, credit if store is own else 0, prices) for store in self._stores
+        ]
+        assert {each.id for each in created} == {max(numbers, default=0) + 1}
+        return created[0]
+
+
+class ShardedNetwork:
+    """`app.ports.Network`, of the first shard."""
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        self._stores = stores
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stores[0].network, name)
+
+    async def revision(self) -> int:
+        return sum([await store.network.revision() for store in self._stores])
+
+    async def tables(self) -> Tables:
+        return replace(await self._stores[0].network.tables(), revision=await self.revision())
+
+
 class Shards:
     """`app.ports.Store`, as far as it is needed: what is not said here is asked of the first shard."""
 
@@ -42,6 +82,8 @@ class Shards:
         """`firsts` are the first queue keys of the stores, ascending from 0."""
         self._stores = stores
         self._firsts = firsts
+        self.accounts = ShardedAccounts(self, stores)
+        self.network = ShardedNetwork(stores)
         self._turn = 0
         self.misfits: list[Misfit] = []
         """What one of them would not have."""
@@ -185,32 +227,11 @@ class Shards:
     async def messages(self, account: int, query: Any) -> Any:
         return await self.of(account).messages(account, query)
 
-    async def ledger(self, account: int, limit: int, before: int | None = None) -> Any:
-        return await self.of(account).ledger(account, limit, before)
-
     async def cancel(self, account: int, key: int, tail: int, now: int) -> Any:
         return await self.of(account).cancel(account, key, tail, now)
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
         return await self.of(account).reschedule(account, key, tail, time, expires, now)
-
-    # --- administration: an account is known to all, and its credit is its own shard's
-
-    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
-        """All shards are given the same accounts in the same order, and so number them alike."""
-        numbers = [each.id for each, _ in await self._stores[0].accounts()]
-        own = self.of(max(numbers, default=0) + 1)
-        created = [
-            await store.create_account(account, key, credit if store is own else 0, prices) for store in self._stores
-        ]
-        assert {each.id for each in created} == {max(numbers, default=0) + 1}
-        return created[0]
-
-    async def revision(self) -> int:
-        return sum(await self._each(lambda store: store.revision()))
-
-    async def tables(self) -> Tables:
-        return replace(await self._stores[0].tables(), revision=await self.revision())
 
     # --- keeping house
 

@@ -72,7 +72,7 @@ class Given:
         self, name: str = "demo", credit: int = 100 * CREDIT, prices: Sequence[Price] = (), **fields: Any
     ) -> Account:
         account = Account(0, name, "hash", bytes(32), created=self.now - SECOND, **fields)
-        return await self.store.create_account(
+        return await self.store.accounts.create(
             account, ApiKey(f"key-{name}", 0, bytes(32), account.created), credit, prices
         )
 

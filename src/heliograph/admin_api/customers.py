@@ -63,7 +63,7 @@ async def usage(request: AdminRequest) -> Struct:
     step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
     view = await request.manage.account(request.path["name"])
     end = (request.views.now // step + 1) * step
-    spans = await request.views.store.usage(view.account.id, end - days * DAY_MS, end, step)
+    spans = await request.views.store.accounts.usage(view.account.id, end - days * DAY_MS, end, step)
     return shapes.UsageOfAccount(
         [
             shapes.Span(moment(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))

@@ -10,7 +10,7 @@ from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 async def list_connectors(request: AdminRequest) -> Struct:
-    states = await request.views.store.link_states()
+    states = await request.views.store.network.link_states()
     found = await request.manage.connectors()
     return shapes.Connectors([serialize.connector(each, states, request.views.now) for each in found])
 
@@ -18,7 +18,7 @@ async def list_connectors(request: AdminRequest) -> Struct:
 async def get_connector(request: AdminRequest) -> Struct:
     found = await request.manage.connector(request.path["name"])
     store, now = request.views.store, request.views.now
-    return serialize.connector_with_links(found, await store.link_states(), await store.standing(now), now)
+    return serialize.connector_with_links(found, await store.network.link_states(), await store.standing(now), now)
 
 
 async def add_connector(request: AdminRequest) -> Struct:
@@ -36,7 +36,7 @@ async def set_connector(request: AdminRequest) -> Struct:
 
 
 async def _changed(request: AdminRequest, change: ConnectorChange) -> Struct:
-    states = await request.views.store.link_states()
+    states = await request.views.store.network.link_states()
     return serialize.connector(change.connector, states, request.views.now, change.warnings)
 
 

@@ -93,7 +93,7 @@ def log(invocation: Invocation, limit: int, actor: str, action: str, target: str
     from heliograph.app.admin.oversight import AuditQuery
 
     query = AuditQuery(limit, None, actor, action, target)
-    deeds = invocation.manage(lambda manage: manage.store.deeds(query))
+    deeds = invocation.manage(lambda manage: manage.store.audit_log.find(query))
     invocation.show(
         {"entries": [as_json(serialize.audit_entry(entry)) for entry in deeds]},
         lambda: print_table(

@@ -155,7 +155,7 @@ def show(invocation: Invocation, name: str) -> None:
 
     async def work(manage: "Manage") -> "tuple[Connector, list[ConnectorReport], BacklogCounts, int]":
         found = await manage.connector(name)
-        states = [state for state in await manage.store.link_states() if state.connector == found.id]
+        states = [state for state in await manage.store.network.link_states() if state.connector == found.id]
         return found, states, await manage.store.standing(manage.now), manage.now
 
     found, states, backlog, now = invocation.manage(work)
@@ -269,7 +269,7 @@ def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -
 
 
 async def _links(manage: "Manage") -> "tuple[list[ConnectorReport], int]":
-    return await manage.store.link_states(), manage.now
+    return await manage.store.network.link_states(), manage.now
 
 
 def _word(value: object) -> object:

@@ -99,7 +99,7 @@ async def _books(manage: "Manage") -> AsyncIterator[Finding]:
     accounts = await manage.accounts()
     newest = max((account.created for account, _ in accounts), default=0)
     for account, _ in accounts:
-        entries = await manage.store.ledger(account.id, 1)
+        entries = await manage.store.accounts.ledger(account.id, 1)
         newest = max([newest, *(entry.at for entry in entries)])
     ahead = newest - manage.now
     if ahead > _CLOCK_SLACK_MS:

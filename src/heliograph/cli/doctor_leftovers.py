@@ -28,7 +28,7 @@ async def remains(manage: "Manage") -> AsyncIterator[Finding]:
     names = {connector.id: connector for connector in await manage.connectors()}
     quiet = True
     for finding in (
-        *_late(names, await store.next_due(), await store.link_states(), now),
+        *_late(names, await store.next_due(), await store.network.link_states(), now),
         *_deferred(names, backlog.deferred),
         *_unknown(await store.ended_unknown(now - UNKNOWN_DAYS * DAY_MS)),
         *_orphans(backlog.orphans),

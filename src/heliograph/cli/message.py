@@ -58,7 +58,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
         from heliograph.app.admin.oversight import MessageStatus, Search
 
         search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
-        accounts = {account.id: account.name for account, _ in await views.store.accounts()}
+        accounts = {account.id: account.name for account, _ in await views.store.accounts.all()}
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)
             if number is None:

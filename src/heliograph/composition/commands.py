@@ -110,7 +110,7 @@ async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
 
     store = await open_store(settings)
     try:
-        directory = Directory(store)
+        directory = Directory(store.network, store.accounts)
         guard = AddressGuard(settings.callbacks.allowed_networks)
         composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
         actor = Actor(_who_types(), frozenset(Scope), "")

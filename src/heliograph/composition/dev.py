@@ -72,7 +72,7 @@ async def _demo_exists(manage: Manage) -> bool:
 
 async def was_last(store: Store) -> bool:
     """Whether the last run was one for development: any other suspends the demo account."""
-    found = await store.account(DEMO_NAME)
+    found = await store.accounts.find(DEMO_NAME)
     return (
         found is not None and not found[0].suspended and any(key.digest == digest_key(DEMO_API_KEY) for key in found[1])
     )

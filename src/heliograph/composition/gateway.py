@@ -146,7 +146,7 @@ class Gateway:
         await self._see_to_demo_account()
         if self._dev:
             await self._start_simulator()
-        directory = Directory(store, SIMULATOR if self._dev else None)
+        directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
         self._watching = watching = Watching(settings, clock, journal)
         self.engine = Engine(
             World(

@@ -154,9 +154,9 @@ async def find_earlier(store: Store, job: str) -> EarlierList | None:
     """With the messages of it that were accepted."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    for entry in await store.deeds(AuditQuery(1, action="message.send", target=f"list {job}")):
+    for entry in await store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}")):
         found = earlier(entry)
-        account = None if found is None else await store.account(found.account)
+        account = None if found is None else await store.accounts.find(found.account)
         if found is None or account is None:
             return None
         for first in range(0, found.total, ROWS_AT_ONCE):

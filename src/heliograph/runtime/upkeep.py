@@ -107,7 +107,7 @@ class Upkeep:
         if self._round % STATE_ROUNDS == 1:
             reports = self._core.carriers.reports(now)
             if reports:
-                await world.store.save_link_states(reports)
+                await world.store.network.save_link_states(reports)
         if len(self._core.reporter.awaited) or self._core.notifier.in_the_air or self._core.dispatcher.busy:
             self._core.gatherer.wake()
 

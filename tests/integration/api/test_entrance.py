@@ -135,7 +135,7 @@ async def rest(one: Client) -> bytes:
 
 
 async def test_a_key_that_was_revoked_is_refused_there_too(gateway: Gateway, server: Server) -> None:
-    await gateway.store.revoke_key(1, "k-acme", START)
+    await gateway.store.accounts.revoke_key(1, "k-acme", START)
     await gateway.directory.refresh()
     octets = await answer(at_once(server, last()))
     assert octets.startswith(b"HTTP/1.1 401 ")

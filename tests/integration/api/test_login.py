@@ -41,9 +41,9 @@ async def test_a_changed_password_takes_effect(gateway: Gateway) -> None:
 async def test_a_revoked_key_takes_effect_and_a_new_one_works_at_once(gateway: Gateway) -> None:
     path = "/api/v1/account/balance"
     assert (await gateway.call("POST", path)).status == 200
-    await gateway.store.add_key(ApiKey("second", 1, hashlib.sha256(b"new").digest(), START))
+    await gateway.store.accounts.add_key(ApiKey("second", 1, hashlib.sha256(b"new").digest(), START))
     assert (await gateway.call("POST", path, auth=basic("acme", "new"))).status == 200
-    await gateway.store.revoke_key(1, "k-acme", START)
+    await gateway.store.accounts.revoke_key(1, "k-acme", START)
     await gateway.directory.refresh()
     assert (await gateway.call("POST", path, auth=basic("acme", API_KEY))).status == 401
     assert (await gateway.call("POST", path, auth=basic("acme", "new"))).status == 200

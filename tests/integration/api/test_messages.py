@@ -300,11 +300,11 @@ async def test_the_history_of_a_message(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 async def test_the_balance(gateway: Gateway, version: str) -> None:
-    await gateway.store.add_credit(1, 35_000, "", START)
+    await gateway.store.accounts.add_credit(1, 35_000, "", START)
     reply = await gateway.call("POST", f"/api/{version}/account/balance", b"anything", headers={"Content-Type": "x/y"})
     assert reply.body == b'{"Status":"00","Message":"1000.035"}'
 
 
 async def test_a_balance_below_zero(gateway: Gateway) -> None:
-    await gateway.store.add_credit(1, -1_000_500_000, "", START)
+    await gateway.store.accounts.add_credit(1, -1_000_500_000, "", START)
     assert await gateway.balance() == "-0.5"

@@ -82,7 +82,7 @@ async def test_a_retry_whose_time_has_passed(gateway: Gateway) -> None:
 async def test_a_retry_without_credit_route_or_allowance(gateway: Gateway) -> None:
     first = await gateway.send(FIELDS)
     await gateway.change_account(credit_limit=-1_000_000_000, senders=("Other",), rate=0.001)
-    await gateway.store.remove_connector("operator")
+    await gateway.store.network.remove_connector("operator")
     await gateway.directory.refresh()
     assert (await gateway.send(FIELDS)).body == first.body
     assert (await gateway.send(FIELDS | {"content": "x"})).fault == (400, "03", "to")

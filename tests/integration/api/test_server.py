@@ -402,7 +402,7 @@ async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gate
     async with client(server) as one:
         await one.write(WHOLE)
         assert (await one.read())[0] == 200
-    found = await gateway.store.account("acme")
+    found = await gateway.store.accounts.find("acme")
     assert found is not None
     account = found[0].id
     before = await gateway.store.balance(account)

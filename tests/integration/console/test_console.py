@@ -128,7 +128,7 @@ async def test_the_session_cookie_is_out_of_reach(house: AdminHouse) -> None:
     morsel = answered.cookies[SESSION_COOKIE]
     assert morsel["httponly"]
     assert (morsel["samesite"], morsel["path"], morsel["secure"]) == ("Strict", "/console", "")
-    assert morsel.value not in str(house.gateway.store._people.sessions)
+    assert morsel.value not in str(house.gateway.store._place.people.sessions)
 
 
 async def test_wrong_passwords_are_told_and_slowed_down(house: AdminHouse) -> None:
@@ -220,7 +220,7 @@ async def test_what_others_wrote_is_shown_and_does_nothing(house: AdminHouse, ad
 
 async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Browser) -> None:
     store = house.gateway.store
-    await store.add_connector(Connector(0, "second", "h", 1, "s", "p"))
+    await store.network.add_connector(Connector(0, "second", "h", 1, "s", "p"))
     await owed(house)
     text = text_of(await ada.get("/"))
     assert "second: It is being started." in text
@@ -383,13 +383,14 @@ async def test_a_list_can_be_stopped(house: AdminHouse, ada: Browser) -> None:
 async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminHouse, ada: Browser) -> None:
     """Another run of the gateway took two rows of three."""
     store, now = house.gateway.store, house.gateway.clock.now()
-    account = await store.account("acme")
+    account = await store.accounts.find("acme")
     assert account is not None
     given = Given(store, now)
     for row, number in ((3, "431234567890"), (1, "491701234567")):
         await given.sent(account[0].id, destination=number, reference=f"list-4f1a-{row}")
-    await store.note(AuditEntry(now, "user:ada", "message.send", "list 4f1a", {"account": "acme", "messages": "3"}))
-    await store.note(AuditEntry(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
+    details = {"account": "acme", "messages": "3"}
+    await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "list 4f1a", details))
+    await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
     assert "acme: 3 rows not sent by this process" in text_of(await ada.get("/send"))
     page = text_of(await ada.get("/send/lists/4f1a"))
     assert "2 of 3 rows were accepted." in page
@@ -487,7 +488,7 @@ async def test_settings_are_changed_all_or_none(house: AdminHouse, ada: Browser)
     wrong = await ada.post("/accounts/acme/settings", {"rate": "7", "timezone": "Nowhere"})
     assert "is no time zone" in wrong.text
     assert 'value="7"' in wrong.text
-    found = await house.gateway.store.account("acme")
+    found = await house.gateway.store.accounts.find("acme")
     assert found is not None
     assert found[0].rate == 5
     assert "Nothing was changed" in (await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5"}))).text
@@ -562,7 +563,7 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     changed = CONNECTOR | {"window": "30", "password": "", "options": ""}
     page = await ada.follow(await ada.post("/connectors/second/settings", changed))
     assert 'value="30"' in page.text
-    tables = await house.gateway.store.tables()
+    tables = await house.gateway.store.network.tables()
     assert (tables.connectors[1].password, tables.connectors[1].options) == ("secret", {})
     assert "Nothing was changed" in (await ada.follow(await ada.post("/connectors/second/settings", changed))).text
     wrong = await ada.post("/connectors/second/settings", changed | {"window": "5000"})

@@ -215,7 +215,7 @@ async def test_a_top_up_is_cut_and_comes_about_once(
     async def work() -> None:
         nonlocal expected
         expected += 5
-        assert await shaky.add_credit(account.id, 5, "", START) == expected
+        assert await shaky.accounts.add_credit(account.id, 5, "", START) == expected
 
     async def check() -> None:
         assert await store.balance(account.id) == expected

@@ -138,14 +138,14 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     )
     assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
     assert len(await store.claim_callbacks(9, START, ONE)) == 1
-    await store.save_link_states([ConnectorReport(1, ONE, ConnectorState(), START)])
+    await store.network.save_link_states([ConnectorReport(1, ONE, ConnectorState(), START)])
     await other.heartbeat(OTHER, 9 * LEASE)
     assert await other.claim_queued(1, 9, START + HOUR, OTHER) == []
     assert await other.release_dead(within(LEASE)) == [ONE]
     (claimed,) = await other.claim_queued(1, 9, START + HOUR, OTHER)
     assert claimed.message.key == message.key
     assert len(await other.claim_callbacks(9, START, OTHER)) == 1
-    assert await other.link_states() == []
+    assert await other.network.link_states() == []
 
 
 async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore, other: PostgresStore) -> None:
@@ -328,7 +328,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
                 with suppress(NotScheduled):
                     await mine.reschedule(message.account, message.key, message.tail, time, time + HOUR, now)
             elif kind == 3:
-                await mine.add_credit(message.account, 7, "", now)
+                await mine.accounts.add_credit(message.account, 7, "", now)
                 balance[message.account] += 7
             else:
                 got = [each.message for each in await mine.claim_queued(1, 2, now, seed % 3 + 1)]

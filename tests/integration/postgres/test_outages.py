@@ -56,7 +56,7 @@ async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -
     narrow = await PostgresStore.open(url, limits=Limits(pool=1, waiting=2, acquire=0.2, statement=60.0, lock=60.0))
     other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
-    first = asyncio.create_task(narrow.add_credit(account.id, 1, "", START))
+    first = asyncio.create_task(narrow.accounts.add_credit(account.id, 1, "", START))
     await asyncio.sleep(0)
     crowd = [asyncio.create_task(narrow.balance(account.id)) for _ in range(4)]
     start = time.monotonic()
@@ -100,7 +100,7 @@ async def test_a_full_disk(store: PostgresStore, given: Given, account: Account,
         with pytest.raises(Unavailable, match="No space left"):
             await store.record(Facts(accepts=[accept]))
         with pytest.raises(Unavailable, match="No space left"):
-            await store.add_credit(account.id, 1, "", START)
+            await store.accounts.add_credit(account.id, 1, "", START)
     finally:
         await server().script("DROP FUNCTION full_disk CASCADE", database(url))
     assert accept.verdict is Verdict.UNAVAILABLE
@@ -119,7 +119,7 @@ async def test_connections_that_were_all_cut_are_made_anew(
     await server().fetch(CUT_ALL, database(url))
     await given.sent(account.id)
     await server().fetch(CUT_ALL, database(url))
-    assert await store.add_credit(account.id, 5, "", START) == 99 * CREDIT + 5
+    assert await store.accounts.add_credit(account.id, 5, "", START) == 99 * CREDIT + 5
     await server().fetch(CUT_ALL, database(url))
     assert await store.audit() == []
 
@@ -174,7 +174,7 @@ async def test_connections_are_cut_under_load(store: PostgresStore, given: Given
             await store.record(Facts(accepts=[accept]))
         told.append(accept)
         with suppress(Unavailable):
-            await store.add_credit(account.id, 1_000, "", START)
+            await store.accounts.add_credit(account.id, 1_000, "", START)
             top_ups += 1
     stop.set()
     await cutting

@@ -87,7 +87,7 @@ class Crowd:
             self._note("move", reply.status)
 
     def _top_up(self, *_: Any) -> None:
-        adding = self._store.add_credit(1, CREDIT, "", int(time.time() * 1000))
+        adding = self._store.accounts.add_credit(1, CREDIT, "", int(time.time() * 1000))
         asyncio.run_coroutine_threadsafe(adding, self._loop).result(60)
         with self._lock:
             self.topped_up += 1

@@ -93,7 +93,7 @@ async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connection
     await until_refused(lambda: store.record(Facts(marks={attempted(1): 1})))
     await asyncio.to_thread(standby.promote)
     await given.sent(account.id)
-    assert await store.add_credit(account.id, 1, "", START) == 98 * CREDIT + 1
+    assert await store.accounts.add_credit(account.id, 1, "", START) == 98 * CREDIT + 1
     await store.probe()
     assert await store.audit() == []
     await store.close()

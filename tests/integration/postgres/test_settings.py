@@ -72,7 +72,7 @@ async def test_what_a_role_or_a_database_has_for_a_default_is_not_what_we_work_b
     await other.execute("SET statement_timeout = 0")
     await other.execute(f"BEGIN; SELECT 1 FROM heliograph.account WHERE id = {account.id} FOR UPDATE")
     sent = [asyncio.create_task(given.sent(account.id)) for _ in range(20)]
-    paid = [asyncio.create_task(store.add_credit(account.id, 1, "", given.now)) for _ in range(20)]
+    paid = [asyncio.create_task(store.accounts.add_credit(account.id, 1, "", given.now)) for _ in range(20)]
     await asyncio.sleep(HELD_S)
     await other.execute("COMMIT")
     await asyncio.gather(*sent, *paid)

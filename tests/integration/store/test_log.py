@@ -61,7 +61,7 @@ async def test_a_log_that_nobody_has_written_to_may_be_all_zeros(path: Path) -> 
     write_zeros(path)
     left = await SqliteStore.open(path)
     try:
-        assert await left.account_by_id(account) is not None
+        assert await left.accounts.by_id(account) is not None
         assert await accept_some(left, Given(left), account, 2)
         assert await left.audit() == []
     finally:

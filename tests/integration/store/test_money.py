@@ -14,10 +14,10 @@ async def test_entries_that_are_no_charge_stay_clear_of_the_keys_of_messages(
     """They have the worker bits all set, and follow each other where a moment has several."""
     batch = given.batch(account.id, 200, state=State.SCHEDULED, time=START + HOUR, price=1)
     await given.recorded(batch)
-    await store.add_credit(account.id, 1, "", START)
+    await store.accounts.add_credit(account.id, 1, "", START)
     await store.cancel(account.id, batch.key, batch.tail, START)
-    await store.add_credit(account.id, 1, "", START)
-    entries = [entry for entry in await store.ledger(account.id, 1_000) if entry.kind is not EntryKind.CHARGE]
+    await store.accounts.add_credit(account.id, 1, "", START)
+    entries = [entry for entry in await store.accounts.ledger(account.id, 1_000) if entry.kind is not EntryKind.CHARGE]
     assert len(entries) == 203
     assert {entry.key % WORKERS for entry in entries} == {WORKERS - 1}
     assert max(time_of(entry.key) for entry in entries) == START + 1  # 128 of them fit into a millisecond

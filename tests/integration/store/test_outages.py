@@ -40,7 +40,7 @@ async def test_while_another_writes_too_long(store: SqliteStore, given: Given, a
         assert accept.verdict is Verdict.UNAVAILABLE
         assert await store.balance(account.id) == 100 * CREDIT
         with pytest.raises(Unavailable):
-            await store.add_credit(account.id, 1, "", START)
+            await store.accounts.add_credit(account.id, 1, "", START)
         with pytest.raises(Unavailable):
             await store.probe()
     await given.recorded(accept)
@@ -108,8 +108,8 @@ async def test_a_file_that_became_read_only(store: SqliteStore, given: Given, ac
     """The connection is opened anew for the next call, which finds whether it still is."""
     await pragma(store, "query_only = ON")
     with pytest.raises(Unavailable, match="readonly"):
-        await store.add_credit(account.id, 1, "", START)
-    assert await store.add_credit(account.id, 1, "", START) == 100 * CREDIT + 1
+        await store.accounts.add_credit(account.id, 1, "", START)
+    assert await store.accounts.add_credit(account.id, 1, "", START) == 100 * CREDIT + 1
 
 
 def exists(path: Path) -> bool:

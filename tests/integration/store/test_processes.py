@@ -22,7 +22,7 @@ async def main() -> None:
     store = await SqliteStore.open(Path(sys.argv[1]))
     print("ready", flush=True)
     for number in range(int(sys.argv[2])):
-        await store.add_credit(1, 1, "", 1_700_000_000_000)
+        await store.accounts.add_credit(1, 1, "", 1_700_000_000_000)
     await store.close()
 
 asyncio.run(main())
@@ -68,22 +68,22 @@ async def test_two_processes_write_at_once(path: Path) -> None:
         assert process.stdout is not None
         await process.stdout.readline()
     for _ in range(100):
-        await store.add_credit(account.id, 1, "", START)
+        await store.accounts.add_credit(account.id, 1, "", START)
     for process in processes:
         assert await process.wait() == 0
     assert await store.balance(account.id) == 300
-    assert len({entry.key for entry in await store.ledger(account.id, 1_000)}) == 300
-    assert await store.revision() == 301
+    assert len({entry.key for entry in await store.accounts.ledger(account.id, 1_000)}) == 300
+    assert await store.network.revision() == 301
     assert await store.audit() == []
     await store.close()
 
 
 async def test_a_change_of_one_process_is_seen_by_the_other(store: SqliteStore, account: Account, path: Path) -> None:
     other = await SqliteStore.open(path)
-    before = await store.revision()
-    await other.update_account(account.id, {"suspended": True})
-    assert await store.revision() == before + 1
-    found = await store.account_by_id(account.id)
+    before = await store.network.revision()
+    await other.accounts.update(account.id, {"suspended": True})
+    assert await store.network.revision() == before + 1
+    found = await store.accounts.by_id(account.id)
     assert found is not None
     assert found.suspended
     await other.close()

@@ -54,7 +54,8 @@ class Gateway:
             await self.furnish()
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
         world = World(
-            store=self.store, directory=Directory(self.store), sender=self.sender, make_carrier=self.make_carrier,
+            store=self.store, directory=Directory(self.store.network, self.store.accounts),
+            sender=self.sender, make_carrier=self.make_carrier,
             ids=SeededIds(self.chance), clock=self.clock, journal=self.journal, jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
@@ -64,10 +65,10 @@ class Gateway:
     async def furnish(self) -> None:
         for number in ACCOUNTS:
             account = Account(0, f"customer{number}", "", bytes(32), created=self.clock.now())
-            created = await self.store.create_account(account, ApiKey("k", 0, b"", 0), 100 * CREDIT, ())
+            created = await self.store.accounts.create(account, ApiKey("k", 0, b"", 0), 100 * CREDIT, ())
             assert created.id == number
-        connector = await self.store.add_connector(Connector(0, "op", "", 0, "", "", window=1_000))
-        await self.store.add_route(Route(0, "", connector.id))
+        connector = await self.store.network.add_connector(Connector(0, "op", "", 0, "", "", window=1_000))
+        await self.store.network.add_route(Route(0, "", connector.id))
         self.operator = Operator(connector, self.chance, Odds(), self.clock.now)
 
     def make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:

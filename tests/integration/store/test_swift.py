@@ -52,7 +52,7 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
     monkeypatch.setattr(loop_commit, "SLOW_S", 0.0)
     for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
         assert await accepted(store, given, account.id)
-    assert store._swift is None
+    assert store._threads.swift is None
     assert await store.audit() == []
     await store.close()
 
@@ -79,7 +79,7 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
         assert await store.balance(account.id) == before
     assert threads[-1] != loop_thread
     assert await accepted(store, given, account.id)
-    assert store._swift is not None, "commits are another matter"
+    assert store._threads.swift is not None, "commits are another matter"
     await store.close()
 
 
@@ -87,7 +87,7 @@ async def test_a_look_sees_what_the_thread_has_committed(store: SqliteStore) -> 
     given = Given(store)
     account = await given.account()
     balance = await store.balance(account.id)
-    assert await store.add_credit(account.id, 5, "", 0) == await store.balance(account.id) == balance + 5
+    assert await store.accounts.add_credit(account.id, 5, "", 0) == await store.balance(account.id) == balance + 5
     await store.close()
 
 

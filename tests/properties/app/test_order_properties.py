@@ -145,7 +145,7 @@ class OrderMachine(RuleBasedStateMachine):
         self.accepts = []
         self.dispatcher.prepare(self.gathering.facts, self.clock.now())
         if spills:
-            last = max(self.store._rows.messages, default=0)
+            last = max(self.store._place.rows.messages, default=0)
             self.dispatcher.spill(self.gathering.facts, self.clock.now(), last)
         self.written = self.gathering.take()
         self.writing = as_it_is(self.written)
@@ -269,7 +269,7 @@ class OrderMachine(RuleBasedStateMachine):
         with self.limits:
             self.come_to_rest()
         assert self.told <= self.seen, "all that was accepted was sent"
-        assert not self.store._rows.queue
+        assert not self.store._place.rows.queue
         assert self.lane.idle
         assert not self.lane.backlogs.by_account
         assert not self.lane.per_account
@@ -310,7 +310,7 @@ def test_what_is_claimed_while_binds_go_and_come_stays_behind_what_was_in_memory
         machine.request(1, ["1", "1", "1"], "Hello", poor=False)
         machine.begin_commit(spills=False)
         machine.end_commit(works=True)
-        assert machine.store._rows.queue, "the last one waits in the queue's rows"
+        assert machine.store._place.rows.queue, "the last one waits in the queue's rows"
         for _ in range(before):
             machine.feed()
         assert machine.feeding is not None

@@ -48,7 +48,7 @@ async def main(path: Path) -> None:
         await store.forget(given.now - EARLY_KEPT_MS, 1_000_000, 1_000)
         if commit % 5 == 0:
             await store.index_numbers(given.now + SECOND, BLOCK)
-            await store.add_credit(account.id, 1, "", given.now)
+            await store.accounts.add_credit(account.id, 1, "", given.now)
     # it is not closed: the power goes
     sys.stdout.flush()
 

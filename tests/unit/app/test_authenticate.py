@@ -19,8 +19,8 @@ async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecr
     store, secrets, go = MemoryStore(), PlainSecrets(), asyncio.Event()
     for name in names:
         account = Account(0, name, secrets.hash_password("right"), bytes(32))
-        await store.create_account(account, ApiKey("k", 0, bytes(32), 0), 0, [])
-    directory = Directory(store)
+        await store.accounts.create(account, ApiKey("k", 0, bytes(32), 0), 0, [])
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
     go.set()
 

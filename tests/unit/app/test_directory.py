@@ -14,19 +14,19 @@ from tests.support.memory_store import MemoryStore
 
 async def add_account(store: MemoryStore, name: str, **fields: object) -> Account:
     account = Account(0, name, "hash", bytes(32), **fields)  # type: ignore[arg-type]
-    return await store.create_account(account, ApiKey("k", 0, b"digest", 0), 0, [])
+    return await store.accounts.create(account, ApiKey("k", 0, b"digest", 0), 0, [])
 
 
 async def add_connector(store: MemoryStore, name: str, *prefixes: str, enabled: bool = True) -> int:
-    connector = await store.add_connector(Connector(0, name, "h", 1, "id", "pw", enabled=enabled))
+    connector = await store.network.add_connector(Connector(0, name, "h", 1, "id", "pw", enabled=enabled))
     for prefix in prefixes:
-        await store.add_route(Route(0, prefix, connector.id))
+        await store.network.add_route(Route(0, prefix, connector.id))
     return connector.id
 
 
 async def test_it_reads_only_what_has_changed() -> None:
     store = MemoryStore()
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     assert await directory.refresh()
     assert not await directory.refresh()
     generation = directory.generation
@@ -40,7 +40,7 @@ async def test_it_reads_only_what_has_changed() -> None:
 async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:
     store = MemoryStore()
     connector = await add_connector(store, "a", "")
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
     store.broken = True
     with pytest.raises(Unavailable):
@@ -52,8 +52,8 @@ async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_
     store = MemoryStore()
     paused = await add_connector(store, "paused", "44", enabled=False)
     await add_connector(store, "gone", "447")
-    directory = Directory(store, fallback=0)
-    await store.remove_connector("gone")
+    directory = Directory(store.network, store.accounts, fallback=0)
+    await store.network.remove_connector("gone")
     await directory.refresh()
     assert directory.route("447700900123") == paused
     assert directory.route("33612345678") == 0
@@ -67,17 +67,17 @@ async def test_a_connector_that_is_paused_keeps_its_routes_and_one_that_is_gone_
 async def test_an_account_comes_from_memory_until_something_changes() -> None:
     store = MemoryStore()
     account = await add_account(store, "acme", networks=("10.0.0.1/8",))
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None
     assert view.keys == (b"digest",)
-    await store.update_account(account.id, {"timezone": "Europe/Berlin"})
+    await store.accounts.update(account.id, {"timezone": "Europe/Berlin"})
     assert await directory.account("acme") is view
     fresh = await directory.fresh_account("acme")
     assert fresh is not None
     assert fresh.zone.key == "Europe/Berlin"
-    await store.revoke_key(account.id, "k", 1)
+    await store.accounts.revoke_key(account.id, "k", 1)
     await directory.refresh()
     changed = await directory.account("acme")
     assert changed is not None
@@ -87,10 +87,10 @@ async def test_an_account_comes_from_memory_until_something_changes() -> None:
 
 async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
     store = MemoryStore()
-    await store.set_price(Price("default", "", 5))
-    directory = Directory(store)
+    await store.network.set_price(Price("default", "", 5))
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
-    await store.create_account(
+    await store.accounts.create(
         Account(0, "acme", "hash", bytes(32), plan="own"), ApiKey("k", 0, b"digest", 0), 0, [Price("own", "", 7)]
     )
     view = await directory.account("acme")
@@ -104,9 +104,9 @@ async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
 async def test_an_account_read_before_a_refresh_is_not_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     account = await add_account(store, "acme")
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
-    found = await store.account("acme")
+    found = await store.accounts.find("acme")
     go = asyncio.Event()
 
     async def late(name: str) -> object:
@@ -114,10 +114,10 @@ async def test_an_account_read_before_a_refresh_is_not_kept_after_it(monkeypatch
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "account", late)
+        patch.setattr(store.accounts, "find", late)
         reading = asyncio.create_task(directory.account("acme"))
         await asyncio.sleep(0)
-        await store.update_account(account.id, {"suspended": True})
+        await store.accounts.update(account.id, {"suspended": True})
         await directory.refresh()
         go.set()
         await reading
@@ -131,7 +131,7 @@ async def test_it_keeps_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> Non
     store = MemoryStore()
     for name in "abc":
         await add_account(store, name)
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
     first = await directory.account("a")
     await directory.account("b")
@@ -156,9 +156,9 @@ async def test_it_keeps_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> Non
 async def test_prices_by_plan(plan: str, destination: str, price: int | None) -> None:
     store = MemoryStore()
     for row in (Price("default", "44", 5), Price("narrow", "447", 7), Price("free", "", 0)):
-        await store.set_price(row)
+        await store.network.set_price(row)
     await add_account(store, "acme", plan=plan)
-    directory = Directory(store)
+    directory = Directory(store.network, store.accounts)
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None

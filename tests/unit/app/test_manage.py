@@ -282,7 +282,7 @@ async def test_routes(admin: Manage) -> None:
     with pytest.raises(NoSuch):
         await admin.remove_route(high.id)
     await admin.remove_connector("op1")
-    gone, route = await admin.store.deeds(AuditQuery(limit=2))
+    gone, route = await admin.store.audit_log.find(AuditQuery(limit=2))
     assert (gone.action, gone.details) == ("connector.remove", {"routes": "(all), 44"})
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low.id not in [route.id for route in await admin.routes()]

@@ -21,7 +21,7 @@ BIND = cast("Way", 1)
 
 
 class KnownAccounts:
-    """`notice.Accounts` with one account."""
+    """`notice.KnownAccounts` with one account."""
 
     def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
         return (Account(1, "acme", "", b"s" * 32), ZoneInfo("UTC")) if account == 1 else None

@@ -24,7 +24,7 @@ FAR = first_key_at(START + 1_000_000_000)
 
 
 class Book:
-    """`notice.Accounts` with one account."""
+    """`notice.KnownAccounts` with one account."""
 
     def __init__(self) -> None:
         account = Account(1, "acme", "", b"s" * 32)

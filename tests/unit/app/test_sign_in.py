@@ -34,7 +34,7 @@ class House:
         return refusal.value
 
     async def deeds(self) -> list[tuple[str, str, str]]:
-        return [(deed.actor, deed.action, deed.target) for deed in await self.store.deeds(AuditQuery())]
+        return [(deed.actor, deed.action, deed.target) for deed in await self.store.audit_log.find(AuditQuery())]
 
 
 @pytest.fixture
@@ -222,6 +222,6 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
 
     slow = Users(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
     await slow.set_password("ada", "another horse")
-    (found,) = [user for user in await house.store.admins() if user.name == "ada"]
+    (found,) = [user for user in await house.store.users.all() if user.name == "ada"]
     assert found.role is Role.VIEWER
     assert house.secrets.verify_password(found.password_hash, "another horse")

@@ -19,9 +19,9 @@ async def house() -> AdminHouse:
     house = await open_house()
     store = house.gateway.store
     for name in ("second", "third"):
-        await store.add_connector(Connector(0, name, "127.0.0.1", 2775, "id", "pw"))
+        await store.network.add_connector(Connector(0, name, "127.0.0.1", 2775, "id", "pw"))
     for route in (Route(0, "49", 2), Route(0, "49", 3, 5), Route(0, "4930", 3)):
-        await store.add_route(route)
+        await store.network.add_route(route)
     return house
 
 
@@ -38,7 +38,7 @@ async def house() -> AdminHouse:
 async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: list[Price]) -> None:
     gateway = house.gateway
     for price in prices:
-        await gateway.store.set_price(price)
+        await gateway.store.network.set_price(price)
     await gateway.change_account(plan=plan)
     names = await house.admin.views.connector_names()
     view = await gateway.directory.fresh_account("acme")
@@ -78,10 +78,10 @@ async def test_it_says_why(house: AdminHouse) -> None:
         "Behind it stand second; they are not used while it is there.",
         "No plan names a price; a segment then costs one credit.",
     ]
-    third = (await house.gateway.store.tables()).connectors[2]
+    third = (await house.gateway.store.network.tables()).connectors[2]
     third.enabled = False
-    await house.gateway.store.update_connector(third)
-    await house.gateway.store.set_price(Price("default", "49", 5))
+    await house.gateway.store.network.update_connector(third)
+    await house.gateway.store.network.set_price(Price("default", "49", 5))
     decision = await house.admin.views.decide("491701234567", "acme")
     assert decision.reasons[2:] == [
         "The connector third is paused: messages wait in its queue.",

@@ -18,7 +18,7 @@ from tests.support.store import HOUR, SECOND, START, Given
 
 async def findings(store: MemoryStore, now: int = START) -> dict[str, Finding]:
     async def connectors() -> Any:
-        return (await store.tables()).connectors
+        return (await store.network.tables()).connectors
 
     admin: Any = SimpleNamespace(store=store, now=now, connectors=connectors)
     return {found.check: found async for found in remains(admin)}
@@ -28,7 +28,7 @@ async def furnished() -> tuple[MemoryStore, Given, int]:
     store = MemoryStore(Rows())
     given = Given(store)
     account = await given.account()
-    await store.add_connector(connector(2775))
+    await store.network.add_connector(connector(2775))
     return store, given, account.id
 
 
@@ -52,7 +52,7 @@ def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> Non
         await store.claim_queued(message.connector, 9, now, node=7)
         assert "queue of op1" not in await findings(store, now)
         state = ConnectorReport(message.connector, 7, ConnectorState(oldest=START + SECOND), now - SECOND)
-        await store.save_link_states([state])
+        await store.network.save_link_states([state])
         assert (await findings(store, now))["queue of op1"].detail == found.detail
         # what a gateway said that is gone is no news
         assert "queue of op1" not in await findings(store, now + HOUR)
@@ -64,12 +64,12 @@ def test_a_connector_that_is_paused_or_gone_is_called_so() -> None:
     async def story() -> None:
         store, given, account = await furnished()
         await given.scheduled(account, after=SECOND)
-        [op1] = (await store.tables()).connectors
+        [op1] = (await store.network.tables()).connectors
         op1.enabled = False
-        await store.update_connector(op1)
+        await store.network.update_connector(op1)
         now = START + HOUR
         assert (await findings(store, now))["queue of op1"].advice.startswith("It is paused")
-        await store.remove_connector("op1")
+        await store.network.remove_connector("op1")
         assert "is one running?" in (await findings(store, now))["queue of a connector that is gone (1)"].advice
         await given.scheduled(account, after=SECOND, connector=SIMULATOR)
         assert "queue of simulator" in await findings(store, now)

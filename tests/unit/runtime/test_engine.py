@@ -92,13 +92,14 @@ class Rig:
 
     async def furnish(self, **fields: Any) -> None:
         account = Account(0, "acme", "", bytes(32))
-        await self.store.create_account(account, ApiKey("k", 0, b"", 0), 100_000 * CREDIT, ())
+        await self.store.accounts.create(account, ApiKey("k", 0, b"", 0), 100_000 * CREDIT, ())
         await self.connector("op1", prefix="4", **fields)
 
     async def connector(self, name: str, prefix: str, **fields: Any) -> Connector:
-        connector = await self.store.add_connector(Connector(0, name, "", 0, "", "", **({"window": 10} | fields)))
+        connector = Connector(0, name, "", 0, "", "", **({"window": 10} | fields))
+        connector = await self.store.network.add_connector(connector)
         self.operators[connector.id] = Operator(connector, self.chance, Odds(), self.clock.now)
-        await self.store.add_route(Route(0, prefix, connector.id))
+        await self.store.network.add_route(Route(0, prefix, connector.id))
         return connector
 
     def make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
@@ -109,7 +110,8 @@ class Rig:
         self.node += 1
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
         world = World(
-            store=self.store, directory=Directory(self.store), sender=self.sender, make_carrier=self.make_carrier,
+            store=self.store, directory=Directory(self.store.network, self.store.accounts),
+            sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
@@ -407,7 +409,7 @@ def test_messages_of_a_connector_that_is_removed_go_another_way() -> None:
         rig.carriers[1].drop()
         await rig.send(*(rig.fresh() for _ in range(20)))
         await rig.schedule(30_000)
-        await rig.store.remove_connector("op1")
+        await rig.store.network.remove_connector("op1")
         await rig.connector("op2", prefix="49")
         await asyncio.sleep(40.0)
         assert rig.operators[2].submits.total() == 21

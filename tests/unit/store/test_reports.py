@@ -1,6 +1,6 @@
 """What a node said of a connector, as the store keeps it."""
 
-from heliograph.adapters.store.shared.rows import report_of, report_row
+from heliograph.adapters.store.shared.rows import report_of, report_values
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 
@@ -20,7 +20,7 @@ FULL = ConnectorState(
 
 def test_it_comes_back_as_it_was_said() -> None:
     report = ConnectorReport(3, 7, FULL, NOW)
-    assert report_of(report_row(report)) == report
+    assert report_of(tuple(report_values(report).values())) == report
 
 
 def test_a_node_of_another_version_may_leave_fields_out_and_have_others() -> None:

@@ -149,7 +149,7 @@ class _Stream:
         name = self._accounts.get(number)
         if name is None:
             with suppress(Unavailable):
-                found = await self._store.account_by_id(number)
+                found = await self._store.accounts.by_id(number)
                 name = self._accounts[number] = found.name if found is not None else ""
         return name or ""
 

@@ -149,7 +149,7 @@ class Manage:
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
         """A line of the audit log about what changes no rows; no secrets and no message texts."""
-        await self._store.note(self._deed(action, target, details or {}))
+        await self._store.audit_log.append(self._deed(action, target, details or {}))
 
     def noting(self, action: str, target: str, details: Mapping[str, str] | None = None) -> Store:
         """The store for one change, which has this line in the audit log."""
@@ -195,7 +195,7 @@ class Manage:
         key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
         noting = self.noting("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
         try:
-            created = await noting.create_account(account, key, credit, prices)
+            created = await noting.accounts.create(account, key, credit, prices)
         except Exists:
             raise AlreadyThere("account", name) from None
         secret = signature.format_secret(given.signing_secret)
@@ -203,7 +203,7 @@ class Manage:
 
     async def accounts(self) -> list[tuple[Account, int]]:
         """Every account with its balance, by name."""
-        return await self._store.accounts()
+        return await self._store.accounts.all()
 
     async def account(self, name: str) -> AccountDetails:
         found = await self._find(name)
@@ -229,38 +229,38 @@ class Manage:
             texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
             return self._deed("account.top-up", name, texts)
 
-        return await self._store.noting(noted).add_credit(account.id, micro, note, self._clock.now())
+        return await self._store.noting(noted).accounts.add_credit(account.id, micro, note, self._clock.now())
 
     async def suspend(self, name: str, suspended: bool) -> Account:
         account, _ = await self._find(name)
         noting = self.noting("account.suspend" if suspended else "account.resume", name)
-        return await noting.update_account(account.id, {"suspended": suspended})
+        return await noting.accounts.update(account.id, {"suspended": suspended})
 
     async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
         """Changes fields of `fields.ACCOUNT`, all or none."""
         changes = fields.parse_changes(fields.ACCOUNT, texts)
         account, _ = await self._find(name)
-        return await self.noting("account.set", name, texts).update_account(account.id, changes)
+        return await self.noting("account.set", name, texts).accounts.update(account.id, changes)
 
     async def new_password(self, name: str) -> str:
         """Replaces the password; the old one stops working."""
         account, _ = await self._find(name)
         password = self._secrets.octets(_PASSWORD_OCTETS).hex()
         changes = {"password_hash": await self._hash(password)}
-        await self.noting("account.new-password", name).update_account(account.id, changes)
+        await self.noting("account.new-password", name).accounts.update(account.id, changes)
         return password
 
     async def new_signing_secret(self, name: str) -> str:
         """Replaces the secret that signs receipts; returns it as `whsec_...`."""
         account, _ = await self._find(name)
         secret = self._secrets.octets(signature.SECRET_OCTETS)
-        await self.noting("account.new-signing-secret", name).update_account(account.id, {"signing_secret": secret})
+        await self.noting("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
         return signature.format_secret(secret)
 
     async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
         """Changes of the balance, newest first, those before the key `before`."""
         account, _ = await self._find(name)
-        return await self._store.ledger(account.id, limit, before)
+        return await self._store.accounts.ledger(account.id, limit, before)
 
     # --- keys
 
@@ -268,7 +268,7 @@ class Manage:
         account, _ = await self._find(name)
         api_key = self._fresh_key()
         key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
-        await self.noting("key.create", name, {"key": key.id}).add_key(key)
+        await self.noting("key.create", name, {"key": key.id}).accounts.add_key(key)
         return NewKey(name, key.id, api_key)
 
     async def keys(self, name: str) -> list[ApiKey]:
@@ -277,7 +277,9 @@ class Manage:
     async def revoke_key(self, name: str, key_id: str) -> None:
         account, _ = await self._find(name)
         try:
-            await self.noting("key.revoke", name, {"key": key_id}).revoke_key(account.id, key_id, self._clock.now())
+            await self.noting("key.revoke", name, {"key": key_id}).accounts.revoke_key(
+                account.id, key_id, self._clock.now()
+            )
         except Missing:
             raise NoSuch(f"key in use of the account {name} with the id", key_id) from None
 
@@ -296,17 +298,17 @@ class Manage:
         connector.options = self._options({}, options or {})
         noting = self.noting("connector.add", name, _shown({**texts, **(options or {})}))
         try:
-            added = await noting.add_connector(connector)
+            added = await noting.network.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
         return ConnectorChange(added, _doubts(added))
 
     async def connectors(self) -> list[Connector]:
         """By name."""
-        return sorted((await self._store.tables()).connectors, key=lambda connector: connector.name)
+        return sorted((await self._store.network.tables()).connectors, key=lambda connector: connector.name)
 
     async def connector(self, name: str) -> Connector:
-        for connector in (await self._store.tables()).connectors:
+        for connector in (await self._store.network.tables()).connectors:
             if connector.name == name:
                 return connector
         raise NoSuch("connector", name)
@@ -320,7 +322,7 @@ class Manage:
         changed = replace(connector, **values, options=self._options(connector.options, options or {}))
         noting = self.noting("connector.set", name, _shown({**texts, **(options or {})}))
         try:
-            await noting.update_connector(changed)
+            await noting.network.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
         return ConnectorChange(changed, _doubts(changed))
@@ -330,7 +332,7 @@ class Manage:
         routes = [route.prefix or "(all)" for route in await self.routes() if route.connector == name]
         details = {"routes": ", ".join(routes)} if routes else {}
         try:
-            await self.noting("connector.remove", name, details).remove_connector(name)
+            await self.noting("connector.remove", name, details).network.remove_connector(name)
         except Missing:
             raise NoSuch("connector", name) from None
 
@@ -343,14 +345,14 @@ class Manage:
         target = await self.connector(connector)
         noting = self.noting("route.add", prefix, {"connector": connector, "priority": str(priority)})
         try:
-            route = await noting.add_route(Route(0, prefix, target.id, priority))
+            route = await noting.network.add_route(Route(0, prefix, target.id, priority))
         except Exists:
             raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
         return RouteView(route.id, prefix, connector, priority)
 
     async def routes(self) -> list[RouteView]:
         """By prefix, and the one that is taken first."""
-        tables = await self._store.tables()
+        tables = await self._store.network.tables()
         names = {connector.id: connector.name for connector in tables.connectors}
         routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
         return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
@@ -362,7 +364,7 @@ class Manage:
             raise NoSuch("route", str(route))
         was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
         try:
-            await self.noting("route.remove", str(route), was).remove_route(route)
+            await self.noting("route.remove", str(route), was).network.remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
 
@@ -374,29 +376,31 @@ class Manage:
         fields.check_name("plan", plan)
         entry = Price(plan, prefix, _not_negative(price))
         noting = self.noting("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
-        await noting.set_price(entry)
+        await noting.network.set_price(entry)
         return entry
 
     async def prices(self, plan: str | None = None) -> list[Price]:
         """By plan and prefix."""
-        prices = (await self._store.tables()).prices
+        prices = (await self._store.network.tables()).prices
         chosen = [price for price in prices if plan is None or price.plan == plan]
         return sorted(chosen, key=lambda price: (price.plan, price.prefix))
 
     async def built_in_price(self) -> BuiltIn:
-        named = any(price.plan == DEFAULT_PLAN and not price.prefix for price in (await self._store.tables()).prices)
+        named = any(
+            price.plan == DEFAULT_PLAN and not price.prefix for price in (await self._store.network.tables()).prices
+        )
         return None if named else BUILT_IN_PRICE
 
     async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
         try:
-            await self.noting("price.remove", prefix, {"plan": plan}).remove_price(plan, prefix)
+            await self.noting("price.remove", prefix, {"plan": plan}).network.remove_price(plan, prefix)
         except Missing:
             raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
 
     # --- inside
 
     async def _find(self, name: str) -> tuple[Account, list[ApiKey]]:
-        found = await self._store.account(name)
+        found = await self._store.accounts.find(name)
         if found is None:
             raise NoSuch("account", name)
         return found

@@ -91,14 +91,16 @@ class SignIn:
         )
         for what, most in watched:
             self._slow_down(what, most)
-        user = await self._store.admin(name)
+        user = await self._store.users.find(name)
         if not await self._right(self._dummy_hash if user is None else user.password_hash, password) or user is None:
             now = self._clock.monotonic()
             for what, _ in watched:
                 self._recent(what).append(now)
             # the name is not noted where there is no such user: people type passwords there
             who, target = (f"user:{name}", name) if user else ("unknown", "")
-            await self._store.note(AuditEntry(self._clock.now(), who, "session.refuse", target, {}, address))
+            await self._store.audit_log.append(
+                AuditEntry(self._clock.now(), who, "session.refuse", target, {}, address)
+            )
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         return await self._open(user, address)
 
@@ -106,7 +108,7 @@ class SignIn:
         """Whether it is still the person themselves. Raises Fault (401, 429, 503)."""
         what = f"{actor.address}\n{actor.plain_name}"
         self._slow_down(what, FAILURES)
-        user = await self._store.admin(actor.plain_name)
+        user = await self._store.users.find(actor.plain_name)
         if user is None or not await self._right(user.password_hash, password):
             self._recent(what).append(self._clock.monotonic())
             raise Fault(UNAUTHENTICATED, "The password is wrong.", "old")
@@ -125,14 +127,14 @@ class SignIn:
         now = self._clock.now()
         session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS)
         deed = AuditEntry(now, f"user:{user.name}", "session.open", user.name, {}, address)
-        await self._store.noting(lambda _: deed).open_session(session)
+        await self._store.noting(lambda _: deed).users.open_session(session)
         return token
 
     async def session(self, token: str, address: str) -> Actor | None:
         """Who the token of a session belongs to, as they are now."""
         if not token or len(token) > 128:
             return None
-        found = await self._store.session(digest(token), self._clock.now())
+        found = await self._store.users.session(digest(token), self._clock.now())
         if found is None:
             return None
         session, user = found
@@ -140,7 +142,7 @@ class SignIn:
 
     async def sign_out(self, token: str, actor: Actor) -> None:
         deed = AuditEntry(self._clock.now(), actor.name, "session.close", actor.plain_name, {}, actor.address)
-        await self._store.noting(lambda _: deed).close_session(digest(token))
+        await self._store.noting(lambda _: deed).users.close_session(digest(token))
 
     async def bearer(self, authorization: bytes | None, address: str) -> Actor:
         """Who an admin token belongs to (RFC 6750, 2.1). Raises Fault (401, 429)."""
@@ -149,7 +151,7 @@ class SignIn:
         scheme, _, text = authorization.strip().partition(b" ")
         found = None
         if scheme.lower() == b"bearer" and len(text) <= 128:
-            found = await self._store.token(hashlib.sha256(text.strip()).digest())
+            found = await self._store.tokens.find(hashlib.sha256(text.strip()).digest())
         if found is None:
             # a right token is never slowed down: it has too many random bits to be guessed, and may share its address
             self._slow_down(f"{address}\n\n", FAILURES_AN_ADDRESS)

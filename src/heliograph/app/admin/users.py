@@ -61,14 +61,14 @@ class Users:
         chosen = self._password(password)
         user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
         try:
-            await self._noting("admin.create", name, {"role": user.role.value}).create_admin(user)
+            await self._noting("admin.create", name, {"role": user.role.value}).users.create(user)
         except Exists:
             raise AlreadyThere("admin user", name) from None
         return chosen
 
     async def everyone(self) -> list[AdminUser]:
         """By name."""
-        return await self._store.admins()
+        return await self._store.users.all()
 
     async def set_password(self, name: str, password: str | None = None) -> str:
         """Replaces the password and ends the user's sessions; returns the new one."""
@@ -87,7 +87,7 @@ class Users:
 
     async def remove(self, name: str) -> None:
         try:
-            await self._noting("admin.remove", name).remove_admin(name)
+            await self._noting("admin.remove", name).users.remove(name)
         except Missing:
             raise NoSuch("admin user", name) from None
 
@@ -104,30 +104,30 @@ class Users:
         token = AdminToken(
             self._secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, self._clock.now()
         )
-        await self._noting("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).add_token(token)
+        await self._noting("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).tokens.add(token)
         return NewToken(token, secret)
 
     async def tokens(self) -> list[AdminToken]:
         """In the order of their making, revoked ones included."""
-        return await self._store.tokens()
+        return await self._store.tokens.all()
 
     async def revoke_token(self, token: str) -> None:
         try:
-            await self._noting("token.revoke", token).revoke_token(token, self._clock.now())
+            await self._noting("token.revoke", token).tokens.revoke(token, self._clock.now())
         except Missing:
             raise NoSuch("token in use with the id", token) from None
 
     # --- inside
 
     async def _find(self, name: str) -> AdminUser:
-        found = await self._store.admin(name)
+        found = await self._store.users.find(name)
         if found is None:
             raise NoSuch("admin user", name)
         return found
 
     async def _update(self, noting: Store, user: AdminUser) -> None:
         try:
-            await noting.update_admin(user)
+            await noting.users.update(user)
         except Missing:
             raise NoSuch("admin user", user.name) from None
 

@@ -105,7 +105,7 @@ class Views:
         if trace is None or trace.message.tail != tail:
             raise _no_message()
         message = trace.message
-        account = await self.store.account_by_id(message.account)
+        account = await self.store.accounts.by_id(message.account)
         events = await self.store.history(message.account, key, tail)
         if account is None or events is None:
             raise _no_message()
@@ -119,7 +119,7 @@ class Views:
         return MessageView(trace, account, events, decision, connectors, explanation)
 
     async def connector_names(self) -> dict[int, str]:
-        tables = await self.store.tables()
+        tables = await self.store.network.tables()
         return self._names | {connector.id: connector.name for connector in tables.connectors}
 
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
@@ -142,7 +142,7 @@ class Views:
         trace = await self.store.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
-        account = await self.store.account_by_id(trace.message.account)
+        account = await self.store.accounts.by_id(trace.message.account)
         view = None if account is None else await self._directory.fresh_account(account.name)
         if view is None:
             raise _no_message()
@@ -161,7 +161,7 @@ class Views:
         """Owes all that have ended again, of one account or of all; returns how many."""
         number = None
         if account is not None:
-            found = await self.store.account(account)
+            found = await self.store.accounts.find(account)
             if found is None:
                 raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
             number = found[0].id
@@ -183,19 +183,19 @@ class Views:
         or there is no such account."""
         if not phone.is_destination(number):
             raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
-        found = await self.store.account(account)
+        found = await self.store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        return routing.explain(number, found[0].plan, await self.store.tables(), self._fallbacks)
+        return routing.explain(number, found[0].plan, await self.store.network.tables(), self._fallbacks)
 
     # --- the audit log
 
     async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
-        return await self.store.deeds(query)
+        return await self.store.audit_log.find(query)
 
     async def note(self, actor: Actor, action: str, target: str, details: dict[str, str] | None = None) -> None:
         """A line of the audit log about what changes no rows; no secrets and no message texts."""
-        await self.store.note(self._deed(actor, action, target, details or {}))
+        await self.store.audit_log.append(self._deed(actor, action, target, details or {}))
 
     def _noting(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Store:
         """The store for one change, which has this line in the audit log."""

@@ -12,7 +12,7 @@ ACCOUNTS_KEPT = 20_000
 
 
 class AccountCache:
-    """Implements `notice.Accounts`. An invalidated account is used as it is until `refresh` has read it again."""
+    """Implements `notice.KnownAccounts`. An invalidated account is used as it is until `refresh` has read it again."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -20,12 +20,12 @@ class AccountCache:
         self._stale: set[int] = set()
 
     def known(self, account: int) -> tuple[Account, ZoneInfo] | None:
-        """See `notice.Accounts`."""
+        """See `notice.KnownAccounts`."""
         return self._known.get(account)
 
     async def learn(self, account: int) -> None:
-        """See `notice.Accounts`."""
-        found = await self._store.account_by_id(account)
+        """See `notice.KnownAccounts`."""
+        found = await self._store.accounts.by_id(account)
         if found is None:
             return
         self._known.pop(account, None)

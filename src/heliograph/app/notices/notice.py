@@ -85,7 +85,7 @@ def owes_receipt(message: Message) -> bool:
     return message.wants_receipt and bool(message.callback_url)
 
 
-class Accounts(Protocol):
+class KnownAccounts(Protocol):
     """The accounts that notices are owed to, as far as they are in memory."""
 
     def known(self, account: int) -> tuple[Account, ZoneInfo] | None:

@@ -10,7 +10,7 @@ from functools import partial
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notices.job import TryResult
-from heliograph.app.notices.notice import Accounts, Deliverer, Notice, Way
+from heliograph.app.notices.notice import Deliverer, KnownAccounts, Notice, Way
 from heliograph.app.ports import Clock, Gathering, Store, Unavailable
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.limits import CALLBACK_RETRY_HOURS
@@ -44,7 +44,7 @@ class Notifier:
         gathering: Gathering,
         clock: Clock,
         deliverers: Mapping[Way, Deliverer],
-        accounts: Accounts,
+        accounts: KnownAccounts,
         jitter: Callable[[], float],
         *,
         mark: int = 0,

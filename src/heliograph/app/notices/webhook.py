@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.notices.notice import Accounts, Notice
+from heliograph.app.notices.notice import KnownAccounts, Notice
 from heliograph.app.ports import Sender
 
 HTTP_GONE = 410
@@ -23,7 +23,7 @@ class Form(Protocol):
 class WebhookDeliverer:
     """Implements `notice.Deliverer`: has each notice rendered and posts it through a `Sender`."""
 
-    def __init__(self, sender: Sender, accounts: Accounts, forms: Mapping[type, Form]) -> None:
+    def __init__(self, sender: Sender, accounts: KnownAccounts, forms: Mapping[type, Form]) -> None:
         """`forms` are by the type of the subject that they render."""
         self._sender = sender
         self._accounts = accounts

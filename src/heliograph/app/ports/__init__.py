@@ -1,5 +1,6 @@
 """The ports: what the use cases ask of the world outside, as protocols. Fakes and real ones pass the same contracts."""
 
+from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.asking import BatchSlice, Event, ListQuery
 from heliograph.app.ports.carrier import (
     Accepted,
@@ -14,11 +15,15 @@ from heliograph.app.ports.carrier import (
 )
 from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
+from heliograph.app.ports.network import Network
 from heliograph.app.ports.store import Fenced, Leases, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, Sender
+from heliograph.app.ports.users import AuditLog, Tokens, Users
 
 __all__ = [
     "Accepted",
+    "Accounts",
+    "AuditLog",
     "BatchSlice",
     "Carrier",
     "CarrierEvents",
@@ -35,6 +40,7 @@ __all__ = [
     "Journal",
     "Leases",
     "ListQuery",
+    "Network",
     "NotScheduled",
     "Outcome",
     "Part",
@@ -43,8 +49,10 @@ __all__ = [
     "Secrets",
     "Sender",
     "Store",
+    "Tokens",
     "Unavailable",
     "Unfit",
     "Unknown",
+    "Users",
     "Watcher",
 ]

@@ -4,62 +4,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from heliograph.app.admin.oversight import (
-    AdminSession,
-    AdminToken,
-    AdminUser,
-    AuditEntry,
-    AuditQuery,
     BacklogCounts,
     CallbackView,
     Hit,
     MessageRecord,
     Search,
     SearchPage,
-    Usage,
 )
 
 
 class Overseeing(Protocol):
     """A part of `Store`: see `app.admin.oversight`. None of it counts as a change of the configuration."""
-
-    async def create_admin(self, user: AdminUser) -> None:
-        """Raises Exists."""
-
-    async def admins(self) -> list[AdminUser]:
-        """By name."""
-
-    async def admin(self, name: str) -> AdminUser | None: ...
-
-    async def update_admin(self, user: AdminUser) -> None:
-        """Changes the password's hash and the role; the sessions of the user end. Raises Missing."""
-
-    async def remove_admin(self, name: str) -> None:
-        """Its sessions end. Raises Missing."""
-
-    async def open_session(self, session: AdminSession) -> None:
-        """Sessions that had expired when this one was created are deleted."""
-
-    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        """None if there is none, or it has expired by `now`."""
-
-    async def close_session(self, digest: bytes) -> None: ...
-
-    async def add_token(self, token: AdminToken) -> None:
-        """Raises Exists for the same id."""
-
-    async def tokens(self) -> list[AdminToken]:
-        """In the order of their making, revoked ones included."""
-
-    async def token(self, digest: bytes) -> AdminToken | None:
-        """The token of that digest unless it is revoked."""
-
-    async def revoke_token(self, token: str, now: int) -> None:
-        """Raises Missing if there is no such token that is not revoked."""
-
-    async def note(self, deed: AuditEntry) -> None:
-        """Appends to the audit log; nothing ever changes or deletes a line of it."""
-
-    async def deeds(self, query: AuditQuery) -> list[AuditEntry]: ...
 
     async def search(self, search: Search) -> SearchPage:
         """Looks at no more than `effort` rows."""
@@ -89,7 +44,3 @@ class Overseeing(Protocol):
     async def ended_unknown(self, since: int) -> int:
         """How many messages that were accepted from `since` on ended as UNKNOWN: nobody knows whether they arrived. It
         reads all that were not delivered since."""
-
-    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
-        """Its ledger from `start` up to `end` by spans of `step` ms, those with entries, oldest first. Top-ups are
-        left out. It may be cut to the latest millions of entries."""

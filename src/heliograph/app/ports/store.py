@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from heliograph.app.admin.oversight import AuditEntry, RestorePoint
+from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.asking import Asking
-from heliograph.app.ports.configuring import Configuring
 from heliograph.app.ports.delivering import Delivering
+from heliograph.app.ports.network import Network
 from heliograph.app.ports.overseeing import Overseeing
+from heliograph.app.ports.users import AuditLog, Tokens, Users
 
 
 class Unavailable(Exception):
@@ -27,12 +29,18 @@ class NotScheduled(Exception):
     """The message is not in a state for it: already sent, cancelled, or due."""
 
 
-class Store(Delivering, Asking, Configuring, Overseeing, Protocol):
+class Store(Delivering, Asking, Overseeing, Protocol):
     """Durable truth. Each method is one transaction: after it returns all of it is on disk, after it raises none is.
 
     Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has none. Messages are looked
     up by account, key and tail together: another account's message, or a wrong tail, is the same as none.
     """
+
+    accounts: Accounts
+    network: Network
+    users: Users
+    tokens: Tokens
+    audit_log: AuditLog
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> "Store":
         """The same store for one change, which has its line in the audit log by its own transaction.

@@ -6,10 +6,10 @@ revision and reads anew only when that has changed, so that a change takes effec
 
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Tables
+from heliograph.app.configuration import Account, ApiKey, Connector
+from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
@@ -18,16 +18,6 @@ from heliograph.domain.pricing import PriceBook, Tariff
 
 ACCOUNTS_KEPT = 10_000
 """Accounts held in memory; of more, the one read longest ago is dropped."""
-
-
-class DirectoryStore(Protocol):
-    """What of the store the directory reads (`ports.Store`)."""
-
-    async def revision(self) -> int: ...
-
-    async def tables(self) -> Tables: ...
-
-    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None: ...
 
 
 @dataclass(slots=True)
@@ -46,10 +36,11 @@ class AccountView:
 class Directory:
     """`generation` grows whenever anything may have changed: what was worked out from a view before is then void."""
 
-    def __init__(self, store: DirectoryStore, fallback: int | None = None) -> None:
+    def __init__(self, network: Network, accounts: Accounts, fallback: int | None = None) -> None:
         """`fallback` is the connector that takes what no route covers: the simulated operator of a development run."""
         self.generation = 0
-        self._store = store
+        self._network = network
+        self._stored_accounts = accounts
         self._fallback = fallback
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
@@ -59,9 +50,9 @@ class Directory:
 
     async def refresh(self) -> bool:
         """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what it has."""
-        if await self._store.revision() == self._revision:
+        if await self._network.revision() == self._revision:
             return False
-        tables = await self._store.tables()
+        tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
@@ -78,7 +69,7 @@ class Directory:
     async def fresh_account(self, name: str) -> AccountView | None:
         """The account of that name as the store has it now."""
         generation = self.generation
-        found = await self._store.account(name)
+        found = await self._stored_accounts.find(name)
         if found is None:
             return None
         if not self._prices.knows(found[0].plan):

@@ -124,7 +124,7 @@ async def _usage(request: PageRequest, account: int, days: int) -> Mapping[str, 
     step = HOUR_MS if days == 1 else DAY_MS
     end = (request.now // step + 1) * step
     start = end - days * DAY_MS
-    spans = {each.at: each for each in await request.views.store.usage(account, start, end, step)}
+    spans = {each.at: each for each in await request.views.store.accounts.usage(account, start, end, step)}
     bars = []
     for at in range(start, end, step):
         usage = spans.get(at, Usage(at, 0, 0, 0))

@@ -89,7 +89,7 @@ async def show(
     if problem is not None:
         texts |= {each: request.form[each] for each in SETTINGS if each in request.form and each != "password"}
     routes = [route for route in await request.manage.routes() if route.connector == name]
-    others = [each for each in await request.views.store.link_states() if each.connector == found.id]
+    others = [each for each in await request.views.store.network.link_states() if each.connector == found.id]
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,

@@ -12,7 +12,7 @@ from heliograph.adapters.store.shared.steps import Steps
 R = TypeVar("R")
 
 DIALECT: Final = sql.Dialect(
-    words=COLUMNS | {"bytewise": 'COLLATE "C"'},
+    words=COLUMNS | {"bytewise": 'COLLATE "C"', "user_column": "person"},
     calls={"among": "= ANY (:{})"},
     numbered=True,
 )

@@ -2,42 +2,36 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, Self
 
-import asyncpg
-
 from heliograph.adapters.store.postgres import (
-    accounts,
     browse,
     callbacks,
     dispatch,
     nodes,
     numbers,
     oversight,
-    people,
     receipts,
     recovery,
     replay,
     reschedule,
-    routing,
     upkeep,
 )
 from heliograph.adapters.store.postgres import search as searching
-from heliograph.adapters.store.postgres.connections import Noting, Pool, R, Work
+from heliograph.adapters.store.postgres.connections import Noting, Pool
+from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.faults import translated
+from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.postgres.limits import Limits
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.shared.audit_log import append
+from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
+from heliograph.adapters.store.shared.steps import Steps
 from heliograph.app.admin.oversight import (
-    AdminSession,
-    AdminToken,
-    AdminUser,
     AuditEntry,
-    AuditQuery,
     BacklogCounts,
     CallbackView,
     Hit,
@@ -45,13 +39,11 @@ from heliograph.app.admin.oversight import (
     RestorePoint,
     Search,
     SearchPage,
-    Usage,
 )
-from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notices.notice import Notice
-from heliograph.app.ports import BatchSlice, ConnectorReport, Event, ListQuery, Unavailable
+from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS
 
@@ -63,16 +55,17 @@ ALL_SLOTS = (0, SLOTS - 1)
 """The queue keys, both inclusive: which part of the accounts a claim is about."""
 
 
-class PostgresStore:
+class PostgresStore(Bundle):
     """`app.ports.Store` and `Leases` on one PostgreSQL database, which any number of processes may have open."""
 
     def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
         """The schema must be there; see `open`."""
+        self._database = Database(servers, slots)
+        super().__init__(self._database)
         self._servers = servers
         self._slots = slots
-        self._pool: Pool | Noting = Pool(servers)
+        self._pool: Pool | Noting = self._database.pool
         self._recorder = Recorder(servers)
-        self._closed = False
         self._silent = 0
         """How many heartbeats in a row had no answer."""
 
@@ -237,122 +230,21 @@ class PostgresStore:
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
         return await self._pool.write(lambda db: reschedule.reschedule(db, account, key, tail, time, expires, now))
 
-    # --- administration
-
-    async def revision(self) -> int:
-        return await self._pool.read(routing.revision)
-
-    async def tables(self) -> Tables:
-        return await self._pool.look(routing.tables)
-
-    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
-        return await self._pool.write(lambda db: accounts.create_account(db, account, key, credit, prices))
-
-    async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
-        return await self._pool.write(lambda db: accounts.update_account(db, account, changes))
-
-    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
-        return await self._pool.look(lambda db: accounts.account(db, name))
-
-    async def account_by_id(self, account: int) -> Account | None:
-        return await self._pool.read(lambda db: accounts.account_by_id(db, account))
-
-    async def accounts(self) -> list[tuple[Account, int]]:
-        return await self._pool.read(accounts.accounts)
-
-    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
-        return await self._pool.write(lambda db: accounts.add_credit(db, account, amount, note, now))
-
-    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
-        return await self._pool.read(lambda db: accounts.ledger(db, account, limit, before))
-
-    async def add_key(self, key: ApiKey) -> None:
-        await self._pool.write(lambda db: accounts.add_key(db, key))
-
-    async def revoke_key(self, account: int, key: str, now: int) -> None:
-        await self._pool.write(lambda db: accounts.revoke_key(db, account, key, now))
-
-    async def add_connector(self, connector: Connector) -> Connector:
-        return await self._pool.write(lambda db: routing.add_connector(db, connector))
-
-    async def update_connector(self, connector: Connector) -> None:
-        await self._pool.write(lambda db: routing.update_connector(db, connector))
-
-    async def remove_connector(self, name: str) -> None:
-        await self._pool.write(lambda db: routing.remove_connector(db, name))
-
-    async def add_route(self, route: Route) -> Route:
-        return await self._pool.write(lambda db: routing.add_route(db, route))
-
-    async def remove_route(self, route: int) -> None:
-        await self._pool.write(lambda db: routing.remove_route(db, route))
-
-    async def set_price(self, price: Price) -> None:
-        await self._pool.write(lambda db: routing.set_price(db, price))
-
-    async def remove_price(self, plan: str, prefix: str) -> None:
-        await self._pool.write(lambda db: routing.remove_price(db, plan, prefix))
-
-    async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
-        await self._pool.write(lambda db: routing.save_link_states(db, reports))
-
-    async def link_states(self) -> list[ConnectorReport]:
-        return await self._pool.read(routing.link_states)
-
     # --- operators and what they ask
-
-    async def create_admin(self, user: AdminUser) -> None:
-        await self._pool.write(lambda db: people.create_admin(db, user))
-
-    async def admins(self) -> list[AdminUser]:
-        return await self._pool.read(people.admins)
-
-    async def admin(self, name: str) -> AdminUser | None:
-        return await self._pool.read(lambda db: people.admin(db, name))
-
-    async def update_admin(self, user: AdminUser) -> None:
-        await self._pool.write(lambda db: people.update_admin(db, user))
-
-    async def remove_admin(self, name: str) -> None:
-        await self._pool.write(lambda db: people.remove_admin(db, name))
-
-    async def open_session(self, session: AdminSession) -> None:
-        await self._pool.write(lambda db: people.open_session(db, session))
-
-    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        return await self._pool.read(lambda db: people.session(db, digest, now))
-
-    async def close_session(self, digest: bytes) -> None:
-        await self._pool.write(lambda db: people.close_session(db, digest))
-
-    async def add_token(self, token: AdminToken) -> None:
-        await self._pool.write(lambda db: people.add_token(db, token))
-
-    async def tokens(self) -> list[AdminToken]:
-        return await self._pool.read(people.tokens)
-
-    async def token(self, digest: bytes) -> AdminToken | None:
-        return await self._pool.read(lambda db: people.token(db, digest))
-
-    async def revoke_token(self, token: str, now: int) -> None:
-        await self._pool.write(lambda db: people.revoke_token(db, token, now))
-
-    async def note(self, deed: AuditEntry) -> None:
-        await self._pool.write(lambda db: people.note(db, deed))
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         async def also(db: Db, result: Any) -> None:
             deed = describe(result)
             if deed is not None:
-                await people.note(db, deed)
+                await drive(db, lambda: self._line(deed), {})
 
+        noting = super().noting(describe)
         assert isinstance(self._pool, Pool)
-        noting = copy(self)
         noting._pool = Noting(self._pool, also)  # noqa: SLF001 - another of its kind
         return noting
 
-    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
-        return await self._pool.read(lambda db: people.deeds(db, query))
+    def _line(self, deed: AuditEntry) -> Steps[None]:
+        yield append(deed)
 
     async def search(self, search: Search) -> SearchPage:
         return await self._pool.look(lambda db: searching.search(db, search))
@@ -384,9 +276,6 @@ class PostgresStore:
     async def ended_unknown(self, since: int) -> int:
         return await self._pool.read(lambda db: oversight.ended_unknown(db, since))
 
-    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
-        return await self._pool.read(lambda db: oversight.usage(db, account, start, end, step))
-
     # --- keeping house
 
     async def index_numbers(self, now: int, size: int) -> int:
@@ -407,24 +296,11 @@ class PostgresStore:
         await self._pool.write(nothing)
 
     async def reach(self) -> RestorePoint:
-        return await self._read_all(upkeep.reach)
+        return await self._database.scan(upkeep.reach)
 
     async def audit(self) -> list[str]:
-        return await self._read_all(upkeep.audit)
-
-    async def _read_all(self, work: Work[R]) -> R:
-        """Takes as long as reading all rows does, on a connection of its own."""
-        if self._closed:
-            raise Unavailable("the store is closed")
-        db = await self._servers.connect(patient=True, enable_seqscan="on")
-        try:
-            return await work(db)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
-            raise translated(fault) from fault
-        finally:
-            db.terminate()
+        return await self._database.scan(upkeep.audit)
 
     async def close(self) -> None:
         """What is asked later raises Unavailable."""
-        self._closed = True
-        await asyncio.gather(self._recorder.close(), self._pool.close())
+        await asyncio.gather(self._recorder.close(), self._database.close())

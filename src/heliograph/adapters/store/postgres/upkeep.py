@@ -48,18 +48,16 @@ async def backlog(db: Db) -> dict[str, int]:
 
 
 async def reach(db: Db) -> RestorePoint:
-    async with db.transaction(isolation="repeatable_read", readonly=True):
-        times = [await db.fetchval(query) for query in NEWEST]
-        counts = {name: await db.fetchval(query) for name, query in COUNTS.items()}
-        return RestorePoint(latest(await db.fetchval(NEWEST_KEY), times), **counts)
+    times = [await db.fetchval(query) for query in NEWEST]
+    counts = {name: await db.fetchval(query) for name, query in COUNTS.items()}
+    return RestorePoint(latest(await db.fetchval(NEWEST_KEY), times), **counts)
 
 
 async def audit(db: Db) -> list[str]:
     """What is wrong, a sentence each; nothing if the books are in order. All checks see the rows of one moment."""
     found: list[str] = []
-    async with db.transaction(isolation="repeatable_read", readonly=True):
-        for sentence, query in CHECKS:
-            rows = await db.fetch(f"{query} LIMIT {MOST}")
-            if rows:
-                found += findings(sentence, list(rows[0].keys()), [tuple(row) for row in rows])
+    for sentence, query in CHECKS:
+        rows = await db.fetch(f"{query} LIMIT {MOST}")
+        if rows:
+            found += findings(sentence, list(rows[0].keys()), [tuple(row) for row in rows])
     return found

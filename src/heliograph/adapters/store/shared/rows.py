@@ -31,6 +31,9 @@ CONNECTOR_COLUMNS = (
 COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
 """What these words stand for in named SQL."""
 
+ANY_KEY = (1 << 63) - 1
+"""A key after every other one."""
+
 
 def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:
     """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form.
@@ -59,26 +62,25 @@ def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None 
     )
 
 
-def account_row(account: Account) -> tuple[Any, ...]:
-    """In the order of ACCOUNT_COLUMNS."""
-    return (
-        account.id,
-        account.name,
-        account.password_hash,
-        account.signing_secret,
-        account.timezone,
-        account.plan,
-        account.credit_limit,
-        account.suspended,
-        account.list_interval,
-        account.rate,
-        account.callback_url,
-        account.callback_format,
-        account.content_decoding,
-        json.dumps(account.networks),
-        json.dumps(account.senders),
-        account.created,
-    )
+def account_values(account: Account) -> dict[str, Any]:
+    """The columns of an account but its id."""
+    return {
+        "name": account.name,
+        "password_hash": account.password_hash,
+        "signing_secret": account.signing_secret,
+        "timezone": account.timezone,
+        "plan": account.plan,
+        "credit_limit": account.credit_limit,
+        "suspended": account.suspended,
+        "list_interval": account.list_interval,
+        "rate": account.rate,
+        "callback_url": account.callback_url,
+        "callback_format": account.callback_format,
+        "content_decoding": account.content_decoding,
+        "networks": json.dumps(account.networks),
+        "senders": json.dumps(account.senders),
+        "created": account.created,
+    }
 
 
 def account_of(row: Sequence[Any]) -> Account:
@@ -103,42 +105,41 @@ def account_of(row: Sequence[Any]) -> Account:
     )
 
 
-def changed_account(account: Account, changes: dict[str, Any]) -> tuple[Account, dict[str, Any]]:
-    """The account with these changes out of ACCOUNT_FIELDS, and the columns that they change. Raises ValueError."""
+def changed_account(account: Account, changes: dict[str, Any]) -> Account:
+    """The account with these changes out of ACCOUNT_FIELDS. Raises ValueError."""
     for name in changes:
         if name not in ACCOUNT_FIELDS:
             raise ValueError(f"{name} of an account cannot be changed")
-    updated = replace(account, **changes)
-    columns = dict(zip(ACCOUNT_COLUMNS.split(", "), account_row(updated), strict=True))
-    return updated, {name: columns[name] for name in changes}
+    return replace(account, **changes)
 
 
-def connector_row(connector: Connector) -> tuple[Any, ...]:
-    """In the order of CONNECTOR_COLUMNS, without the id."""
-    return (
-        connector.name,
-        connector.host,
-        connector.port,
-        connector.system_id,
-        connector.password,
-        connector.bind,
-        connector.binds,
-        connector.window,
-        connector.rate,
-        connector.tls,
-        connector.enabled,
-        json.dumps(connector.options),
-        connector.created,
-    )
+def connector_values(connector: Connector) -> dict[str, Any]:
+    """The columns of a connector but its id."""
+    return {
+        "name": connector.name,
+        "host": connector.host,
+        "port": connector.port,
+        "system_id": connector.system_id,
+        "password": connector.password,
+        "bind": connector.bind,
+        "binds": connector.binds,
+        "window": connector.window,
+        "rate": connector.rate,
+        "tls": connector.tls,
+        "enabled": connector.enabled,
+        "options": json.dumps(connector.options),
+        "created": connector.created,
+    }
 
 
-def report_row(report: ConnectorReport) -> tuple[Any, ...]:
-    """In the order of connector, node, state, at."""
-    return report.connector, report.node, msgspec.json.encode(report.state).decode(), report.at
+def report_values(report: ConnectorReport) -> dict[str, Any]:
+    """The columns of a report."""
+    state = msgspec.json.encode(report.state).decode()
+    return {"connector": report.connector, "node": report.node, "state": state, "at": report.at}
 
 
 def report_of(row: Sequence[Any]) -> ConnectorReport:
-    """The report of such a row; of a state that cannot be read nothing is known."""
+    """The report of a row of connector, node, state, at; of a state that cannot be read nothing is known."""
     connector, node, text, at = row
     try:
         state = msgspec.json.decode(text, type=ConnectorState)

@@ -13,7 +13,7 @@ from heliograph.adapters.store.sqlite.statements import many
 R = TypeVar("R")
 
 DIALECT: Final = sql.Dialect(
-    words=COLUMNS | {"bytewise": ""},
+    words=COLUMNS | {"bytewise": "", "user_column": "user"},
     calls={"among": "IN (SELECT value FROM json_each(:{}))"},
 )
 

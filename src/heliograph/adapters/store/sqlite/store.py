@@ -3,27 +3,27 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from copy import copy
 from pathlib import Path
-from typing import Any, Concatenate, Self, cast
+from typing import Any, Self
 
+from heliograph.adapters.store.shared.audit_log import append
+from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
+from heliograph.adapters.store.shared.steps import Steps
 from heliograph.adapters.store.sqlite import (
-    accounts,
     browse,
     callbacks,
     dispatch,
     numbers,
     oversight,
-    people,
     receipts,
     recovery,
     reschedule,
-    routing,
     upkeep,
 )
 from heliograph.adapters.store.sqlite.audit import audit
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
+from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.history import history
 from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import Swift, syncs_quickly
@@ -32,13 +32,10 @@ from heliograph.adapters.store.sqlite.replay import replayed
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.search import identified, of_references, referenced, trace
 from heliograph.adapters.store.sqlite.search import search as search_rows
-from heliograph.adapters.store.sqlite.worker import Noting, P, R, Session, Worker
+from heliograph.adapters.store.sqlite.threads import Threads
+from heliograph.adapters.store.sqlite.worker import Noting, Worker
 from heliograph.app.admin.oversight import (
-    AdminSession,
-    AdminToken,
-    AdminUser,
     AuditEntry,
-    AuditQuery,
     BacklogCounts,
     CallbackView,
     Hit,
@@ -46,13 +43,11 @@ from heliograph.app.admin.oversight import (
     RestorePoint,
     Search,
     SearchPage,
-    Usage,
 )
-from heliograph.app.configuration import Account, ApiKey, Connector, LedgerEntry, Price, Route, Tables
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notices.notice import Notice
-from heliograph.app.ports import BatchSlice, ConnectorReport, Event, ListQuery, Unavailable
+from heliograph.app.ports import BatchSlice, Event, ListQuery, Unavailable
 from heliograph.domain.receipt import Delivery
 
 BUSY_MS = 10_000
@@ -62,7 +57,7 @@ CALLS = 1_000
 """Calls that may wait for a thread; one more is refused as Unavailable."""
 
 
-class SqliteStore:
+class SqliteStore(Bundle):
     """`app.ports.Store` and `Leases` on one SQLite file.
 
     Several processes may have it open, one of them as the engine: the one whose node `recover` was last told, and
@@ -71,15 +66,14 @@ class SqliteStore:
 
     def __init__(self, path: Path, busy_ms: int, calls: int, swift: bool | None) -> None:
         """The file must be there, with its schema; see `open`."""
+        self._threads = threads = Threads(path, busy_ms, calls, Swift(path) if swift else None)
+        super().__init__(threads)
         self._may_be_swift = swift is None
-        self._swift = Swift(path) if swift else None
         self._path = path
-        self._busy_ms = busy_ms
         self._node = 0
-        self._writer: Worker | Noting = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
-        self._reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
-        # what people look for takes its time: the gateway's own reading does not wait for it
-        self._searcher = Worker("store-searcher", Session(path, busy_ms, read_only=True), calls)
+        self._writer: Worker | Noting = threads.writer
+        self._reader = threads.reader
+        self._searcher = threads.searcher
 
     @classmethod
     async def open(
@@ -105,11 +99,11 @@ class SqliteStore:
 
     async def record(self, facts: Facts) -> None:
         node = self._node
-        swift = self._swift
+        swift = self._threads.swift
         if swift is not None:
             done, _ = swift.try_call(lambda session: record(session, facts, node))
             if swift.tired:
-                self._swift = None
+                self._threads.swift = None
                 swift.close()
             if done:
                 return
@@ -168,17 +162,17 @@ class SqliteStore:
         self._node = node
         if self._may_be_swift:
             if await asyncio.to_thread(syncs_quickly, self._path.parent):
-                self._swift = Swift(self._path)
+                self._threads.swift = Swift(self._path)
             await self._writer.transact(lengthen, self._path)
         return await self._writer.transact(recovery.recover, node)
 
     # --- what customers ask
 
     async def balance(self, account: int) -> int:
-        return await self._glance(browse.balance, account)
+        return await self._threads.glance(browse.balance, account)
 
     async def message(self, account: int, key: int, tail: int) -> Message | None:
-        return await self._glance(browse.message, account, key, tail)
+        return await self._threads.glance(browse.message, account, key, tail)
 
     async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
         return await self._reader.transact(browse.batch, account, key, tail, index, limit)
@@ -196,7 +190,7 @@ class SqliteStore:
         return await self._reader.transact(history, account, key, tail)
 
     async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
-        return await self._glance(browse.delivery, key)
+        return await self._threads.glance(browse.delivery, key)
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         return await self._writer.transact(reschedule.cancel, account, key, tail, now)
@@ -204,122 +198,21 @@ class SqliteStore:
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
         return await self._writer.transact(reschedule.reschedule, account, key, tail, time, expires, now)
 
-    # --- administration
-
-    async def revision(self) -> int:
-        return await self._reader.look(routing.revision)
-
-    async def tables(self) -> Tables:
-        return await self._reader.transact(routing.tables)
-
-    async def create_account(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
-        return await self._writer.transact(accounts.create_account, account, key, credit, prices)
-
-    async def update_account(self, account: int, changes: dict[str, Any]) -> Account:
-        return await self._writer.transact(accounts.update_account, account, changes)
-
-    async def account(self, name: str) -> tuple[Account, list[ApiKey]] | None:
-        return await self._reader.transact(accounts.account, name)
-
-    async def account_by_id(self, account: int) -> Account | None:
-        return await self._reader.transact(accounts.account_by_id, account)
-
-    async def accounts(self) -> list[tuple[Account, int]]:
-        return await self._reader.transact(accounts.accounts)
-
-    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
-        return await self._writer.transact(accounts.add_credit, account, amount, note, now)
-
-    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
-        return await self._reader.transact(accounts.ledger, account, limit, before)
-
-    async def add_key(self, key: ApiKey) -> None:
-        await self._writer.transact(accounts.add_key, key)
-
-    async def revoke_key(self, account: int, key: str, now: int) -> None:
-        await self._writer.transact(accounts.revoke_key, account, key, now)
-
-    async def add_connector(self, connector: Connector) -> Connector:
-        return await self._writer.transact(routing.add_connector, connector)
-
-    async def update_connector(self, connector: Connector) -> None:
-        await self._writer.transact(routing.update_connector, connector)
-
-    async def remove_connector(self, name: str) -> None:
-        await self._writer.transact(routing.remove_connector, name)
-
-    async def add_route(self, route: Route) -> Route:
-        return await self._writer.transact(routing.add_route, route)
-
-    async def remove_route(self, route: int) -> None:
-        await self._writer.transact(routing.remove_route, route)
-
-    async def set_price(self, price: Price) -> None:
-        await self._writer.transact(routing.set_price, price)
-
-    async def remove_price(self, plan: str, prefix: str) -> None:
-        await self._writer.transact(routing.remove_price, plan, prefix)
-
-    async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
-        await self._writer.transact(routing.save_link_states, reports)
-
-    async def link_states(self) -> list[ConnectorReport]:
-        return await self._reader.transact(routing.link_states)
-
     # --- operators and what they ask
-
-    async def create_admin(self, user: AdminUser) -> None:
-        await self._writer.transact(people.create_admin, user)
-
-    async def admins(self) -> list[AdminUser]:
-        return await self._searcher.transact(people.admins)
-
-    async def admin(self, name: str) -> AdminUser | None:
-        return await self._searcher.transact(people.admin, name)
-
-    async def update_admin(self, user: AdminUser) -> None:
-        await self._writer.transact(people.update_admin, user)
-
-    async def remove_admin(self, name: str) -> None:
-        await self._writer.transact(people.remove_admin, name)
-
-    async def open_session(self, session: AdminSession) -> None:
-        await self._writer.transact(people.open_session, session)
-
-    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
-        return await self._reader.look(people.session, digest, now)
-
-    async def close_session(self, digest: bytes) -> None:
-        await self._writer.transact(people.close_session, digest)
-
-    async def add_token(self, token: AdminToken) -> None:
-        await self._writer.transact(people.add_token, token)
-
-    async def tokens(self) -> list[AdminToken]:
-        return await self._searcher.transact(people.tokens)
-
-    async def token(self, digest: bytes) -> AdminToken | None:
-        return await self._reader.look(people.token, digest)
-
-    async def revoke_token(self, token: str, now: int) -> None:
-        await self._writer.transact(people.revoke_token, token, now)
-
-    async def note(self, deed: AuditEntry) -> None:
-        await self._writer.transact(people.note, deed)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         def also(db: sqlite3.Connection, result: Any) -> None:
             deed = describe(result)
             if deed is not None:
-                people.note(db, deed)
+                drive(db, lambda: self._line(deed))
 
+        noting = super().noting(describe)
         assert isinstance(self._writer, Worker)
-        noting = copy(self)
         noting._writer = Noting(self._writer, also)  # noqa: SLF001 - another of its kind
         return noting
 
-    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
-        return await self._searcher.transact(people.deeds, query)
+    def _line(self, deed: AuditEntry) -> Steps[None]:
+        yield append(deed)
 
     async def search(self, search: Search) -> SearchPage:
         return await self._searcher.transact(search_rows, search)
@@ -350,9 +243,6 @@ class SqliteStore:
 
     async def ended_unknown(self, since: int) -> int:
         return await self._searcher.transact(oversight.ended_unknown, since)
-
-    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
-        return await self._searcher.transact(oversight.usage, account, start, end, step)
 
     # --- leases: one node, one engine
 
@@ -388,41 +278,14 @@ class SqliteStore:
         return await self._reader.transact(upkeep.backlog)
 
     async def reach(self) -> RestorePoint:
-        return await self._read_all(upkeep.reach)
+        return await self._threads.scan(upkeep.reach)
 
     async def audit(self) -> list[str]:
-        return await self._read_all(audit)
-
-    async def _glance(
-        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """A look at a row or two, which takes less than handing it over does, if the disk is a quick one."""
-        if self._swift is not None:
-            done, result = self._swift.try_look(work, *args, **kwargs)
-            if done:
-                return cast("R", result)
-        return await self._reader.look(work, *args, **kwargs)
-
-    async def _read_all(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
-        session = Session(self._path, self._busy_ms, read_only=True)
-
-        def run() -> R:
-            try:
-                return session.transact(work)
-            finally:
-                session.close()
-
-        return await asyncio.to_thread(run)
+        return await self._threads.scan(audit)
 
     async def close(self) -> None:
         """What was asked before is still done; what is asked later raises Unavailable."""
-        if self._swift is not None:
-            self._swift.close()
-            self._swift = None
-        await self._searcher.close()
-        await self._reader.close()
-        await self._writer.close()
+        await self._threads.close()
 
 
 def _prepare(path: Path, busy_ms: int, schema: Schema) -> None:

@@ -1,0 +1,63 @@
+"""The engine of the database: operations, run on a connection of the pool."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, assert_never
+
+import asyncpg
+
+from heliograph.adapters.store.postgres.connections import Pool, Work
+from heliograph.adapters.store.postgres.db import Db
+from heliograph.adapters.store.postgres.driver import drive
+from heliograph.adapters.store.postgres.faults import translated
+from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.shared.steps import Steps, Way
+from heliograph.app.ports import Unavailable
+
+R = TypeVar("R")
+
+
+class Database:
+    """One database on one or more servers."""
+
+    def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
+        """`slots` are the queue keys, both inclusive, of the accounts whose rows are claimed."""
+        self.servers = servers
+        self.pool = Pool(servers)
+        self._fixed: dict[str, Any] = {"first_slot": slots[0], "last_slot": slots[1]}
+        self._closed = False
+
+    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+        """Runs the operation on a connection that is free. Raises Unavailable, and what the operation raises."""
+
+        def work(db: Db) -> Any:
+            return drive(db, operation, self._fixed)
+
+        match way:
+            case Way.WRITE:
+                return await self.pool.write(work)
+            case Way.READ | Way.BROWSE:
+                return await self.pool.look(work)
+            case Way.LOOKUP | Way.GLANCE | Way.LISTING:
+                return await self.pool.read(work)
+            case Way.SCAN:
+                return await self.scan(work)
+            case _:
+                assert_never(way)
+
+    async def scan(self, work: Work[R]) -> R:
+        """Takes as long as reading all rows does, on a connection of its own, as they are at one moment."""
+        if self._closed:
+            raise Unavailable("the store is closed")
+        db = await self.servers.connect(patient=True, enable_seqscan="on")
+        try:
+            async with db.transaction(isolation="repeatable_read", readonly=True):
+                return await work(db)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+            raise translated(fault) from fault
+        finally:
+            db.terminate()
+
+    async def close(self) -> None:
+        """What is asked later raises Unavailable."""
+        self._closed = True
+        await self.pool.close()

@@ -1,0 +1,112 @@
+"""`app.ports.Accounts`: accounts, their keys and their credit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from heliograph.adapters.store.shared.ledger import enter
+from heliograph.adapters.store.shared.network import put_price, tables_changed
+from heliograph.adapters.store.shared.rows import (
+    ANY_KEY,
+    account_of,
+    account_values,
+    changed_account,
+)
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
+from heliograph.app.admin.oversight import Usage
+from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.money import EntryKind
+
+ENTRIES = 2_000_000
+"""Entries of a ledger that usage is worked out from, the latest."""
+
+
+class StoredAccounts(Operations):
+    @write
+    def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Steps[Account]:
+        added = yield Q.add_account(**account_values(account))
+        if not added:
+            raise Exists(f"there is an account {account.name} already")
+        created = replace(account, id=added[0][0])
+        yield from _insert_key(replace(key, account=created.id))
+        for price in prices:
+            yield put_price(price)
+        yield from enter(created.id, EntryKind.TOP_UP, credit, account.created, "opening credit")
+        yield tables_changed()
+        return created
+
+    @write
+    def update(self, account: int, changes: dict[str, Any]) -> Steps[Account]:
+        yield from _balance(account)
+        found = yield from first(Q.account_by_id(account=account))
+        assert found is not None
+        updated = changed_account(account_of(found), changes)
+        yield Q.update_account(**account_values(updated), id=account)
+        yield tables_changed()
+        return updated
+
+    @read
+    def find(self, name: str) -> Steps[tuple[Account, list[ApiKey]] | None]:
+        found = yield from first(Q.account_by_name(name=name))
+        if found is None:
+            return None
+        account = account_of(found)
+        keys = yield Q.keys(account=account.id)
+        return account, [ApiKey(*key) for key in keys]
+
+    @lookup
+    def by_id(self, account: int) -> Steps[Account | None]:
+        found = yield from first(Q.account_by_id(account=account))
+        return None if found is None else account_of(found)
+
+    @lookup
+    def all(self) -> Steps[list[tuple[Account, int]]]:
+        rows = yield Q.accounts()
+        return [(account_of(row), row[-1]) for row in rows]
+
+    @write
+    def add_credit(self, account: int, amount: int, note: str, now: int) -> Steps[int]:
+        balance = yield from _balance(account)
+        yield from enter(account, EntryKind.TOP_UP, amount, now, note)
+        yield tables_changed()
+        return balance + amount
+
+    @lookup
+    def ledger(self, account: int, limit: int, before: int | None = None) -> Steps[list[LedgerEntry]]:
+        rows = yield Q.ledger(account=account, limit=limit, before=ANY_KEY if before is None else before)
+        return [LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in rows]
+
+    @listing
+    def usage(self, account: int, start: int, end: int, step: int) -> Steps[list[Usage]]:
+        rows = yield Q.usage(
+            account=account, start=first_key_at(start), end=first_key_at(end), step=step, entries=ENTRIES
+        )
+        return [Usage(*row) for row in rows]
+
+    @write
+    def add_key(self, key: ApiKey) -> Steps[None]:
+        yield from _balance(key.account)
+        yield from _insert_key(key)
+        yield tables_changed()
+
+    @write
+    def revoke_key(self, account: int, key: str, now: int) -> Steps[None]:
+        if not (yield Q.revoke_key(account=account, key=key, now=now)):
+            raise Missing("no such key, or it is revoked already")
+        yield tables_changed()
+
+
+def _balance(account: int) -> Steps[int]:
+    """The account's balance; it is locked until the transaction ends. Raises Missing."""
+    found = yield from first(Q.lock_account(account=account))
+    if found is None:
+        raise Missing("no such account")
+    balance: int = found[0]
+    return balance
+
+
+def _insert_key(key: ApiKey) -> Steps[None]:
+    added = yield Q.add_key(account=key.account, id=key.id, digest=key.digest, created=key.created, revoked=key.revoked)
+    if not added:
+        raise Exists(f"there is a key {key.id} already")

@@ -1,0 +1,42 @@
+"""The ports whose operations are written once, over one engine."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Self
+
+from heliograph.adapters.store.shared.accounts import StoredAccounts
+from heliograph.adapters.store.shared.audit_log import StoredAuditLog
+from heliograph.adapters.store.shared.network import StoredNetwork
+from heliograph.adapters.store.shared.noted import Noted
+from heliograph.adapters.store.shared.steps import Engine
+from heliograph.adapters.store.shared.tokens import StoredTokens
+from heliograph.adapters.store.shared.users import StoredUsers
+from heliograph.app import ports
+from heliograph.app.admin.oversight import AuditEntry
+
+
+class Bundle:
+    """The base of a store."""
+
+    accounts: ports.Accounts
+    network: ports.Network
+    users: ports.Users
+    tokens: ports.Tokens
+    audit_log: ports.AuditLog
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._use(engine)
+
+    def _use(self, engine: Engine) -> None:
+        self.accounts = StoredAccounts(engine)
+        self.network = StoredNetwork(engine)
+        self.users = StoredUsers(engine)
+        self.tokens = StoredTokens(engine)
+        self.audit_log = StoredAuditLog(engine)
+
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
+        """`app.ports.Store.noting`."""
+        noting = copy(self)
+        noting._use(Noted(self._engine, describe))  # noqa: SLF001 - another of its kind
+        return noting

@@ -1,0 +1,103 @@
+"""`app.ports.Network`: connectors, routes, prices, and what nodes say of their links."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
+from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
+from heliograph.app.ports import ConnectorReport
+
+
+class StoredNetwork(Operations):
+    @lookup
+    def revision(self) -> Steps[int]:
+        ((revision,),) = yield Q.revision()
+        return int(revision)
+
+    @read
+    def tables(self) -> Steps[Tables]:
+        ((revision,),) = yield Q.revision()
+        connectors = yield Q.connectors()
+        routes = yield Q.routes()
+        prices = yield Q.prices()
+        return Tables(
+            revision,
+            [connector_of(row) for row in connectors],
+            [Route(*row) for row in routes],
+            [Price(*row) for row in prices],
+        )
+
+    @write
+    def add_connector(self, connector: Connector) -> Steps[Connector]:
+        yield tables_changed()
+        added = yield Q.add_connector(**connector_values(connector))
+        if not added:
+            raise Exists(f"there is a connector {connector.name} already")
+        return replace(connector, id=added[0][0])
+
+    @write
+    def update_connector(self, connector: Connector) -> Steps[None]:
+        # whoever else changes a connector waits here, so no namesake can come in between
+        yield tables_changed()
+        if (yield Q.namesake(id=connector.id, name=connector.name)):
+            raise Exists(f"there is a connector {connector.name} already")
+        if not (yield Q.update_connector(**connector_values(connector), id=connector.id)):
+            raise Missing("no such connector")
+
+    @write
+    def remove_connector(self, name: str) -> Steps[None]:
+        """Rows of the queue keep its number, under which `Queue.next_due` and `Queue.claim` still find them."""
+        yield tables_changed()
+        removed = yield Q.remove_connector(name=name)
+        if not removed:
+            raise Missing(f"there is no connector {name}")
+        yield Q.remove_routes(connector=removed[0][0])
+        yield Q.remove_link_states(connector=removed[0][0])
+
+    @write
+    def add_route(self, route: Route) -> Steps[Route]:
+        if not (yield Q.connector_exists(connector=route.connector)):
+            raise Missing("no such connector")
+        added = yield Q.add_route(prefix=route.prefix, connector=route.connector, priority=route.priority)
+        if not added:
+            raise Exists("there is such a route already")
+        yield tables_changed()
+        return replace(route, id=added[0][0])
+
+    @write
+    def remove_route(self, route: int) -> Steps[None]:
+        if not (yield Q.remove_route(route=route)):
+            raise Missing("no such route")
+        yield tables_changed()
+
+    @write
+    def set_price(self, price: Price) -> Steps[None]:
+        yield put_price(price)
+        yield tables_changed()
+
+    @write
+    def remove_price(self, plan: str, prefix: str) -> Steps[None]:
+        if not (yield Q.remove_price(plan=plan, prefix=prefix)):
+            raise Missing("no such price")
+        yield tables_changed()
+
+    @write
+    def save_link_states(self, reports: Sequence[ConnectorReport]) -> Steps[None]:
+        # in one order, so that two nodes do not wait for each other
+        for each in sorted(reports, key=lambda report: (report.connector, report.node)):
+            yield Q.save_link_state(**report_values(each))
+
+    @lookup
+    def link_states(self) -> Steps[list[ConnectorReport]]:
+        rows = yield Q.link_states()
+        return [report_of(row) for row in rows]
+
+
+def put_price(price: Price) -> Query:
+    return Q.put_price(plan=price.plan, prefix=price.prefix, price=price.price)
+
+
+def tables_changed() -> Query:
+    """Every process that serves customers looks at the revision."""
+    return Q.tables_changed()

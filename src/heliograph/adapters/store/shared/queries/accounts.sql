@@ -1,0 +1,66 @@
+-- add_account: A new account; no row where one of its name is there.
+INSERT INTO account (
+    name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
+    callback_url, callback_format, content_decoding, networks, senders, created
+) VALUES (
+    :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
+    :callback_url, :callback_format, :content_decoding, :networks, :senders, :created
+) ON CONFLICT (name) DO NOTHING RETURNING id;
+
+-- update_account: All that may be changed of an account.
+UPDATE account SET
+    password_hash = :password_hash, signing_secret = :signing_secret, timezone = :timezone, plan = :plan,
+    credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
+    callback_url = :callback_url, callback_format = :callback_format, content_decoding = :content_decoding,
+    networks = :networks, senders = :senders
+WHERE id = :id;
+
+-- account_by_id: An account.
+SELECT {account} FROM account WHERE id = :account;
+
+-- account_by_name: An account.
+SELECT {account} FROM account WHERE name = :name;
+
+-- accounts: Every account with its balance, by name.
+SELECT {account}, balance FROM account ORDER BY name {bytewise};
+
+-- lock_account: The balance of an account, which nobody else changes until the transaction ends.
+SELECT balance FROM account WHERE id = :account;
+
+-- change_balance: Adds to the balance of an account.
+UPDATE account SET balance = balance + :amount WHERE id = :account;
+
+-- enter_ledger: An entry that is no charge, with the first free key from `base` on.
+INSERT INTO ledger (account, key, kind, amount, message, at, note)
+WITH RECURSIVE free (key) AS (
+    SELECT CAST(:base AS bigint)
+    UNION ALL
+    SELECT key + 32 FROM free WHERE EXISTS (SELECT 1 FROM ledger AS l WHERE l.account = :account AND l.key = free.key)
+)
+SELECT :account, (SELECT max(key) FROM free), :kind, :amount, :message, :at, :note;
+
+-- ledger: Entries of an account, newest first.
+SELECT key, account, kind, amount, message, at, note FROM ledger
+WHERE account = :account AND key < :before ORDER BY key DESC, kind DESC LIMIT :limit;
+
+-- usage: The latest entries of an account by spans of time: charges, what was charged, what was given back.
+SELECT key / 4096 / :step * :step AS span,
+    CAST(sum(CASE WHEN kind = {EntryKind.CHARGE} THEN 1 ELSE 0 END) AS bigint),
+    CAST(-sum(CASE WHEN kind = {EntryKind.CHARGE} THEN amount ELSE 0 END) AS bigint),
+    CAST(sum(CASE WHEN kind = {EntryKind.REFUND} THEN amount ELSE 0 END) AS bigint)
+FROM (
+    SELECT key, kind, amount FROM ledger
+    WHERE account = :account AND key >= :start AND key < :end ORDER BY key DESC LIMIT :entries
+) AS latest
+WHERE kind <> {EntryKind.TOP_UP}
+GROUP BY span ORDER BY span;
+
+-- keys: The keys of an account, revoked ones included.
+SELECT id, account, digest, created, revoked FROM api_key WHERE account = :account ORDER BY created, id {bytewise};
+
+-- add_key: A new key; no row where one of its id is there.
+INSERT INTO api_key (account, id, digest, created, revoked) VALUES (:account, :id, :digest, :created, :revoked)
+ON CONFLICT DO NOTHING RETURNING 1;
+
+-- revoke_key: Revokes a key that is not revoked.
+UPDATE api_key SET revoked = :now WHERE account = :account AND id = :key AND revoked IS NULL RETURNING 1;

@@ -1,0 +1,64 @@
+-- revision: How often accounts, connectors, routes and prices were changed.
+SELECT value FROM revision;
+
+-- tables_changed: Makes every process read the tables anew.
+UPDATE revision SET value = value + 1;
+
+-- connectors: All of them, in the order of their making.
+SELECT {connector} FROM connector ORDER BY id;
+
+-- add_connector: A new connector; no row where one of its name is there.
+INSERT INTO connector (
+    name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created
+) VALUES (
+    :name, :host, :port, :system_id, :password, :bind, :binds, :window, :rate, :tls, :enabled, :options, :created
+) ON CONFLICT (name) DO NOTHING RETURNING id;
+
+-- namesake: Whether another connector has this name.
+SELECT 1 FROM connector WHERE name = :name AND id <> :id;
+
+-- update_connector: All of a connector but its id.
+UPDATE connector SET
+    name = :name, host = :host, port = :port, system_id = :system_id, password = :password, bind = :bind,
+    binds = :binds, "window" = :window, rate = :rate, tls = :tls, enabled = :enabled, options = :options,
+    created = :created
+WHERE id = :id RETURNING 1;
+
+-- remove_connector: Removes a connector; its id, if it was there.
+DELETE FROM connector WHERE name = :name RETURNING id;
+
+-- connector_exists: Whether there is such a connector.
+SELECT 1 FROM connector WHERE id = :connector;
+
+-- remove_routes: Removes the routes to a connector.
+DELETE FROM route WHERE connector = :connector;
+
+-- remove_link_states: Removes what was said of a connector.
+DELETE FROM link_state WHERE connector = :connector;
+
+-- routes: All of them, by prefix and priority.
+SELECT id, prefix, connector, priority FROM route ORDER BY prefix {bytewise}, priority, id;
+
+-- add_route: A new route; no row where the same one is there.
+INSERT INTO route (prefix, connector, priority) VALUES (:prefix, :connector, :priority) ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- remove_route: Removes a route.
+DELETE FROM route WHERE id = :route RETURNING 1;
+
+-- prices: All of them, by plan and prefix.
+SELECT plan, prefix, price FROM price ORDER BY plan {bytewise}, prefix {bytewise};
+
+-- put_price: Sets the price of a prefix in a plan.
+INSERT INTO price (plan, prefix, price) VALUES (:plan, :prefix, :price)
+ON CONFLICT (plan, prefix) DO UPDATE SET price = excluded.price;
+
+-- remove_price: Removes the price of a prefix.
+DELETE FROM price WHERE plan = :plan AND prefix = :prefix RETURNING 1;
+
+-- save_link_state: What a node says of a connector now.
+INSERT INTO link_state (connector, node, state, at) VALUES (:connector, :node, :state, :at)
+ON CONFLICT (connector, node) DO UPDATE SET state = excluded.state, at = excluded.at;
+
+-- link_states: What nodes said last.
+SELECT connector, node, state, at FROM link_state ORDER BY connector, node;

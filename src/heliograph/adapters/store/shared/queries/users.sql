@@ -1,0 +1,33 @@
+-- users: All of them, by name.
+SELECT name, password_hash, role, created FROM admin_user ORDER BY name {bytewise};
+
+-- user: A user.
+SELECT name, password_hash, role, created FROM admin_user WHERE name = :name;
+
+-- add_user: A new user; no row where one of the name is there.
+INSERT INTO admin_user (name, password_hash, role, created) VALUES (:name, :password_hash, :role, :created)
+ON CONFLICT DO NOTHING RETURNING 1;
+
+-- update_user: The password and the role of a user.
+UPDATE admin_user SET password_hash = :password_hash, role = :role WHERE name = :name RETURNING 1;
+
+-- remove_user: Removes a user.
+DELETE FROM admin_user WHERE name = :name RETURNING 1;
+
+-- end_sessions: Ends the sessions of a user.
+DELETE FROM admin_session WHERE {user_column} = :name;
+
+-- forget_sessions: Deletes the sessions that have expired.
+DELETE FROM admin_session WHERE expires <= :now;
+
+-- add_session: A new session.
+INSERT INTO admin_session (digest, {user_column}, csrf, created, expires)
+VALUES (:digest, :user, :csrf, :created, :expires);
+
+-- session: A session that has not expired, with its user.
+SELECT s.digest, s.{user_column}, s.csrf, s.created, s.expires, u.name, u.password_hash, u.role, u.created
+FROM admin_session AS s JOIN admin_user AS u ON u.name = s.{user_column}
+WHERE s.digest = :digest AND s.expires > :now;
+
+-- close_session: Ends a session.
+DELETE FROM admin_session WHERE digest = :digest;

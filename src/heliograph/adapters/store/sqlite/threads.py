@@ -1,0 +1,80 @@
+"""The engine of the file: operations of the event loop, run by the writer's or a reader's thread."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar, assert_never, cast
+
+from heliograph.adapters.store.shared.steps import Steps, Way
+from heliograph.adapters.store.sqlite.driver import drive
+from heliograph.adapters.store.sqlite.loop_commit import Swift
+from heliograph.adapters.store.sqlite.worker import Session, Worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Threads:
+    """Three threads, each with a connection of its own, and one of the loop's own where the disk is quick."""
+
+    def __init__(self, path: Path, busy_ms: int, calls: int, swift: Swift | None) -> None:
+        """At most `calls` wait for each thread."""
+        self._path = path
+        self._busy_ms = busy_ms
+        self.swift = swift
+        self.writer = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
+        self.reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
+        # what people look for takes its time: the gateway's own reading does not wait for it
+        self.searcher = Worker("store-searcher", Session(path, busy_ms, read_only=True), calls)
+
+    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+        """Runs the operation by the thread that is for it. Raises Unavailable, and what the operation raises."""
+        match way:
+            case Way.WRITE:
+                return await self.writer.transact(drive, operation)
+            case Way.READ:
+                return await self.reader.transact(drive, operation)
+            case Way.LOOKUP:
+                return await self.reader.look(drive, operation)
+            case Way.GLANCE:
+                return await self.glance(drive, operation)
+            case Way.BROWSE:
+                return await self.searcher.transact(drive, operation)
+            case Way.LISTING:
+                return await self.searcher.look(drive, operation)
+            case Way.SCAN:
+                return await self.scan(drive, operation)
+            case _:
+                assert_never(way)
+
+    async def glance(
+        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Looks at a row or two, which takes less than handing it over does, if the disk is a quick one."""
+        if self.swift is not None:
+            done, result = self.swift.try_look(work, *args, **kwargs)
+            if done:
+                return cast("R", result)
+        return await self.reader.look(work, *args, **kwargs)
+
+    async def scan(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
+        session = Session(self._path, self._busy_ms, read_only=True)
+
+        def run() -> R:
+            try:
+                return session.transact(work, *args, **kwargs)
+            finally:
+                session.close()
+
+        return await asyncio.to_thread(run)
+
+    async def close(self) -> None:
+        """What was asked before is still done; what is asked later raises Unavailable."""
+        if self.swift is not None:
+            self.swift.close()
+            self.swift = None
+        await self.searcher.close()
+        await self.reader.close()
+        await self.writer.close()

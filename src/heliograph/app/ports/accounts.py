@@ -1,0 +1,42 @@
+"""Accounts: who sends, with what credit and which keys."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from heliograph.app.admin.oversight import Usage
+from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
+
+
+class Accounts(Protocol):
+    """The customers' accounts. Each change adds one to the revision (`Network`)."""
+
+    async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        """Creates the account with its first key, its opening credit (a ledger entry if not 0) and own prices, if any.
+        Gives it its id, which stands in what is returned. Raises Exists."""
+
+    async def update(self, account: int, changes: dict[str, Any]) -> Account:
+        """Changes fields out of ACCOUNT_FIELDS. Raises Missing."""
+
+    async def find(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+        """Returns the account with its keys, revoked ones included."""
+
+    async def by_id(self, account: int) -> Account | None: ...
+
+    async def all(self) -> list[tuple[Account, int]]:
+        """Returns every account with its balance, by name."""
+
+    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+        """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        """Returns entries, newest first, those before the key `before`."""
+
+    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
+        """Sums the ledger from `start` up to `end` by spans of `step` ms, those with entries, oldest first. Leaves out
+        top-ups, and may be cut to the latest millions of entries."""
+
+    async def add_key(self, key: ApiKey) -> None:
+        """Raises Missing for an unknown account, Exists for an id that the account has used before."""
+
+    async def revoke_key(self, account: int, key: str, now: int) -> None:
+        """Raises Missing if there is no such key that is not revoked."""

@@ -1,0 +1,42 @@
+"""The network: connectors to operators, routes and prices, and what nodes say of their links."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from heliograph.app.configuration import Connector, Price, Route, Tables
+from heliograph.app.ports.carrier_state import ConnectorReport
+
+
+class Network(Protocol):
+    """Connectors, routes and prices. Each change but of link states adds one to the revision."""
+
+    async def revision(self) -> int:
+        """Returns a number that grows with each change of accounts, keys, connectors, routes or prices, in any
+        process."""
+
+    async def tables(self) -> Tables: ...
+
+    async def add_connector(self, connector: Connector) -> Connector:
+        """Gives it an id, from 1 on and never again. Raises Exists."""
+
+    async def update_connector(self, connector: Connector) -> None:
+        """Raises Missing, and Exists for the name of another one."""
+
+    async def remove_connector(self, name: str) -> None:
+        """Removes its routes, too; messages that wait for it are routed anew. Raises Missing."""
+
+    async def add_route(self, route: Route) -> Route:
+        """Raises Missing for an unknown connector, Exists for the same prefix, connector and priority."""
+
+    async def remove_route(self, route: int) -> None:
+        """Raises Missing."""
+
+    async def set_price(self, price: Price) -> None: ...
+
+    async def remove_price(self, plan: str, prefix: str) -> None:
+        """Raises Missing."""
+
+    async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
+        """Keeps what nodes say of their links, for people; the revision stays."""
+
+    async def link_states(self) -> list[ConnectorReport]: ...

@@ -1,0 +1,287 @@
+"""Accounts, the network and users in the in-memory store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Usage
+from heliograph.app.configuration import (
+    ACCOUNT_FIELDS,
+    Account,
+    ApiKey,
+    Connector,
+    Exists,
+    LedgerEntry,
+    Missing,
+    Price,
+    Route,
+    Tables,
+)
+from heliograph.app.ports import ConnectorReport
+from heliograph.domain.ids import time_of
+from heliograph.domain.money import EntryKind
+from tests.support.memory_rows import MemoryPart
+
+
+class MemoryAccounts(MemoryPart):
+    """`app.ports.Accounts`."""
+
+    async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        rows = self._open()
+        if any(each.name == account.name for each in rows.accounts.values()):
+            raise Exists(account.name)
+        created = replace(account, id=self._place.next("account"))
+        rows.accounts[created.id] = created
+        rows.balances[created.id] = 0
+        rows.keys.append(replace(key, account=created.id))
+        rows.prices.update({(price.plan, price.prefix): price.price for price in prices})
+        self._place.enter(created.id, EntryKind.TOP_UP, credit, 0, account.created, "opening credit")
+        rows.revision += 1
+        return replace(created)
+
+    async def update(self, account: int, changes: dict[str, Any]) -> Account:
+        rows = self._open()
+        if account not in rows.accounts:
+            raise Missing("no such account")
+        if not changes.keys() <= set(ACCOUNT_FIELDS):
+            raise ValueError(f"not all of {', '.join(changes)} can be changed")
+        rows.accounts[account] = replace(rows.accounts[account], **changes)
+        rows.revision += 1
+        return replace(rows.accounts[account])
+
+    async def find(self, name: str) -> tuple[Account, list[ApiKey]] | None:
+        rows = self._open()
+        for account in rows.accounts.values():
+            if account.name == name:
+                return replace(account), [replace(key) for key in rows.keys if key.account == account.id]
+        return None
+
+    async def by_id(self, account: int) -> Account | None:
+        found = self._open().accounts.get(account)
+        return None if found is None else replace(found)
+
+    async def all(self) -> list[tuple[Account, int]]:
+        rows = self._open()
+        by_name = sorted(rows.accounts.values(), key=lambda account: account.name)
+        return [(replace(account), rows.balances[account.id]) for account in by_name]
+
+    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+        rows = self._open()
+        if account not in rows.accounts:
+            raise Missing("no such account")
+        self._place.enter(account, EntryKind.TOP_UP, amount, 0, now, note)
+        rows.revision += 1
+        return rows.balances[account]
+
+    async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        entries = [
+            entry
+            for entry in self._open().ledger
+            if entry.account == account and (before is None or entry.key < before)
+        ]
+        entries.sort(key=lambda entry: entry.key, reverse=True)
+        return [replace(entry) for entry in entries[:limit]]
+
+    async def add_key(self, key: ApiKey) -> None:
+        rows = self._open()
+        if key.account not in rows.accounts:
+            raise Missing("no such account")
+        if any((each.account, each.id) == (key.account, key.id) for each in rows.keys):
+            raise Exists(key.id)
+        rows.keys.append(replace(key))
+        rows.revision += 1
+
+    async def revoke_key(self, account: int, key: str, now: int) -> None:
+        rows = self._open()
+        for each in rows.keys:
+            if (each.account, each.id, each.revoked) == (account, key, None):
+                each.revoked = now
+                rows.revision += 1
+                return
+        raise Missing("no such key, or it is revoked already")
+
+    async def usage(self, account: int, start: int, end: int, step: int) -> list[Usage]:
+        spans: dict[int, Usage] = {}
+        for entry in self._open().ledger:
+            at = time_of(entry.key)
+            if entry.account != account or entry.kind is EntryKind.TOP_UP or not start <= at < end:
+                continue
+            usage = spans.setdefault(at // step * step, Usage(at // step * step, 0, 0, 0))
+            if entry.kind is EntryKind.CHARGE:
+                usage.requests += 1
+                usage.charged -= entry.amount
+            else:
+                usage.refunded += entry.amount
+        return [spans[at] for at in sorted(spans)]
+
+
+class MemoryNetwork(MemoryPart):
+    """`app.ports.Network`."""
+
+    async def revision(self) -> int:
+        return self._open().revision
+
+    async def tables(self) -> Tables:
+        rows = self._open()
+        return Tables(
+            rows.revision,
+            [replace(each) for each in rows.connectors.values()],
+            [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
+            [Price(plan, prefix, price) for (plan, prefix), price in sorted(rows.prices.items())],
+        )
+
+    async def add_connector(self, connector: Connector) -> Connector:
+        rows = self._open()
+        if any(each.name == connector.name for each in rows.connectors.values()):
+            raise Exists(connector.name)
+        added = replace(connector, id=self._place.next("connector"))
+        rows.connectors[added.id] = added
+        rows.revision += 1
+        return replace(added)
+
+    async def update_connector(self, connector: Connector) -> None:
+        rows = self._open()
+        if connector.id not in rows.connectors:
+            raise Missing("no such connector")
+        if any(each.name == connector.name and each.id != connector.id for each in rows.connectors.values()):
+            raise Exists(connector.name)
+        rows.connectors[connector.id] = replace(connector)
+        rows.revision += 1
+
+    async def remove_connector(self, name: str) -> None:
+        rows = self._open()
+        gone = next((each.id for each in rows.connectors.values() if each.name == name), None)
+        if gone is None:
+            raise Missing("no such connector")
+        del rows.connectors[gone]
+        rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
+        rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
+        rows.revision += 1
+
+    async def add_route(self, route: Route) -> Route:
+        rows = self._open()
+        if route.connector not in rows.connectors:
+            raise Missing("no such connector")
+        same = (route.prefix, route.connector, route.priority)
+        if any((each.prefix, each.connector, each.priority) == same for each in rows.routes.values()):
+            raise Exists(route.prefix)
+        added = replace(route, id=self._place.next("route"))
+        rows.routes[added.id] = added
+        rows.revision += 1
+        return replace(added)
+
+    async def remove_route(self, route: int) -> None:
+        rows = self._open()
+        if rows.routes.pop(route, None) is None:
+            raise Missing("no such route")
+        rows.revision += 1
+
+    async def set_price(self, price: Price) -> None:
+        rows = self._open()
+        rows.prices[price.plan, price.prefix] = price.price
+        rows.revision += 1
+
+    async def remove_price(self, plan: str, prefix: str) -> None:
+        rows = self._open()
+        if rows.prices.pop((plan, prefix), None) is None:
+            raise Missing("no such price")
+        rows.revision += 1
+
+    async def save_link_states(self, states: Sequence[ConnectorReport]) -> None:
+        self._open().link_states.update({(each.connector, each.node): replace(each) for each in states})
+
+    async def link_states(self) -> list[ConnectorReport]:
+        return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryUsers(MemoryPart):
+    """`app.ports.Users`."""
+
+    async def create(self, user: AdminUser) -> None:
+        users = self._place.staff().users
+        if user.name in users:
+            raise Exists(user.name)
+        users[user.name] = replace(user)
+
+    async def all(self) -> list[AdminUser]:
+        return [replace(user) for _, user in sorted(self._place.staff().users.items())]
+
+    async def find(self, name: str) -> AdminUser | None:
+        found = self._place.staff().users.get(name)
+        return None if found is None else replace(found)
+
+    async def update(self, user: AdminUser) -> None:
+        users = self._place.staff().users
+        if user.name not in users:
+            raise Missing(user.name)
+        users[user.name] = replace(users[user.name], password_hash=user.password_hash, role=user.role)
+        self._end_sessions(user.name)
+
+    async def remove(self, name: str) -> None:
+        if self._place.staff().users.pop(name, None) is None:
+            raise Missing(name)
+        self._end_sessions(name)
+
+    async def open_session(self, session: AdminSession) -> None:
+        sessions = self._place.staff().sessions
+        for digest in [digest for digest, each in sessions.items() if each.expires <= session.created]:
+            del sessions[digest]
+        sessions[session.digest] = replace(session)
+
+    async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
+        people = self._place.staff()
+        found = people.sessions.get(digest)
+        if found is None or found.expires <= now:
+            return None
+        return replace(found), replace(people.users[found.user])
+
+    async def close_session(self, digest: bytes) -> None:
+        self._place.staff().sessions.pop(digest, None)
+
+    def _end_sessions(self, user: str) -> None:
+        people = self._place.people
+        people.sessions = {digest: each for digest, each in people.sessions.items() if each.user != user}
+
+
+class MemoryTokens(MemoryPart):
+    """`app.ports.Tokens`."""
+
+    async def add(self, token: AdminToken) -> None:
+        tokens = self._place.staff().tokens
+        if token.id in tokens:
+            raise Exists(token.id)
+        tokens[token.id] = replace(token)
+
+    async def all(self) -> list[AdminToken]:
+        return [replace(each) for each in sorted(self._place.staff().tokens.values(), key=lambda each: each.created)]
+
+    async def find(self, digest: bytes) -> AdminToken | None:
+        for each in self._place.staff().tokens.values():
+            if each.digest == digest and each.revoked is None:
+                return replace(each)
+        return None
+
+    async def revoke(self, token: str, now: int) -> None:
+        found = self._place.staff().tokens.get(token)
+        if found is None or found.revoked is not None:
+            raise Missing(token)
+        found.revoked = now
+
+
+class MemoryAuditLog(MemoryPart):
+    """`app.ports.AuditLog`."""
+
+    async def append(self, deed: AuditEntry) -> None:
+        deeds = self._place.staff().deeds
+        deeds.append(replace(deed, key=len(deeds) + 1))
+
+    async def find(self, query: AuditQuery) -> list[AuditEntry]:
+        found = [
+            deed
+            for deed in reversed(self._place.staff().deeds)
+            if (query.before is None or deed.key < query.before)
+            and query.actor in ("", deed.actor)
+            and deed.action.startswith(query.action)
+            and query.target in ("", deed.target)
+        ]
+        return [replace(deed) for deed in found[: query.limit]]
