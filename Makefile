@@ -31,7 +31,7 @@ test: install ## run everything: checks and all tests
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
-	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/unit tests/vectors tests/properties
+	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/tidy tests/unit tests/vectors tests/properties
 
 .PHONY: lint
 lint: install

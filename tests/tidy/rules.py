@@ -1,0 +1,137 @@
+"""The rules of the house that linters do not know, each as a function over parsed modules."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[2] / "src" / "heliograph"
+
+MODULE_LINES = 500
+FUNCTION_LINES = 60
+
+WITHOUT_SUBJECT = frozenset(
+    [
+        "It",
+        "It's",
+        "That",
+        "What",
+        "Who",
+        "Whose",
+        "Whom",
+        "They",
+        "Those",
+        "These",
+        "This",
+        "As",
+        "Which",
+        "Where",
+        "How",
+        "When",
+        "Its",
+        "Their",
+        "Whoever",
+        "Whatever",
+    ]
+)
+"""First words of a docstring that leave its reader to find out what is meant."""
+
+HOT = frozenset(["record", "statement", "statements", "encoding", "money"])
+"""Modules of a store whose SQL stands beside the code: what each commit goes through."""
+
+SQL = re.compile(r"\s*(WITH\s+\w+|SELECT|INSERT\s+INTO|UPDATE\s+\w+|DELETE\s+FROM)\s")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed source file."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def ring(self) -> str:
+        """The top-level folder, or the file where it lies in none."""
+        return self.path.split("/", 1)[0]
+
+
+def parsed(path: str, text: str) -> Module:
+    return Module(path, text, ast.parse(text))
+
+
+def read_modules() -> list[Module]:
+    """All modules of the product."""
+    return [parsed(path.relative_to(SOURCES).as_posix(), path.read_text()) for path in sorted(SOURCES.rglob("*.py"))]
+
+
+def class_names(modules: Iterable[Module]) -> dict[str, list[str]]:
+    """The rings of the classes of each name, as often as the name stands there."""
+    rings: dict[str, list[str]] = defaultdict(list)
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                rings[node.name].append(module.ring)
+    return rings
+
+
+def same_names_in_a_ring(modules: Iterable[Module]) -> set[str]:
+    return {name for name, rings in class_names(modules).items() if len(set(rings)) < len(rings)}
+
+
+def same_names_in_the_tree(modules: Iterable[Module]) -> set[str]:
+    return {name for name, rings in class_names(modules).items() if len(rings) > 1}
+
+
+def docstrings(module: Module) -> Iterator[tuple[int, str]]:
+    """Line and text of each docstring: of modules, classes and functions, and below attributes and constants."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Lambda | ast.IfExp):
+            continue
+        for each in getattr(node, "body", []):
+            match each:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield each.lineno, text
+
+
+def without_subject(module: Module) -> list[str]:
+    """Where a docstring begins with a pronoun or a bare relative clause."""
+    return [
+        f"{module.path}:{line}: {text.strip().splitlines()[0]}"
+        for line, text in docstrings(module)
+        if text.split() and text.split()[0].rstrip(",.:;") in WITHOUT_SUBJECT
+    ]
+
+
+def long_functions(module: Module) -> list[str]:
+    return [
+        f"{module.path}:{node.name}"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    ]
+
+
+def is_long(module: Module) -> bool:
+    return module.text.count("\n") > MODULE_LINES
+
+
+def unchecked_sql(module: Module) -> int:
+    """How often the linter is told not to look at how an SQL text was put together."""
+    return len(re.findall(r"#\s*noqa:.*\bS608\b", module.text))
+
+
+def has_sql(module: Module) -> bool:
+    """Whether SQL stands in a module, other than those of a store's hot path."""
+    if module.path.rsplit("/", 1)[-1].removesuffix(".py") in HOT:
+        return False
+    prose = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and SQL.match(node.value)
+        and id(node) not in prose
+        for node in ast.walk(module.tree)
+    )

@@ -1,0 +1,52 @@
+"""The house as it is, held to its rules. An allowance may only shrink: take away from it what you mended."""
+
+import pytest
+
+from tests.tidy import rules
+from tests.tidy.rules import Module
+
+SAME_NAMES = frozenset(["Credentials", "Dialect", "Limits", "Link", "Noting"])
+SAME_NAMES_IN_THE_TREE = 50
+WITHOUT_SUBJECT = 490
+LONG_MODULES = frozenset(["app/dispatch/dispatcher.py", "app/dispatch/lane.py"])
+LONG_FUNCTIONS = frozenset(["composition/gateway.py:start"])
+UNCHECKED_SQL = 44
+SQL_IN_MODULES = 40
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    found = rules.read_modules()
+    assert len(found) > 100
+    return found
+
+
+def test_no_two_classes_of_a_ring_have_one_name(modules: list[Module]) -> None:
+    assert rules.same_names_in_a_ring(modules) <= SAME_NAMES
+
+
+def test_few_classes_of_different_rings_have_one_name(modules: list[Module]) -> None:
+    found = rules.same_names_in_the_tree(modules)
+    assert len(found) <= SAME_NAMES_IN_THE_TREE, sorted(found)
+
+
+def test_docstrings_say_what_they_speak_of(modules: list[Module]) -> None:
+    found = [place for module in modules for place in rules.without_subject(module)]
+    assert len(found) <= WITHOUT_SUBJECT, "\n".join(found)
+
+
+def test_modules_fit_in_the_head(modules: list[Module]) -> None:
+    assert {module.path for module in modules if rules.is_long(module)} <= LONG_MODULES
+
+
+def test_functions_fit_on_the_screen(modules: list[Module]) -> None:
+    assert {place for module in modules for place in rules.long_functions(module)} <= LONG_FUNCTIONS
+
+
+def test_sql_is_seldom_put_together_unchecked(modules: list[Module]) -> None:
+    assert sum(map(rules.unchecked_sql, modules)) <= UNCHECKED_SQL
+
+
+def test_sql_outside_the_hot_paths_stands_in_named_files(modules: list[Module]) -> None:
+    found = [module.path for module in modules if rules.has_sql(module)]
+    assert len(found) <= SQL_IN_MODULES, "\n".join(found)

@@ -1,0 +1,47 @@
+"""Each rule finds what it is for, and lets the rest be."""
+
+import pytest
+
+from tests.tidy import rules
+from tests.tidy.rules import parsed
+
+
+def test_names_are_compared_within_a_ring_and_over_all() -> None:
+    modules = [
+        parsed("app/one.py", "class A: ...\nclass B: ..."),
+        parsed("app/sub/two.py", "class A: ..."),
+        parsed("domain/three.py", "def make():\n    class B: ...\nclass C: ..."),
+    ]
+    assert rules.same_names_in_a_ring(modules) == {"A"}
+    assert rules.same_names_in_the_tree(modules) == {"A", "B"}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('"""What it is."""', [1]),
+        ('def do():\n    """It is due."""', [2]),
+        ('async def do():\n    """\n    Whose lanes."""', [2]),
+        ('class A:\n    """A thing."""\n\n    b: int\n    """As progress: one."""', [5]),
+        ('LIMIT = 1\n"""Those, then."""', [2]),
+        ('"""Whole messages."""\n\ntext = "It is no docstring"\nsay("It is none")', []),
+    ],
+)
+def test_docstrings_without_a_subject_are_found(text: str, lines: list[int]) -> None:
+    assert [place.split(":")[1] for place in rules.without_subject(parsed("a.py", text))] == [str(n) for n in lines]
+
+
+def test_what_is_long_is_found() -> None:
+    assert rules.is_long(parsed("a.py", "x = 1\n" * 501))
+    assert not rules.is_long(parsed("a.py", "x = 1\n" * 500))
+    body = "    x = 1\n"
+    assert rules.long_functions(parsed("a.py", "def short():\n" + body * 59)) == []
+    assert rules.long_functions(parsed("a.py", "def long():\n" + body * 60)) == ["a.py:long"]
+
+
+def test_sql_is_found_where_it_should_not_stand() -> None:
+    query = '_OPEN = """\nSELECT key FROM message\n"""'
+    assert rules.has_sql(parsed("adapters/store/sqlite/receipts.py", query))
+    assert not rules.has_sql(parsed("adapters/store/sqlite/record.py", query))
+    assert not rules.has_sql(parsed("cli/message.py", '"""\nSELECT is a word of SQL."""\nprint("Select one of these")'))
+    assert rules.unchecked_sql(parsed("a.py", "run(f'')  # noqa: S608\nrun('')")) == 1
