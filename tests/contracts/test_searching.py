@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.oversight import TELLING_DIGITS, BacklogCounts, Hit, MessageStatus, Search, SearchPage, Usage
+from heliograph.app.admin.oversight import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Attempt,
@@ -22,6 +22,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.status import MessageStatus
 from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
 
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from heliograph.admin_api import customers, network, shapes, traffic
 from heliograph.admin_api.request import AdminRequest
-from heliograph.app.admin.oversight import MessageStatus, Scope
+from heliograph.app.admin.oversight import Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
+from heliograph.domain.status import MessageStatus
 
 ROOT = "/admin/v1"
 

@@ -9,6 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from heliograph.app.admin.fields import MAX_BINDS, MAX_LIST_INTERVAL_S, MAX_RATE, MAX_WINDOW
 from heliograph.app.admin.manage import MAX_PRIORITY
+from heliograph.domain.status import MessageStatus
+
+_STATUSES = [f"`{each}`" for each in MessageStatus]
 
 # Patterns under `extra_json_schema` are for the document: what does not fit them is told in our own words.
 Name = Annotated[
@@ -327,9 +330,7 @@ class Message(Struct):
     to: str
     sender: str
     time: Annotated[Moment, Meta(description="When it was accepted, or is to be sent.")]
-    standing: Annotated[
-        str, Meta(description="`scheduled`, `under-way`, `delivered`, `undelivered`, `failed` or `cancelled`.")
-    ]
+    standing: Annotated[str, Meta(description=f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.")]
     delivery: Annotated[str | None, Meta(description="The final state, as operators name it.", examples=["DELIVRD"])]
     err: str
     segments: int

@@ -5,10 +5,11 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment, moment
-from heliograph.app.admin.oversight import CallbackView, MessageStatus, Search
+from heliograph.app.admin.oversight import CallbackView, Search
 from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
+from heliograph.domain.status import MessageStatus
 
 PAGE = 100
 CALLBACKS = 1_000

@@ -15,14 +15,12 @@ from heliograph.cli.command import (
     print_table,
     tell,
 )
+from heliograph.domain.status import MessageStatus
 
 if TYPE_CHECKING:
     from heliograph.app.admin.oversight import SearchPage
     from heliograph.app.admin.sign_in import Actor
     from heliograph.app.admin.views import MessageView, Views
-
-_STANDINGS = ("scheduled", "under-way", "delivered", "undelivered", "failed", "cancelled")
-
 
 _COLUMNS = ("to", "standing", "err", "account", "connector", "id")
 
@@ -44,7 +42,7 @@ def message() -> None:
 )
 @click.argument("text", default="")
 @click.option("--account", "name", metavar="NAME", help="Only this account's.")
-@click.option("--state", type=click.Choice(_STANDINGS), help="Only those that are so far.")
+@click.option("--state", type=click.Choice([each.value for each in MessageStatus]), help="Only those that are so far.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
 @click.pass_obj
 def find(invocation: Invocation, text: str, name: str | None, state: str | None, limit: int) -> None:
@@ -55,7 +53,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     """
 
     async def work(views: "Views", _: "Actor") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
-        from heliograph.app.admin.oversight import MessageStatus, Search
+        from heliograph.app.admin.oversight import Search
 
         search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
         accounts = {account.id: account.name for account, _ in await views.store.accounts.all()}

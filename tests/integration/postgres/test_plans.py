@@ -16,7 +16,7 @@ from heliograph.adapters.store.postgres import (
     search,
 )
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.app.admin.oversight import MessageStatus, Search
+from heliograph.app.admin.oversight import Search
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -30,6 +30,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import ListQuery
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.status import MessageStatus
 from tests.support.postgres import LIMITS, server
 from tests.support.store import HOUR, NODE, START, Given
 

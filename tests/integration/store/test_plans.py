@@ -20,7 +20,8 @@ from heliograph.adapters.store.sqlite import (
 from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
-from heliograph.app.admin.oversight import MessageStatus, Search
+from heliograph.app.admin.oversight import Search
+from heliograph.domain.status import MessageStatus
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Why a message is where it is, in a sentence or two, for whoever looks for it at night."""
 
 from collections.abc import Callable, Mapping
+from typing import assert_never
 
 from heliograph.app.admin.oversight import CallbackView, MessageRecord
 from heliograph.app.facts import CallbackEnd
@@ -24,16 +25,19 @@ _REFUNDED = " It was refunded."
 def explain(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:
     """`connectors` are names by id; `status_name` names a command status."""
     message = trace.message
-    match message.state:
+    match state := State(message.state):
         case State.SCHEDULED:
             return "It waits for its time."
         case State.CANCELLED:
             return "It was cancelled before its time." + _REFUNDED
         case State.FAILED:
             return _failed(trace, connectors, status_name) + _REFUNDED + _untold(trace.callback)
-    if trace.final is not None and trace.final[0] is not None:
-        return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
-    return _under_way(trace, connectors, status_name)
+        case State.SENT:
+            if trace.final is not None and trace.final[0] is not None:
+                return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
+            return _under_way(trace, connectors, status_name)
+        case _:
+            assert_never(state)
 
 
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:

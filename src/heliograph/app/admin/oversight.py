@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
-from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.status import MessageStatus, status_of
 
 
 class Scope(StrEnum):
@@ -136,35 +136,6 @@ class AuditQuery:
 
 
 # --- what they look at
-
-
-class MessageStatus(StrEnum):
-    """How far a message is, in one word."""
-
-    SCHEDULED = "scheduled"
-    UNDER_WAY = "under-way"
-    """Accepted, and not in its final state yet; or nobody asked for its receipt."""
-    DELIVERED = "delivered"
-    UNDELIVERED = "undelivered"
-    """It left, and its final state is another than DELIVRD."""
-    FAILED = "failed"
-    """It never left, and was refunded."""
-    CANCELLED = "cancelled"
-
-
-def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
-    if state == State.SENT:
-        if delivery is None:
-            return MessageStatus.UNDER_WAY
-        return MessageStatus.DELIVERED if delivery is Delivery.DELIVRD else MessageStatus.UNDELIVERED
-    return _STANDINGS[State(state)]
-
-
-_STANDINGS = {
-    State.SCHEDULED: MessageStatus.SCHEDULED,
-    State.CANCELLED: MessageStatus.CANCELLED,
-    State.FAILED: MessageStatus.FAILED,
-}
 
 
 @dataclass(slots=True)

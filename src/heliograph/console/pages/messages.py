@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from heliograph.app.admin.oversight import MessageStatus, Scope, Search, status_of
+from heliograph.app.admin.oversight import Scope, Search
 from heliograph.app.admin.timeline import condense
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
-from heliograph.domain.message import KIND_NAMES, Kind, State
+from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
+from heliograph.domain.status import MessageStatus, status_of
 
 PAGE = 50
 
@@ -84,7 +85,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         message=message,
         standing=standing,
         kind=KIND_NAMES[Kind(message.kind)],
-        scheduled=message.state == State.SCHEDULED,
+        cancellable=message.state in before(Trigger.CANCEL),
         segments=_segments(request, view.trace, view.connectors),
         problem=problem,
         status_name=request.services.status_name,

@@ -12,13 +12,14 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.rows import message_of
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
-from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, MessageStatus, Search, SearchPage
+from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Search, SearchPage
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.status import MessageStatus
 
 _HITS = f"SELECT {MESSAGE_COLUMNS}, f.state, f.err"
 _JOIN_FINAL = "LEFT JOIN final AS f ON f.key = m.key"

@@ -1,0 +1,44 @@
+"""How far a message is, in one word: its state together with its delivery. What users search by and are shown."""
+
+from enum import StrEnum
+from typing import assert_never
+
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+
+
+class MessageStatus(StrEnum):
+    """How far a message is, in one word."""
+
+    SCHEDULED = "scheduled"
+    UNDER_WAY = "under-way"
+    """Accepted, and not in its final state yet; or nobody asked for its receipt."""
+    DELIVERED = "delivered"
+    UNDELIVERED = "undelivered"
+    """It left, and its final state is another than DELIVRD."""
+    FAILED = "failed"
+    """It never left, and was refunded."""
+    CANCELLED = "cancelled"
+
+
+def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
+    """Returns the status of a message in this state whose final state, if it has one, is `delivery`."""
+    match known := State(state):
+        case State.SCHEDULED:
+            return MessageStatus.SCHEDULED
+        case State.CANCELLED:
+            return MessageStatus.CANCELLED
+        case State.FAILED:
+            return MessageStatus.FAILED
+        case State.SENT:
+            if delivery is None:
+                return MessageStatus.UNDER_WAY
+            return MessageStatus.DELIVERED if delivery is Delivery.DELIVRD else MessageStatus.UNDELIVERED
+        case _:
+            assert_never(known)
+
+
+STATE_OF: dict[MessageStatus, State] = {
+    status_of(state, delivery): state for state in State for delivery in (None, *Delivery)
+}
+"""The state of the messages that have a status."""

@@ -1,0 +1,20 @@
+from heliograph.domain.message import State
+from heliograph.domain.receipt import Delivery
+from heliograph.domain.status import STATE_OF, MessageStatus, status_of
+
+
+def test_a_message_that_left_is_as_far_as_its_delivery() -> None:
+    assert status_of(State.SENT, None) is MessageStatus.UNDER_WAY
+    assert status_of(State.SENT, Delivery.DELIVRD) is MessageStatus.DELIVERED
+    others = set(Delivery) - {Delivery.DELIVRD}
+    assert {status_of(State.SENT, delivery) for delivery in others} == {MessageStatus.UNDELIVERED}
+
+
+def test_any_other_is_as_far_as_its_state() -> None:
+    for state in set(State) - {State.SENT}:
+        statuses = {status_of(state, delivery) for delivery in (None, *Delivery)}
+        assert statuses == {MessageStatus(state.label.lower())}
+
+
+def test_every_status_is_some_messages() -> None:
+    assert STATE_OF.keys() == set(MessageStatus)
