@@ -18,7 +18,7 @@ from weakref import finalize
 
 import asyncpg
 
-from heliograph.adapters.store.postgres import Limits, PostgresStore
+from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
 from tests.support.patience import PATIENCE_S
@@ -42,10 +42,10 @@ _END_S = 10.0
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200"}
 
 #: So long that none is ever reached where nothing is out of order.
-AMPLE = Limits(pool=4, acquire=30.0, connect=30.0, statement=30.0, lock=25.0, idle=20.0, resolve=30.0)
+AMPLE = DatabaseLimits(pool=4, acquire=30.0, connect=30.0, statement=30.0, lock=25.0, idle=20.0, resolve=30.0)
 
 #: Short, so that tests of outages are; but a connection is there when the machine gets round to it.
-LIMITS = Limits(pool=4, acquire=20.0, connect=20.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
+LIMITS = DatabaseLimits(pool=4, acquire=20.0, connect=20.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
 
 _WIPE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();

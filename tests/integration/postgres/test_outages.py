@@ -7,7 +7,7 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
-from heliograph.adapters.store.postgres import Limits, PostgresStore
+from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable, Unfit
@@ -53,7 +53,9 @@ async def test_one_who_writes_for_a_moment_is_waited_for(
 
 
 async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -> None:
-    narrow = await PostgresStore.open(url, limits=Limits(pool=1, waiting=2, acquire=0.2, statement=60.0, lock=60.0))
+    narrow = await PostgresStore.open(
+        url, limits=DatabaseLimits(pool=1, waiting=2, acquire=0.2, statement=60.0, lock=60.0)
+    )
     other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
     first = asyncio.create_task(narrow.accounts.add_credit(account.id, 1, "", START))

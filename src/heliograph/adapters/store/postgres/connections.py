@@ -17,40 +17,41 @@ from heliograph.app.ports import Fenced, Unavailable
 R = TypeVar("R")
 
 TRIES = 8
-"""Of a transaction that others were in the way of."""
+"""Attempts at a transaction that others were in the way of."""
 
 _BEGIN = "BEGIN; UPDATE writer SET seq = {seq} WHERE id = {writer} AND NOT over"
 
 _RECONNECT_S = 0.1
+"""Seconds between two attempts to ask what became of a transaction."""
 
 PLANS_S = 10.0
-"""How long plans are kept. One that was made while a table was all but empty reads the whole of it, and some tables go
-from empty to millions of rows within minutes: the queue, when an operator is down."""
+"""Seconds that plans are kept. A plan that was made while a table was all but empty reads the whole of it, and some
+tables go from empty to millions of rows within minutes: the queue, when an operator is down."""
 
 Work = Callable[[Db], Awaitable[R]]
 
 
-class Link:
-    """A connection with its row among the writers."""
+class Writer:
+    """A connection with its row in the table `writer`, which fences it and tells what became of a lost COMMIT."""
 
-    __slots__ = ("_planned", "db", "seq", "timeline", "writer")
+    __slots__ = ("_planned", "db", "id", "seq", "timeline")
 
-    def __init__(self, db: Db, writer: int, timeline: int) -> None:
+    def __init__(self, db: Db, number: int, timeline: int) -> None:
         self.db = db
-        self.writer = writer
+        self.id = number
         self.timeline = timeline
         self.seq = 0
         self._planned = time.monotonic()
 
     @classmethod
-    async def open(cls, servers: Servers, node: int | None) -> "Link":
-        """Raises Unavailable, and Fenced where `node` is gone."""
+    async def open(cls, servers: Servers, node: int | None) -> "Writer":
+        """Opens a connection and enters it among the writers. Raises Unavailable, and Fenced where `node` is gone."""
         db = await servers.connect()
         timeline = servers.timeline
-        writer = secrets.randbits(62)
+        number = secrets.randbits(62)
         try:
             # the time is for keeping house among the rows of writers that vanished; nothing is judged by it
-            entered = await db.fetchval("SELECT enter_writer($1, $2, $3)", writer, node, int(time.time() * 1000))
+            entered = await db.fetchval("SELECT enter_writer($1, $2, $3)", number, node, int(time.time() * 1000))
         except Exception as fault:
             db.terminate()
             raise translated(fault) from fault
@@ -60,18 +61,18 @@ class Link:
         if not entered:
             db.terminate()
             raise Fenced("the work of this node was given to others")
-        return cls(db, writer, timeline)
+        return cls(db, number, timeline)
 
     async def replan(self) -> None:
-        """Before it is used: drops plans that are too old."""
+        """Drops plans that are too old; to be called before each use."""
         if (now := time.monotonic()) - self._planned >= PLANS_S:
             self._planned = now
             await self.db.execute("DISCARD PLANS")
 
     async def close(self) -> None:
-        """Leaves no row behind if it can."""
+        """Removes the writer's row, if the connection still works, and closes the connection."""
         try:
-            await self.db.execute("DELETE FROM writer WHERE id = $1", self.writer)
+            await self.db.execute("DELETE FROM writer WHERE id = $1", self.id)
             await self.db.close(timeout=1)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             self.db.terminate()
@@ -79,14 +80,14 @@ class Link:
     async def transact(self, work: Work[R]) -> R:
         """Runs `work` in one transaction, whose number stands in the writer's row.
 
-        A loss is raised as Unresolved if it came after COMMIT was sent, and otherwise as it is: then nothing was done.
-        Who is cancelled is cancelled, and does not learn what became of it.
+        Raises Unresolved if the connection was lost after COMMIT was sent. A loss before that is raised as it came:
+        nothing was done. A caller that is cancelled does not learn what became of the transaction.
         """
         db = self.db
         self.seq += 1
         try:
             # both are numbers of ours; one round trip for the two statements
-            done = await db.execute(_BEGIN.format(seq=self.seq, writer=self.writer))
+            done = await db.execute(_BEGIN.format(seq=self.seq, writer=self.id))
             if done == "UPDATE 0":
                 raise Fenced("the work of this node was given to others")  # noqa: TRY301 - undone below as any fault
             result = await work(db)
@@ -98,7 +99,7 @@ class Link:
         except BaseException as fault:
             if is_loss(fault):
                 db.terminate()
-                raise Unresolved(self.writer, self.seq) from fault
+                raise Unresolved(self.id, self.seq) from fault
             await self._undo(fault)
             raise
         return result
@@ -114,7 +115,7 @@ class Link:
 
 
 class Unresolved(Unavailable):
-    """The connection was lost before the answer to COMMIT: the writer's row tells whether that came about."""
+    """The connection was lost before the answer to COMMIT; the writer's row tells whether the commit was done."""
 
     def __init__(self, writer: int, seq: int) -> None:
         super().__init__("the connection was lost in the middle of a commit")
@@ -123,10 +124,10 @@ class Unresolved(Unavailable):
 
 
 async def resolve(servers: Servers, writer: int, seq: int) -> bool:
-    """Whether the writer's transaction of this number was committed. Afterwards it cannot be any more: the row is
-    waited for while a transaction still holds it, and then lets none of that writer begin.
+    """Returns whether the writer's transaction of this number was committed, and fences the writer.
 
-    Raises Unavailable if that cannot be found out in time, Fenced if the row is gone.
+    Waits for the row while a transaction still holds it; afterwards no transaction of that writer can begin. Raises
+    Unavailable if the database does not tell in time, Fenced if the row is gone.
     """
     deadline = time.monotonic() + servers.limits.resolve
     while True:
@@ -156,18 +157,18 @@ class Pool:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
         self._limits = limits = servers.limits
-        self._idle: list[Link] = []
-        self._used: set[Link] = set()
+        self._idle: list[Writer] = []
+        self._used: set[Writer] = set()
         self._free = asyncio.Semaphore(limits.pool)
         self._waiting = 0
         self._closed = False
 
     async def read(self, work: Work[R]) -> R:
-        """Runs `work`, one statement. Tried once more if the connection turns out to be lost."""
+        """Runs `work`, one statement; once more if the connection turns out to be lost."""
         for last in (False, True):
             try:
-                async with self._use() as link:
-                    return await work(link.db)
+                async with self._use() as writer:
+                    return await work(writer.db)
             except Exception as fault:
                 if not is_loss(fault) or last:
                     raise translated(fault) from fault
@@ -186,8 +187,8 @@ class Pool:
     async def write(self, work: Work[R]) -> R:
         """Runs `work` in a transaction; again if others were in its way.
 
-        Where the connection is lost in the middle of the commit, this finds out whether it came about; only if that
-        cannot be done in time is Unavailable raised of a transaction that may have been done.
+        Where the connection is lost during COMMIT, `resolve` finds out whether the commit was done. Raises Unavailable
+        of a transaction that may have been done only if that takes too long.
         """
         tries = 0
         while True:
@@ -199,8 +200,8 @@ class Pool:
                 return result[0]
 
             try:
-                async with self._use() as link:
-                    return await link.transact(run)
+                async with self._use() as writer:
+                    return await writer.transact(run)
             except Unresolved as doubt:
                 self.forget()
                 if await resolve(self._servers, doubt.writer, doubt.seq):
@@ -219,11 +220,11 @@ class Pool:
     async def close(self) -> None:
         self._closed = True
         idle, self._idle = self._idle, []
-        for link in idle:
-            await link.close()
+        for writer in idle:
+            await writer.close()
 
     @asynccontextmanager
-    async def _use(self) -> AsyncIterator[Link]:
+    async def _use(self) -> AsyncIterator[Writer]:
         self._check_open()
         if self._waiting >= self._limits.waiting:
             raise Unavailable("too many calls wait for the database")
@@ -237,21 +238,21 @@ class Pool:
             self._waiting -= 1
         try:
             self._check_open()
-            link = self._take() or await Link.open(self._servers, None)
-            self._used.add(link)
+            writer = self._take() or await Writer.open(self._servers, None)
+            self._used.add(writer)
             try:
-                await link.replan()
-                yield link
+                await writer.replan()
+                yield writer
             except BaseException as fault:
                 if is_loss(fault) or is_elsewhere(fault) or not isinstance(fault, Exception):
-                    link.db.terminate()
+                    writer.db.terminate()
                 raise
             finally:
-                self._used.discard(link)
+                self._used.discard(writer)
                 if self._closed:
-                    await link.close()
-                elif not link.db.is_closed():
-                    self._idle.append(link)
+                    await writer.close()
+                elif not writer.db.is_closed():
+                    self._idle.append(writer)
         finally:
             self._free.release()
 
@@ -259,25 +260,27 @@ class Pool:
         if self._closed:
             raise Unavailable("the store is closed")
 
-    def _take(self) -> Link | None:
+    def _take(self) -> Writer | None:
         while self._idle:
-            link = self._idle.pop()
-            if not link.db.is_closed():
-                return link
+            writer = self._idle.pop()
+            if not writer.db.is_closed():
+                return writer
         return None
 
     def cut(self, below: int | None = None) -> None:
-        """Breaks off what is under way, as when connections were lost, which nobody has noticed yet. `below`: only on
-        servers of an earlier timeline."""
-        for link in [*self._idle, *self._used]:
-            if below is None or link.timeline < below:
-                link.db.terminate()
+        """Terminates connections, so that calls under way fail as after a loss.
+
+        `below`: only those to servers of an earlier timeline.
+        """
+        for writer in [*self._idle, *self._used]:
+            if below is None or writer.timeline < below:
+                writer.db.terminate()
 
     def forget(self) -> None:
-        """Where one connection was lost the others are too, as a rule, and do not know it yet."""
+        """Terminates idle connections: where one was lost the others are too, as a rule, and have not noticed."""
         idle, self._idle = self._idle, []
-        for link in idle:
-            link.db.terminate()
+        for writer in idle:
+            writer.db.terminate()
 
 
 class Noting:

@@ -1,4 +1,4 @@
-"""What is asked of a connection, as asyncpg answers it."""
+"""The part of asyncpg's connection that the store uses."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol

@@ -1,7 +1,7 @@
-"""Arrays of rows in PostgreSQL's binary format, as its `array_recv` and `record_recv` read it, made of facts.
+"""Encodes facts as arrays of rows in PostgreSQL's binary format, as its `array_recv` and `record_recv` read it.
 
-The driver encodes such an array value by value, which was most of what it took to hand a commit over. Here the numbers
-of a row are one call of `struct`. The types are those of schema.sql.
+The driver would encode such an array value by value, which was most of the time it took to hand a commit over. Here the
+numbers of a row are one call of `struct`. schema.sql declares the types.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from typing import Any, Final
 from heliograph.app import facts
 
 _ARRAY: Final = Struct(">iiIii")
-"""Dimensions, whether an element is NULL, the type of the elements, how many there are, the number of the first."""
+"""Packs dimensions, whether an element is NULL, the type of the elements, their number, and the index of the first."""
 
-# What is before a value: its type and its length, as one number. A text's length is added.
+# A value is preceded by its type and its length, as one number. The length of a text is added.
 _SMALLINT: Final = 21 << 32 | 2
 _INTEGER: Final = 23 << 32 | 4
 _BIGINT: Final = 20 << 32 | 8
@@ -41,7 +41,7 @@ _CALLBACK_OCTETS: Final = 4 + 5 * 8 + 26
 
 
 def singles(element: int, rows: list[tuple[int, facts.Message]]) -> bytes:
-    """`single_row[]`: messages, each with the place of its account among those of the call."""
+    """Encodes `single_row[]`: messages, each with the place of its account among those of the call."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, head = pieces.append, _SINGLE.pack, _HEAD.pack
     for place, message in rows:
@@ -64,7 +64,7 @@ def singles(element: int, rows: list[tuple[int, facts.Message]]) -> bytes:
 
 
 def submissions(element: int, rows: list[facts.Submission]) -> bytes:
-    """`sent_row[]`."""
+    """Encodes `sent_row[]`."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, end = pieces.append, _SENT.pack, _SENT_END.pack
     for row in rows:
@@ -79,7 +79,7 @@ def submissions(element: int, rows: list[facts.Submission]) -> bytes:
 
 
 def finals(element: int, rows: list[facts.Final]) -> bytes:
-    """`final_row[]`."""
+    """Encodes `final_row[]`."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, end = pieces.append, _FINAL.pack, _FINAL_END.pack
     for row in rows:
@@ -91,7 +91,7 @@ def finals(element: int, rows: list[facts.Final]) -> bytes:
 
 
 def awaiting(element: int, rows: list[facts.Awaiting]) -> bytes:
-    """`awaiting_row[]`."""
+    """Encodes `awaiting_row[]`."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack, end = pieces.append, _AWAITING.pack, _AWAITING_END.pack
     for row in rows:
@@ -103,7 +103,7 @@ def awaiting(element: int, rows: list[facts.Awaiting]) -> bytes:
 
 
 def callbacks(element: int, rows: list[facts.CallbackDone]) -> bytes:
-    """`callback_row[]`."""
+    """Encodes `callback_row[]`."""
     pieces = [_ARRAY.pack(1, 0, element, len(rows), 1)]
     add, pack = pieces.append, _CALLBACK.pack
     for row in rows:
@@ -121,4 +121,4 @@ ENCODERS: dict[str, Callable[[int, Any], bytes]] = {
     "awaiting_row": awaiting,
     "callback_row": callbacks,
 }
-"""By the type of the rows. The first argument of each is the number which that type has in the database."""
+"""Encoders by the type of the rows. The first argument is the type's OID."""

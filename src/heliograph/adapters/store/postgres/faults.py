@@ -23,7 +23,7 @@ _OUTAGE_CODES = frozenset(
 )
 
 _AGAIN = frozenset({"40001", "40P01"})
-"""Serialization failure, deadlock: another transaction was in the way, and this one was undone."""
+"""Serialization failure and deadlock: another transaction was in the way, and this one was rolled back."""
 
 _REPEAT = "23505"
 """Unique violation."""
@@ -32,18 +32,18 @@ _UNFIT = frozenset({"22", "23", "54"})
 """Classes of SQLSTATE: data, integrity, limits. A row is at fault, and will be."""
 
 _UNCODABLE = "22000"
-"""The driver's own, of a value that it cannot encode, which its message quotes."""
+"""SQLSTATE that the driver itself gives a value that it cannot encode; its message quotes the value."""
 
 _FENCED = "HG001"
 
 
 def code_of(fault: BaseException) -> str:
-    """The SQLSTATE, or nothing."""
+    """Returns the SQLSTATE, or ''."""
     return str(getattr(fault, "sqlstate", None) or "")
 
 
 def is_loss(fault: BaseException) -> bool:
-    """Whether the connection is of no more use, and what was asked last may or may not have been done."""
+    """Returns whether the connection is lost, so that what was asked last may or may not have been done."""
     if isinstance(fault, asyncpg.PostgresError):
         code = code_of(fault)
         return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
@@ -54,12 +54,12 @@ def is_loss(fault: BaseException) -> bool:
 
 
 def is_elsewhere(fault: BaseException) -> bool:
-    """Whether the server takes no writes any more: another one may, to which only a new connection leads."""
+    """Returns whether the server takes no writes any more: another one may, and only a new connection finds it."""
     return code_of(fault) == _READ_ONLY
 
 
 def is_outage(fault: BaseException) -> bool:
-    """Whether the database cannot be used for now, rather than a row being wrong."""
+    """Returns whether the database cannot be used for now, rather than a row being wrong."""
     if is_loss(fault):
         return True
     code = code_of(fault)
@@ -67,22 +67,22 @@ def is_outage(fault: BaseException) -> bool:
 
 
 def is_passing(fault: BaseException) -> bool:
-    """Whether the transaction was undone only because another one was in its way."""
+    """Returns whether the transaction was rolled back only because another one was in its way."""
     return code_of(fault) in _AGAIN
 
 
 def is_repeat(fault: BaseException) -> bool:
-    """Whether a row is there already."""
+    """Returns whether a row is there already."""
     return code_of(fault) == _REPEAT
 
 
 def is_unfit(fault: BaseException) -> bool:
-    """Whether a value of what is to be written is at fault, whoever found it: the server, the driver, or Python."""
+    """Returns whether a value to be written is at fault, whoever found it: the server, the driver, or Python."""
     return isinstance(fault, ValueError | OverflowError) or code_of(fault)[:2] in _UNFIT
 
 
 def translated(fault: Exception) -> Exception:
-    """The fault as the port has it."""
+    """Returns the exception of the port that the fault means, or the fault itself."""
     if code_of(fault) == _FENCED:
         return Fenced("the work of this node was given to others")
     if is_outage(fault) or is_passing(fault):
@@ -91,7 +91,7 @@ def translated(fault: Exception) -> Exception:
 
 
 def describe(fault: BaseException) -> str:
-    """For the log and for people: never quotes a value or the address with its password."""
+    """Describes the fault for the log and for users, without values and without the URL, which has the password."""
     if isinstance(fault, asyncpg.PostgresError) and code_of(fault) != _UNCODABLE:
         # the message names columns and constraints; the values are in its detail
         return f"{type(fault).__name__}: {fault.args[0] if fault.args else ''}"

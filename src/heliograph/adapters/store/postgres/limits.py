@@ -1,30 +1,30 @@
-"""How long things may take, and how many there may be."""
+"""Time limits and sizes of the store's connections."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Seconds, unless said otherwise."""
+class DatabaseLimits:
+    """DatabaseLimits on connections and calls; times are in seconds."""
 
     pool: int = 8
-    """Connections, beside the one that records."""
+    """Connections beside the one that records."""
     waiting: int = 1_000
     """Calls that may wait for a connection; one more is refused as Unavailable."""
     acquire: float = 2.0
-    """For a connection of the pool to come free."""
+    """Time to wait for a connection of the pool to come free."""
     connect: float = 3.0
     statement: float = 10.0
     """PostgreSQL's statement_timeout; audit, recovery and migrations have none."""
     lock: float = 5.0
     """PostgreSQL's lock_timeout."""
     idle: float = 2.0
-    """PostgreSQL's idle_in_transaction_session_timeout: what a node that vanished in the middle of a transaction had
-    locked is free after it. Less than `lock`, so that who waits for it gets it."""
+    """PostgreSQL's idle_in_transaction_session_timeout, after which the locks of a node that vanished during a
+    transaction are free. Less than `lock`, so that a transaction that waits for them gets them."""
     resolve: float = 4.0
-    """For finding out, after a connection was lost in the middle of a commit, whether that came about."""
+    """Time to find out, after a connection was lost during COMMIT, whether the commit was done."""
 
     @property
     def silence(self) -> float:
-        """After so long without an answer the server is taken to be gone."""
+        """Time without an answer after which the server is taken to be gone."""
         return self.statement + 2.0

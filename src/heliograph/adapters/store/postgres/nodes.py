@@ -1,9 +1,9 @@
-"""Leases: which nodes are alive, and what is theirs."""
+"""Leases: which nodes are alive, and which workers and bind slots are theirs."""
 
 from heliograph.adapters.store.postgres.db import Db
 
 KEPT_MS = 7 * 24 * 3_600_000
-"""How long it is remembered that a node is gone."""
+"""Milliseconds for which the rows of dead nodes are kept."""
 
 # By the server's clock: of two nodes' clocks nobody knows which one is right.
 _HEARTBEAT = """

@@ -1,10 +1,10 @@
-"""The hot path: what gathered, in one statement, which is one transaction and one round trip."""
+"""The hot path: gathered facts in one statement, which is one transaction and one round trip."""
 
 import asyncio
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from heliograph.adapters.store.postgres.connections import TRIES, Link, Unresolved, resolve
+from heliograph.adapters.store.postgres.connections import TRIES, Unresolved, Writer, resolve
 from heliograph.adapters.store.postgres.faults import (
     describe,
     is_elsewhere,
@@ -17,7 +17,7 @@ from heliograph.adapters.store.postgres.faults import (
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
-    Call,
+    FunctionCalls,
     accounts_of,
     add_accepts,
     add_others,
@@ -35,35 +35,35 @@ SELECT key FROM message WHERE key = ANY ($1) AND batch = 0 UNION ALL SELECT key 
 
 @dataclass(slots=True)
 class _Doubt:
-    """A transaction of which it is not known whether it was committed, and what was in it."""
+    """A transaction that may have been committed, and its facts."""
 
     writer: int
     seq: int
     facts: Facts
     accepts: list[Accept]
-    """Copies: whoever asked was told that they were not written, and may have changed them since."""
+    """Copies: the callers were told that these were not written, and may have changed them since."""
 
 
 class Recorder:
     """Records on a connection of its own, one transaction at a time.
 
     When the connection is lost before the answer came, the writer's row tells what became of the transaction. While
-    the database cannot be asked, `record` raises Unavailable and keeps the doubt; the next call settles it first: if
-    the facts were written after all, they are not written again, and the requests, whose senders were told that they
-    were not accepted, are undone.
+    the database cannot be asked, `record` raises Unavailable and keeps the doubt; the next call settles it first. If
+    the facts were written after all, they are not written again; the requests among them are undone, since their
+    senders were told that they were not accepted.
     """
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
         self._turn = asyncio.Lock()
-        self._link: Link | None = None
+        self._writer: Writer | None = None
         self._doubt: _Doubt | None = None
         self._closed = False
         self.node: int | None = None
         self.worker = 0
 
     async def record(self, facts: Facts) -> list[Accept]:
-        """`Store.record`; returns the requests that are REPLAYED, whose first results are still to be looked up."""
+        """Does `Store.record`; returns the REPLAYED requests, whose first results are still to be looked up."""
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         async with self._turn:
@@ -77,31 +77,35 @@ class Recorder:
                 raise translated(fault) from fault
 
     async def become(self, node: int, worker: int) -> None:
-        """From now on what is written is this node's; the connection is opened anew as its."""
+        """Writes as this node and worker from now on, on a new connection."""
         async with self._turn:
             self.node, self.worker = node, worker
-            link, self._link = self._link, None
-            if link is not None:
-                await link.close()
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                await writer.close()
 
     def cut(self, below: int | None = None) -> None:
-        """Breaks off what is under way, as when the connection was lost, which nobody has noticed yet. `below`: only
-        on a server of an earlier timeline."""
-        if self._link is not None and (below is None or self._link.timeline < below):
-            self._link.db.terminate()
+        """Terminates the connection, so that a call under way fails as after a loss.
+
+        `below`: only if it leads to a server of an earlier timeline.
+        """
+        if self._writer is not None and (below is None or self._writer.timeline < below):
+            self._writer.db.terminate()
 
     async def close(self) -> None:
         async with self._turn:
             self._closed = True
-            if self._link is not None:
-                await self._link.close()
-                self._link = None
+            if self._writer is not None:
+                await self._writer.close()
+                self._writer = None
 
     # --- one call
 
     async def _write_once(self, facts: Facts) -> list[Accept]:
-        """All but what a transaction in doubt has made true. If there is something unfit in the rest, that is not to be
-        written again by who records the others apart: then it is taken out of `facts`."""
+        """Writes all facts but those that a transaction in doubt has written already.
+
+        Where the rest is unfit, `facts` is reduced to it, since the caller then writes its facts in pieces.
+        """
         left = await self._settled(facts)
         try:
             return await self._write(left)
@@ -111,7 +115,7 @@ class Recorder:
             raise
 
     async def _write(self, facts: Facts) -> list[Accept]:
-        """One transaction; again if others were in its way, or it was lost and is known not to have come about."""
+        """Writes the facts in one transaction; again if others were in its way, or it was lost and is undone."""
         accepts = facts.accepts
         for batch in (accept for accept in accepts if accept.batch):
             for message in batch.messages:
@@ -119,9 +123,9 @@ class Recorder:
         tries, again = 0, False
         while True:
             tries += 1
-            link = await self._open()
+            writer = await self._open()
             try:
-                verdicts = await self._execute(link, facts, again=again)
+                verdicts = await self._execute(writer, facts, again=again)
             except Unresolved as doubt:
                 self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
@@ -143,50 +147,50 @@ class Recorder:
             else:
                 return _tell(accepts, verdicts)
 
-    async def _execute(self, link: Link, facts: Facts, *, again: bool) -> list[int] | None:
-        """The verdicts, in order; nothing where all are accepted. `again`: facts may have been recorded before."""
+    async def _execute(self, writer: Writer, facts: Facts, *, again: bool) -> list[int] | None:
+        """Returns the verdicts in order, None where all are accepted. `again`: facts may have been recorded before."""
         accepts = facts.accepts
         accounts = accounts_of(facts)
         single = are_single(facts)
-        call = Call()
-        link.seq += 1
-        call.add("record_open", link.writer, link.seq, [] if single else accounts)
+        calls = FunctionCalls()
+        writer.seq += 1
+        calls.add("record_open", writer.id, writer.seq, [] if single else accounts)
         if accepts:
-            (add_singles if single else add_accepts)(call, accepts, accounts)
-        add_others(call, facts, self.node or 0, self.worker, again=again)
+            (add_singles if single else add_accepts)(calls, accepts, accounts)
+        add_others(calls, facts, self.node or 0, self.worker, again=again)
         try:
-            row = await link.db.fetchrow(call.text(), *call.values)
+            row = await writer.db.fetchrow(calls.text(), *calls.values)
         except BaseException as fault:
             if is_elsewhere(fault):
-                link.db.terminate()
+                writer.db.terminate()
             elif is_loss(fault) or not isinstance(fault, Exception):
-                link.db.terminate()
-                self._link = None
+                writer.db.terminate()
+                self._writer = None
                 if isinstance(fault, Exception):
-                    raise Unresolved(link.writer, link.seq) from fault
-                self._keep(Unresolved(link.writer, link.seq), facts)
+                    raise Unresolved(writer.id, writer.seq) from fault
+                self._keep(Unresolved(writer.id, writer.seq), facts)
             raise
         assert row is not None
         return row[1] if accepts else None
 
-    async def _open(self) -> Link:
-        if self._link is not None and not self._link.db.is_closed():
+    async def _open(self) -> Writer:
+        if self._writer is not None and not self._writer.db.is_closed():
             try:
-                await self._link.replan()
+                await self._writer.replan()
             except Exception as fault:
                 if not is_loss(fault):
                     raise
-                self._link.db.terminate()
+                self._writer.db.terminate()
             else:
-                return self._link
-        link = await Link.open(self._servers, self.node)
+                return self._writer
+        writer = await Writer.open(self._servers, self.node)
         try:
-            await set_encoders(link.db)
+            await set_encoders(writer.db)
         except BaseException:
-            link.db.terminate()
+            writer.db.terminate()
             raise
-        self._link = link
-        return link
+        self._writer = writer
+        return writer
 
     # --- what became of a transaction
 
@@ -194,24 +198,26 @@ class Recorder:
         self._doubt = _Doubt(doubt.writer, doubt.seq, _shallow(facts), [replace(accept) for accept in facts.accepts])
 
     async def _tell_present(self, accepts: list[Accept]) -> None:
-        """The transaction was committed, and its answer lost: those are accepted that are there. The others were
-        refused, for a reason that got lost too."""
-        link = await self._open()
-        present = {row[0] for row in await link.db.fetch(_PRESENT, [accept.key for accept in accepts])}
+        """Sets the verdicts of a commit whose answer was lost: requests whose rows are there are accepted.
+
+        The others were refused, for reasons that got lost too.
+        """
+        writer = await self._open()
+        present = {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in accepts])}
         for accept in accepts:
             if accept.key in present:
                 accept.verdict = Verdict.ACCEPTED
 
     async def _settled(self, facts: Facts) -> Facts:
-        """The facts without those that a transaction in doubt has made true after all."""
+        """Returns the facts without those that a transaction in doubt has written after all."""
         doubt = self._doubt
         if doubt is None:
             return facts
         if await resolve(self._servers, doubt.writer, doubt.seq):
             if doubt.accepts:
-                link = await self._open()
+                writer = await self._open()
                 accepts = doubt.accepts
-                await link.transact(
+                await writer.transact(
                     lambda db: db.execute(
                         _VOID,
                         [accept.account for accept in accepts],
@@ -225,12 +231,12 @@ class Recorder:
 
 
 def _shallow(facts: Facts) -> Facts:
-    """The same facts in lists of their own."""
+    """Returns the same facts in lists of their own."""
     return Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)})
 
 
 def _without(facts: Facts, done: Facts) -> Facts:
-    """Those that are not the very objects in `done`. Marks stay: later ones replace earlier ones."""
+    """Returns the facts that are not the very objects in `done`. Marks stay: later ones replace earlier ones."""
     left: dict[str, Any] = {}
     for each in fields(Facts):
         values = getattr(facts, each.name)
@@ -242,7 +248,7 @@ def _without(facts: Facts, done: Facts) -> Facts:
 
 
 def _tell(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
-    """After the commit: only now does anybody see a verdict."""
+    """Sets the verdicts, after the commit; returns the replayed requests."""
     replayed: list[Accept] = []
     if verdicts is None:
         for accept in accepts:

@@ -8,7 +8,7 @@ import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.faults import describe, translated
-from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.ports import Unavailable
 
@@ -17,31 +17,31 @@ _STATEMENTS = 512
 _HOSTS = re.compile(r"([^:/]+://(?:[^/?]*@)?+)([^/?@]*,[^/?@]*)(.*)", re.DOTALL)
 
 GRACE_S = 0.3
-"""How long the other servers are waited for after the first one that takes writes: there may be one that was made the
-primary later."""
+"""Seconds to wait for the other servers after the first one that takes writes: another may have been made the primary
+later."""
 
 _TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
-"""Goes up each time that a standby is made the primary."""
+"""Asks for the timeline: the number that goes up each time that a standby is made the primary."""
 
 
 class Servers:
     """The hosts of one URL, which are separated by commas.
 
-    Where there are several all are asked at once, as one whose machine is gone does not answer at all, and the one that
-    takes writes is taken. A primary that a standby has replaced, and which comes back as if nothing had been, has a
-    lower timeline than that one, and is not used again.
+    Where there are several, all are asked at once, since a server whose machine is gone does not answer at all, and the
+    one that takes writes is used. A former primary that comes back after a standby has replaced it has a lower
+    timeline, and is not used again.
     """
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: DatabaseLimits) -> None:
         self.limits = limits
         self._urls = each_host(url)
         self.timeline = 0
-        """The highest that was seen, where there are several."""
+        """The highest timeline seen; 0 with one server."""
 
     async def connect(self, *, patient: bool = False, **settings: str) -> Db:
-        """A connection; `patient`: without the time limits, for what reads or changes everything. Raises Unavailable.
+        """Opens a connection; once more if it breaks off meanwhile. Raises Unavailable.
 
-        One that breaks off while it is being made is made once more.
+        `patient`: without time limits, for what reads or changes everything.
         """
         for last in (False, True):
             try:
@@ -73,7 +73,7 @@ class Servers:
         return db
 
     async def _find(self, patient: bool, settings: dict[str, str]) -> Db:
-        """Of all servers the one that takes writes and was made the primary last."""
+        """Connects to the server that takes writes and was made the primary last."""
         asked = [asyncio.create_task(self._ask(url, patient, settings)) for url in self._urls]
         chosen: Db | None = None
         try:
@@ -103,7 +103,7 @@ class Servers:
             raise
 
     async def _first(self, asked: list[asyncio.Task[tuple[int, Db]]]) -> None:
-        """Until it is clear enough which of them it is, or all have failed."""
+        """Waits until a server that takes writes has answered and the others had GRACE_S, or all have failed."""
         pending: set[asyncio.Task[Any]] = set(asked)
         found = False
         while pending:
@@ -115,7 +115,7 @@ class Servers:
 
 
 def each_host(url: str) -> list[str]:
-    """A URL for each of its hosts."""
+    """Splits a URL into one for each of its hosts."""
     parts = _HOSTS.fullmatch(url)
     if parts is None:
         return [url]

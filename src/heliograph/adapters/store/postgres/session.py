@@ -1,11 +1,11 @@
-"""What a session of ours relies on, whatever the server, the database or the role has for a default."""
+"""Settings that every connection relies on, whatever the server, the database or the role has for a default."""
 
 from functools import partial
 from typing import Any
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.encoding import ENCODERS
-from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.limits import DatabaseLimits
 
 SCHEMA = "heliograph"
 
@@ -31,12 +31,12 @@ _SETTINGS = {
 _DURABLE = "SELECT set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), false)"
 
 _KNOWS_TRANSACTION_TIMEOUT = 17
-"""The version of PostgreSQL that brought it."""
+"""First major version of PostgreSQL with `transaction_timeout`."""
 
 
-async def settle(db: Db, limits: Limits, *, patient: bool, **more: str) -> None:
-    """Sets all of it in one go, after the connection is made: a pooler refuses a connection that brings parameters
-    which it does not know."""
+async def settle(db: Db, limits: DatabaseLimits, *, patient: bool, **more: str) -> None:
+    """Makes the settings, in one round trip. A pooler would refuse a connection that brings parameters which it does
+    not know, so they come after it is made."""
     settings = _bounds(limits, patient=patient) | _SETTINGS | more
     if db.get_server_version().major >= _KNOWS_TRANSACTION_TIMEOUT:
         settings["transaction_timeout"] = "0"
@@ -44,8 +44,8 @@ async def settle(db: Db, limits: Limits, *, patient: bool, **more: str) -> None:
     await db.execute("; ".join([*statements, _DURABLE]))
 
 
-def _bounds(limits: Limits, *, patient: bool) -> dict[str, str]:
-    """In milliseconds; 0 is none."""
+def _bounds(limits: DatabaseLimits, *, patient: bool) -> dict[str, str]:
+    """Returns the server's time limits in milliseconds; 0 is none."""
     bounds = {
         "statement_timeout": limits.statement,
         "lock_timeout": limits.lock,
@@ -60,9 +60,11 @@ SELECT typname, oid, typarray FROM pg_type WHERE typnamespace = $1::regnamespace
 
 
 async def set_encoders(db: Any) -> None:
-    """From now on arrays of these rows are encoded from facts. What the driver promises are encoders of scalars alone
-    (`set_type_codec`); what that calls takes any type, and is nowhere promised: `pyproject.toml` says which releases of
-    the driver have it."""
+    """Makes the driver encode arrays of rows from facts.
+
+    The driver's public `set_type_codec` takes encoders of scalars alone. The function that it calls takes any type, and
+    is not public: `pyproject.toml` says which releases of the driver have it.
+    """
     settings = db._protocol.get_settings()  # noqa: SLF001 - as above
     for name, element, array in await db.fetch(_ROW_TYPES, SCHEMA, list(ENCODERS)):
         settings.add_python_codec(

@@ -10,8 +10,8 @@ from heliograph.domain.message import State
 Columns = list[list[Any]]
 
 
-class Call:
-    """Gathers calls of functions into one statement. They are evaluated from left to right."""
+class FunctionCalls:
+    """Gathers calls of functions into one statement, which evaluates them from left to right."""
 
     __slots__ = ("_calls", "values")
 
@@ -33,7 +33,7 @@ def _columns(rows: Iterable[Any], *names: str) -> Columns:
     return [list(map(attrgetter(name), rows)) for name in names]
 
 
-#: The fields that are the arguments of `record_`, a column each, by the name of the facts.
+#: Fields that are the arguments of `record_KIND`, a column each, by the kind of fact.
 _NAMES: dict[str, tuple[str, ...]] = {
     "attempts": ("key", "segment", "connector", "status", "at"),
     "submissions": ("key", "segment", "connector", "operator_id", "status", "at"),
@@ -47,15 +47,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
 
 
 def accounts_of(facts: Facts) -> list[int]:
-    """The accounts whose balances may change, in the order in which they are locked."""
+    """Returns the accounts whose balances may change, in the order in which they are locked."""
     accounts = {accept.account for accept in facts.accepts}
     accounts.update(final.account for final in facts.finals if final.failed)
     return sorted(accounts)
 
 
 def are_single(facts: Facts) -> bool:
-    """Whether `add_singles` may take them: nothing but requests of one message that is sent at once, as nearly all are,
-    and no refund, whose account would have to be locked with theirs."""
+    """Returns whether `add_singles` may take the requests: each has one message that is sent at once, as nearly all
+    have, and there is no refund, whose account would have to be locked with theirs."""
     for accept in facts.accepts:
         if accept.batch or accept.reference is not None or len(accept.messages) != 1:
             return False
@@ -71,25 +71,26 @@ def are_single(facts: Facts) -> bool:
     return not any(final.failed for final in facts.finals)
 
 
-def add_singles(call: Call, accepts: list[Accept], accounts: list[int]) -> None:
-    """Its result is the verdicts, in order, or nothing where all are accepted. It locks the accounts by itself."""
+def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
+    """Adds requests of one message each. The function returns NULL where all are accepted, else the verdicts in order;
+    it locks the accounts itself."""
     places = {account: place for place, account in enumerate(accounts, 1)}
     totals = dict.fromkeys(accounts, 0)
     for accept in accepts:
         totals[accept.account] += accept.total
     rows = [(places[accept.account], accept.messages[0]) for accept in accepts]
-    call.add("record_singles", accounts, list(totals.values()), rows)
+    calls.add("record_singles", accounts, list(totals.values()), rows)
 
 
-def add_accepts(call: Call, accepts: list[Accept], accounts: list[int]) -> None:
-    """Its result is the verdicts, in order."""
+def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
+    """Adds requests of any kind. The function returns the verdicts in order."""
     places = {account: place for place, account in enumerate(accounts, 1)}
     messages = []
     requests: list[int] = []
     for number, accept in enumerate(accepts, 1):
         messages += accept.messages
         requests += [number] * len(accept.messages)
-    call.add(
+    calls.add(
         "record_accepts",
         accounts,
         [places[accept.account] for accept in accepts],
@@ -106,68 +107,71 @@ def add_accepts(call: Call, accepts: list[Accept], accounts: list[int]) -> None:
     )
 
 
-def add_others(call: Call, facts: Facts, node: int, worker: int, *, again: bool = False) -> None:
-    """Every other kind of fact, in the order of its field. `again`: some may have been recorded before; the first ones
-    stay. Otherwise such a one fails, which makes all the others a third cheaper for the server."""
+def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, again: bool = False) -> None:
+    """Adds every other kind of fact, in the order of the fields.
+
+    `again`: some may have been recorded before; the first ones stay. Without it a fact that was recorded before fails
+    the statement, which makes all the others a third cheaper for the server.
+    """
     if facts.queueings:
-        _add_queueings(call, facts.queueings, node)
+        _add_queueings(calls, facts.queueings, node)
     if facts.sending:
-        call.add("record_sending", [key for _, key in facts.sending])
-    _add_columns(call, facts, "attempts")
-    _add_new(call, facts, "submissions", again=again)
+        calls.add("record_sending", [key for _, key in facts.sending])
+    _add_columns(calls, facts, "attempts")
+    _add_new(calls, facts, "submissions", again=again)
     if facts.dequeued:
-        call.add("record_dequeued", [key for _, key in facts.dequeued])
-    _add_columns(call, facts, "parts", "progress")
+        calls.add("record_dequeued", [key for _, key in facts.dequeued])
+    _add_columns(calls, facts, "parts", "progress")
     if any(final.failed for final in facts.finals):
-        call.add("record_failures", *_columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund"))
+        calls.add("record_failures", *_columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund"))
     else:
-        _add_new(call, facts, "finals", again=again)
-    _add_columns(call, facts, "early")
+        _add_new(calls, facts, "finals", again=again)
+    _add_columns(calls, facts, "early")
     if facts.early_matched:
-        call.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
-    _add_new(call, facts, "awaiting", again=again)
-    _add_rows(call, "delete_awaiting", facts, "awaiting_matched")
-    _add_new(call, facts, "callbacks", again=again)
+        calls.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
+    _add_new(calls, facts, "awaiting", again=again)
+    _add_rows(calls, "delete_awaiting", facts, "awaiting_matched")
+    _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
-        _add_retries(call, facts.callback_retries, node)
+        _add_retries(calls, facts.callback_retries, node)
     if facts.marks:
-        call.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
+        calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
 
 
-def _add_columns(call: Call, facts: Facts, *kinds: str) -> None:
+def _add_columns(calls: FunctionCalls, facts: Facts, *kinds: str) -> None:
     for kind in kinds:
         rows = getattr(facts, kind)
         if rows:
-            call.add(f"record_{kind}", *_columns(rows, *_NAMES[kind]))
+            calls.add(f"record_{kind}", *_columns(rows, *_NAMES[kind]))
 
 
-def _add_new(call: Call, facts: Facts, kind: str, *, again: bool) -> None:
-    """What each message has goes as rows, unless some may be there already."""
+def _add_new(calls: FunctionCalls, facts: Facts, kind: str, *, again: bool) -> None:
+    """Adds facts that each message has as rows, unless some may be there already."""
     if again:
-        _add_columns(call, facts, kind)
+        _add_columns(calls, facts, kind)
     else:
-        _add_rows(call, f"insert_{kind}", facts, kind)
+        _add_rows(calls, f"insert_{kind}", facts, kind)
 
 
-def _add_rows(call: Call, function: str, facts: Facts, kind: str) -> None:
-    """An array of rows, which the server need not put together, and which `encoding` makes of the facts themselves."""
+def _add_rows(calls: FunctionCalls, function: str, facts: Facts, kind: str) -> None:
+    """Adds an array of rows: `encoding` makes it of the facts, and the server need not put columns together."""
     rows = getattr(facts, kind)
     if rows:
-        call.add(function, rows)
+        calls.add(function, rows)
 
 
-def _add_queueings(call: Call, queueings: list[Queueing], node: int) -> None:
+def _add_queueings(calls: FunctionCalls, queueings: list[Queueing], node: int) -> None:
     last = list({each.key: each for each in queueings}.values())
-    call.add(
+    calls.add(
         "record_queueings",
         *_columns(last, "key", "connector", "due", "expires", "attempted"),
         _holders(last, node),
     )
 
 
-def _add_retries(call: Call, retries: list[CallbackRetry], node: int) -> None:
+def _add_retries(calls: FunctionCalls, retries: list[CallbackRetry], node: int) -> None:
     last = list({each.key: each for each in retries}.values())
-    call.add(
+    calls.add(
         "record_callback_retries",
         *_columns(last, "key", "due", "attempts", "body", "problem", "first"),
         _holders(last, node),

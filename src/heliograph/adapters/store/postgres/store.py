@@ -22,7 +22,7 @@ from heliograph.adapters.store.postgres.connections import Noting, Pool
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.driver import drive
-from heliograph.adapters.store.postgres.limits import Limits
+from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
@@ -74,7 +74,7 @@ class PostgresStore(Bundle):
         cls,
         url: str,
         *,
-        limits: Limits | None = None,
+        limits: DatabaseLimits | None = None,
         slots: tuple[int, int] = ALL_SLOTS,
         schema: Schema | None = None,
     ) -> Self:
@@ -83,7 +83,7 @@ class PostgresStore(Bundle):
         `slots` narrows what this store claims to accounts of some queue keys. Raises Unavailable when the database
         cannot be used, SchemaTooNew or SchemaChanged when it is not for this version of the program.
         """
-        servers = Servers(url, limits or Limits())
+        servers = Servers(url, limits or DatabaseLimits())
         await migrate(servers, schema or shipped())
         return cls(servers, slots)
 

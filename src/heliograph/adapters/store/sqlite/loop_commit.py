@@ -20,25 +20,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 QUICK_S = 0.0004
-"""Seconds that a sync may take, in the middle of `PROBES`, for the loop to commit."""
+"""Seconds that the median of PROBES syncs may take for the loop to commit."""
 
 PROBES = 15
 PROBE_OCTETS = 8_192
 
 SLOW_S = 0.02
-"""Seconds; a commit that takes the disk longer is one that the loop should not have waited for."""
+"""Seconds from which on a commit counts as slow: the loop should not have waited for it."""
 
 SLOW_LOOK_S = 0.002
-"""Seconds; the same of a look. A disk that keeps what is written in its own memory may be slow to read."""
+"""Seconds from which on a lookup counts as slow. A disk that writes into a cache of its own may be slow to read."""
 
 SLOW_SHARE = 0.02
-"""Of `WATCHED` commits, or looks: if so many were slow, the loop does them no more."""
+"""Share of WATCHED commits, or lookups, that may be slow; if more are, the loop does them no more."""
 
 WATCHED = 500
 
 
 def syncs_quickly(folder: Path) -> bool:
-    """Whether the disk below `folder` syncs within `QUICK_S`. Writes a small file there and removes it."""
+    """Returns whether the disk below `folder` syncs within QUICK_S. Writes a small file there and removes it."""
     if not hasattr(os, "fdatasync"):
         return False  # macOS, where a sync that reaches the disk is slow
     path = folder / ".sync-probe"
@@ -60,8 +60,8 @@ def syncs_quickly(folder: Path) -> bool:
     return sorted(times)[PROBES // 2] <= QUICK_S
 
 
-class Watch:
-    """Whether the disk has become slow."""
+class DiskWatch:
+    """Notices that the disk has become slow."""
 
     def __init__(self) -> None:
         self._slow = 0
@@ -78,22 +78,22 @@ class Watch:
 
 
 class Swift:
-    """A session of the loop's own. It waits for no other writer: then the thread has to."""
+    """Commits on the event loop, on a connection of its own. Where another writer is busy, the thread has to commit."""
 
     def __init__(self, path: Path) -> None:
         self._session = Session(path, 0, read_only=False)
-        self._commits = Watch()
-        self._looks = Watch()
+        self._commits = DiskWatch()
+        self._looks = DiskWatch()
 
     @property
     def tired(self) -> bool:
-        """Whether the disk has become so slow that the loop should commit no more."""
+        """True once the disk has become so slow that the loop should commit no more."""
         return self._commits.tired
 
     def try_call(self, work: Callable[[Session], R]) -> tuple[bool, R | None]:
-        """Runs `work` now; (False, None) if somebody else is writing, and nothing was done.
+        """Runs `work` now; returns (False, None), having done nothing, if somebody else is writing.
 
-        Raises what `work` does, Unavailable for all other troubles of the file.
+        Raises what `work` raises, and Unavailable for any other fault of the file.
         """
         self._session.committing_s = 0.0
         done, result = self._try(work)

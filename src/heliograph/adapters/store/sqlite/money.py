@@ -15,19 +15,19 @@ _ENTER = "INSERT INTO ledger (account, key, kind, amount, message, at, note) VAL
 
 
 class Book:
-    """The entries that one transaction makes, other than charges. Balances change when it is closed.
+    """Makes the ledger entries of one transaction, other than charges. Balances change when it is closed.
 
-    Their keys are made from their time, as ids are, so that the ledger is in the order of time.
+    The keys of the entries are made from their time, as ids are, so that the ledger is in the order of time.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._next: dict[int, int] = {}
         self.changes: dict[int, int] = {}
-        """What is added to the balance of each account, in micro-credits."""
+        """Sums to add to balances, in micro-credits, by account."""
 
     def enter(self, account: int, kind: EntryKind, amount: int, message: int, at: int, note: str = "") -> None:
-        """Nothing is entered where nothing changes."""
+        """Makes an entry; none where `amount` is 0."""
         if amount == 0:
             return
         key = max(first_key_at(at) | _WORKER_BITS, self._next.get(account, 0))
@@ -38,7 +38,7 @@ class Book:
         self.change(account, amount)
 
     def refund(self, account: int, refunds: Iterable[tuple[int, int]], at: int, note: str) -> None:
-        """`refunds` are the keys of messages and what each gets back. A second refund of a message is an error."""
+        """Enters refunds: pairs of a message's key and an amount. A second one of a message raises IntegrityError."""
         for message, amount in refunds:
             self.enter(account, EntryKind.REFUND, amount, message, at, note)
 

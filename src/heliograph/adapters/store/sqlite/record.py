@@ -1,4 +1,4 @@
-"""The hot path: what gathered, in one transaction."""
+"""The hot path: gathered facts in one transaction."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ Ruling = tuple[Accept, Verdict, Accept | None]
 
 
 def record(session: Session, facts: Facts, node: int) -> None:
-    """`Store.record`."""
+    """Does `Store.record`."""
     for accept in facts.accepts:
         accept.verdict = Verdict.UNAVAILABLE
     try:
@@ -143,7 +143,7 @@ def record(session: Session, facts: Facts, node: int) -> None:
 
 
 def _tell(rulings: list[Ruling]) -> None:
-    """After the commit: only now does anybody see a verdict."""
+    """Sets the verdicts, after the commit."""
     for accept, verdict, first in rulings:
         accept.verdict = verdict
         if first is not None:
@@ -168,8 +168,8 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
 # --- requests
 
 
-class _Rows:
-    """What the accepted requests of one transaction insert."""
+class _AcceptedRows:
+    """Rows that the accepted requests of one transaction insert."""
 
     __slots__ = ("batches", "charges", "messages", "queue", "references")
 
@@ -210,7 +210,7 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book
     """Judges the requests in order, and inserts those that are accepted."""
     rooms: dict[int, int | None] = {}
     named: dict[tuple[int, str], Accept] = {}
-    rows = _Rows()
+    rows = _AcceptedRows()
     rulings: list[Ruling] = []
     for accept in accepts:
         account = accept.account
@@ -256,7 +256,7 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
 
 
 def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> None:
-    """In order, since the first final of a message stays. A cancelled message has its final already."""
+    """Ends messages, in order, since the first final of a message stays. A cancelled message has one already."""
     rows: list[Row] = []
     for final in finals:
         if not final.failed:
@@ -281,7 +281,7 @@ def _write_receipts(db: sqlite3.Connection, facts: Facts) -> None:
 
 
 def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
-    """A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay."""
+    """Ends callbacks and keeps retries. The row of a callback that ended undelivered stays, not due, for a replay."""
     if facts.callbacks:
         _INSERT_CALLBACK(db, list(map(_callback_row, facts.callbacks)))
         delivered: list[int] = []

@@ -12,12 +12,12 @@ Row = tuple[Any, ...]
 _encode: Final = msgspec.json.encode
 
 _MOST = 256
-"""Rows a statement; with 17 columns that is far from SQLite's 32,766 variables."""
+"""Most rows a statement; with 17 columns far from SQLite's 32,766 variables."""
 
 
 class Insert:
-    """`INSERT ... VALUES` of any number of rows, by statements of 256, 128, ... 1 rows, so that few texts exist and
-    each is prepared once.
+    """Inserts any number of rows by statements of 256, 128, ... 1 rows, so that few texts exist and each is prepared
+    once.
     """
 
     def __init__(self, head: str, columns: int, tail: str = "", last: str = "?") -> None:
@@ -36,5 +36,5 @@ class Insert:
 
 
 def many(values: Iterable[int | str]) -> str:
-    """A parameter that stands for a list; `SELECT value FROM json_each(?)` has its items, `key` is their order."""
+    """Makes one parameter of a list: `SELECT value FROM json_each(?)` has its items, and `key` their order."""
     return _encode(list(values)).decode()

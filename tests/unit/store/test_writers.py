@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from heliograph.adapters.store.postgres.connections import Link
+from heliograph.adapters.store.postgres.connections import Writer
 from heliograph.adapters.store.postgres.db import Db
 
 
@@ -31,12 +31,12 @@ class Silent:
 
 async def test_who_is_cancelled_during_a_commit_is_cancelled_and_not_sent_to_find_out_what_became_of_it() -> None:
     db = Silent()
-    link = Link(cast("Db", db), 7, 1)
+    writer = Writer(cast("Db", db), 7, 1)
 
     async def nothing(_: Db) -> None:
         return None
 
-    task = asyncio.create_task(link.transact(nothing))
+    task = asyncio.create_task(writer.transact(nothing))
     await db.asked_to_commit.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
