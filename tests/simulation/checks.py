@@ -219,8 +219,8 @@ def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
 
 
 _OF_LANE = (
-    "front", "fast", "backlogs", "ahead", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
-    "_gathered", "_committing", "_references", "_behind", "_returned",
+    "front", "fast", "queues", "ahead", "incoming", "marked", "ready", "flying", "in_flight", "per_account",
+    "_gathered", "_committing", "cutter", "_behind", "_returned",
 )  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
         wrong.append("the notifier still holds something")
     for lane in engine.dispatcher.lanes.values():
         kept = {what: getattr(lane, what) for what in _OF_LANE}
-        kept["accounts"] = lane.backlogs.by_account
+        kept["accounts"] = lane.queues.by_account
         wrong += [f"the {what} of the lane {lane.connector}: {held}" for what, held in kept.items() if held]
     if engine.gatherer._waiting or engine.gatherer.facts:
         wrong.append("the gatherer still holds something")

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from types import ModuleType
 from unittest.mock import patch
 
-from heliograph.app.dispatch import dispatcher, lane
+from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.notices import notifier
 from heliograph.app.receipts import awaiting
 from heliograph.runtime import group_commit, upkeep
@@ -36,6 +36,7 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "FAST_MESSAGES_PER_ACCOUNT", 8),
     (lane, "SLOW_MESSAGES", 6),
     (lane, "PARTS_A_COMMIT", 3),
+    (claims, "SLOW_MESSAGES", 6),
     (dispatcher, "SLOW_MESSAGES", 6),
     (awaiting, "KEEP_PARTS", 6),
     (notifier, "IN_THE_AIR", 4),

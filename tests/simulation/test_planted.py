@@ -13,10 +13,12 @@ import pytest
 from heliograph.app.commit import isolate
 from heliograph.app.commit.divide import NAMED, OWNED, joined
 from heliograph.app.commit.isolate import Apart
-from heliograph.app.dispatch.account_order import Backlogs, Stage
+from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
+from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import Item
+from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.outcomes import PartOutcomes
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -266,13 +268,13 @@ def what_is_fit_is_left_out_with_what_is_not(patch: pytest.MonkeyPatch) -> None:
 
 @bug("names the account")
 def an_answer_is_said_to_be_another_accounts(patch: pytest.MonkeyPatch) -> None:
-    accept = Dispatcher.accept
+    accept = PartOutcomes.accept
 
-    def broken(self: Dispatcher, *of: Any) -> None:
+    def broken(self: PartOutcomes, *of: Any) -> None:
         accept(self, *of)
         self.gathering.facts.submissions[-1].account += 1
 
-    patch.setattr(Dispatcher, "accept", broken)
+    patch.setattr(PartOutcomes, "accept", broken)
 
 
 # --- marks
@@ -311,7 +313,7 @@ def the_mark_of_callbacks_runs_ahead(patch: pytest.MonkeyPatch) -> None:
 def the_mark_of_attempts_stands_still(patch: pytest.MonkeyPatch) -> None:
     prepare = Lane.prepare
 
-    def broken(self: Lane, facts: Facts, now: float, now_ms: int) -> list[Item]:
+    def broken(self: Lane, facts: Facts, now: float, now_ms: int) -> list[LaneItem]:
         late = prepare(self, facts, now, now_ms)
         for name in [name for name in facts.marks if name.startswith("attempted")]:
             del facts.marks[name]
@@ -344,7 +346,7 @@ def the_rate_is_not_kept(patch: pytest.MonkeyPatch) -> None:
 def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
     take = Lane._next
 
-    def broken(self: Lane) -> Item | None:
+    def broken(self: Lane) -> LaneItem | None:
         self.fast.reverse()
         item = take(self)
         self.fast.reverse()
@@ -355,37 +357,37 @@ def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was overtaken by", plan=CROWDED)
 def a_start_does_not_look_who_has_rows(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: Dispatcher, lane: Lane, store: Store) -> None:
+    async def broken(self: QueueClaims, lane: Lane, store: Store) -> None:
         lane.closed = False
 
-    patch.setattr(Dispatcher, "open", broken)
+    patch.setattr(QueueClaims, "open", broken)
 
 
 @bug("was overtaken by", plan=replace(CROWDED, lives=6, graceful=False))
 def what_a_start_recovers_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: Dispatcher, lane: Lane, store: Store) -> None:
-        lane.backlogs.suspect(await store.queued_accounts(lane.connector, self._clock.now()))
+    async def broken(self: QueueClaims, lane: Lane, store: Store) -> None:
+        lane.queues.suspect(await store.queued_accounts(lane.connector, self._clock.now()))
         lane.closed = False
 
-    patch.setattr(Dispatcher, "open", broken)
+    patch.setattr(QueueClaims, "open", broken)
 
 
 @bug("was overtaken by", plan=CROWDED)
 def what_is_new_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
-    write = Backlogs.write
+    write = AccountQueues.write
 
-    def broken(self: Backlogs[Any], account: int, newest: int) -> list[Any]:
+    def broken(self: AccountQueues[Any], account: int, newest: int) -> list[Any]:
         newer = write(self, account, newest)
-        self.by_account[account].stage = Stage.OPEN
+        self.by_account[account].stage = SpillStage.OPEN
         return newer
 
-    patch.setattr(Backlogs, "write", broken)
+    patch.setattr(AccountQueues, "write", broken)
 
 
 @bug("was overtaken by", plan=CROWDED)
 def rows_go_before_what_is_older_than_they(patch: pytest.MonkeyPatch) -> None:
-    take = Backlogs.take
-    patch.setattr(Backlogs, "take", lambda self, fast: take(self, None))
+    take = AccountQueues.take
+    patch.setattr(AccountQueues, "take", lambda self, fast: take(self, None))
 
 
 @bug("was overtaken by", plan=CROWDED)
@@ -396,21 +398,21 @@ def the_youngest_rows_are_claimed_first(patch: pytest.MonkeyPatch) -> None:
 
 @bug("of the lane .*: ", plan=CROWDED)
 def nobody_finds_out_that_the_rows_are_gone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Backlogs, "found", lambda self, left, done: None)
+    patch.setattr(AccountQueues, "found", lambda self, left, done: None)
 
 
 @bug(r"was sent \d+ times with \d+ reasons")
 def a_part_goes_again_though_it_was_taken(patch: pytest.MonkeyPatch) -> None:
-    close = Dispatcher.close_part
+    close = PartOutcomes.close_part
 
-    def broken(self: Dispatcher, lane: Lane, item: Item, segment: int) -> None:
+    def broken(self: PartOutcomes, lane: Lane, item: LaneItem, segment: int) -> None:
         if item.open == 1 and item.message.key % 5 == 0 and item.tries == 0:
             item.tries = 1
             lane.take_back(item, segment)
         else:
             close(self, lane, item, segment)
 
-    patch.setattr(Dispatcher, "close_part", broken)
+    patch.setattr(PartOutcomes, "close_part", broken)
 
 
 @bug(r"was sent \d+ times with \d+ reasons")
@@ -432,12 +434,12 @@ def a_carrier_takes_parts_while_it_is_down(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was refunded although the operator took it", plan=LATE)
 def what_left_in_part_is_refunded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Item, "unsent", property(lambda self: True))
+    patch.setattr(LaneItem, "unsent", property(lambda self: True))
 
 
 @bug("was refunded for not being sent, and the operator has it", plan=LATE)
 def what_is_in_doubt_counts_as_not_sent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Item, "attempted", property(lambda self: False))
+    patch.setattr(LaneItem, "attempted", property(lambda self: False))
 
 
 @bug("was left to expire, though nothing was in its way")
@@ -450,11 +452,11 @@ def the_feeder_never_claims(patch: pytest.MonkeyPatch) -> None:
 
 @bug("is still scheduled", "the queue holds")
 def nothing_is_claimed_and_nothing_expires(patch: pytest.MonkeyPatch) -> None:
-    async def never(self: Dispatcher, store: Store, node: int, limit: int) -> int:
+    async def never(self: QueueClaims, store: Store, node: int, limit: int) -> int:
         return 0
 
     the_feeder_never_claims(patch)
-    patch.setattr(Dispatcher, "drop_expired", never)
+    patch.setattr(QueueClaims, "drop_expired", never)
 
 
 @bug("was sent and is not in the store")

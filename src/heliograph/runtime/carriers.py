@@ -103,7 +103,7 @@ class Carriers:
                 lane = self.dispatcher.lane(number)
                 if number in self._own or self._slots.of(number):
                     if lane.closed:
-                        await self.dispatcher.open(lane, self._world.store)
+                        await self.dispatcher.claims.open(lane, self._world.store)
                     continue
                 lane.closed = True
                 if not lane.idle:

@@ -139,10 +139,10 @@ class Engine:
         if not shared:
             for early in recovery.early:
                 self.reporter.restore_early(early)
-        await self.dispatcher.recover(recovery.unsent, store)
+        await self.dispatcher.claims.recover(recovery.unsent, store)
         if not shared:
             for number in live:
-                await self.dispatcher.open(self.dispatcher.lane(number), store)
+                await self.dispatcher.claims.open(self.dispatcher.lane(number), store)
         for notice in recovery.owed:
             if self._accounts.known(notice.account) is None:
                 await self._accounts.learn(notice.account)

@@ -48,7 +48,7 @@ class Feeder:
         """Returns the seconds until there is something to do again."""
         store, clock = self._world.store, self._world.clock
         await self._lookup.look_again(store)
-        await self._dispatcher.hindsight.settle(store)
+        await self._dispatcher.late.settle(store)
         due = await store.next_due() if self._duties.dispatch else {}
         now = clock.now()
         more = await self._feed_lanes(due, now)
@@ -69,17 +69,17 @@ class Feeder:
         for connector in [connector for connector, at in due.items() if at <= now]:
             lane = dispatcher.lane(connector)
             if connector not in live:
-                await dispatcher.reclaim(lane, store, self._node)
+                await dispatcher.claims.reclaim(lane, store, self._node)
                 more = True
             elif not self._may_fill(lane):
                 lane.more = False
-            elif await dispatcher.refill(lane, store, self._node):
+            elif await dispatcher.claims.refill(lane, store, self._node):
                 more = True
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
                 lane.more = False
-                if lane.backlogs.expectant and self._may_fill(lane):
-                    await dispatcher.refill(lane, store, self._node)
+                if lane.queues.expectant and self._may_fill(lane):
+                    await dispatcher.claims.refill(lane, store, self._node)
         return more
 
     def _may_fill(self, lane: Lane) -> bool:

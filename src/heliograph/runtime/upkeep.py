@@ -101,7 +101,7 @@ class Upkeep:
         if self._due("sweep", SWEEP_ROUNDS):
             self._core.dispatcher.sweep(now)
             if self._duties.upkeep:
-                self._repeat("sweep", await self._core.dispatcher.drop_expired(world.store, self._node, BATCH))
+                self._repeat("sweep", await self._core.dispatcher.claims.drop_expired(world.store, self._node, BATCH))
         if self._duties.upkeep:
             await self._keep_rows(now)
         if self._round % STATE_ROUNDS == 1:

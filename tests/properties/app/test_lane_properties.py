@@ -106,7 +106,7 @@ class LaneMachine(RuleBasedStateMachine):
     def every_part_is_somewhere_once(self) -> None:
         lane = self.lane
         held = [(part.message.key, part.segment) for part in (*lane.marked, *lane.ready, *lane.flying)]
-        for item in (*lane.front, *lane.fast, *lane.backlogs.items()):
+        for item in (*lane.front, *lane.fast, *lane.queues.items()):
             held += [(item.message.key, segment) for segment in item.waiting]
         assert len(held) == len(set(held))
         assert set(held) == self.missing
@@ -129,7 +129,7 @@ class LaneMachine(RuleBasedStateMachine):
         self.commit(set(), works=True)
         assert self.lane.idle
         assert not self.lane.per_account
-        assert not self.lane._references
+        assert not self.lane.cutter
 
 
 TestLane = LaneMachine.TestCase

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from heliograph.app.dispatch import dispatcher, lane
+from heliograph.app.dispatch import claims, dispatcher, lane
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
 from heliograph.app.marks import attempted
@@ -23,7 +23,7 @@ from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
 
 SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
-         (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
+         (claims, "SLOW_MESSAGES", 3), (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
 OUTCOMES = st.sampled_from(
     [Accepted("a"), Accepted("a"), Deferred(0x58, 0.1, throttled=True), Deferred(0x14, 0.2), Unknown("no answer")]
 )
@@ -104,8 +104,8 @@ class OrderMachine(RuleBasedStateMachine):
         recovery = finish(self.store.recover(0, self.node))
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)
-        finish(self.dispatcher.recover(recovery.unsent, self.store))
-        finish(self.dispatcher.open(self.lane, self.store))
+        finish(self.dispatcher.claims.recover(recovery.unsent, self.store))
+        finish(self.dispatcher.claims.open(self.lane, self.store))
         self.lane.carrier = self.carrier
 
     def finished(self, message: Message, final: Final) -> None:
@@ -189,7 +189,7 @@ class OrderMachine(RuleBasedStateMachine):
     def feed(self) -> None:
         """The feeder goes one step."""
         if self.feeding is None:
-            self.feeding = self.dispatcher.refill(self.lane, self.store, self.node)
+            self.feeding = self.dispatcher.claims.refill(self.lane, self.store, self.node)
         try:
             self.feeding.send(None)
         except StopIteration:
@@ -199,7 +199,7 @@ class OrderMachine(RuleBasedStateMachine):
     @rule(data=st.data(), outcome=OUTCOMES)
     def answer(self, data: st.DataObject, outcome: Accepted | Deferred | Unknown) -> None:
         part = self.on_the_wire.pop(data.draw(st.integers(0, len(self.on_the_wire) - 1)))
-        self.dispatcher.on_outcome(self.lane, part, outcome)
+        self.dispatcher.outcomes.on_outcome(self.lane, part, outcome)
 
     @rule(ms=st.sampled_from([10, 300, 70_000]))
     def wait(self, ms: int) -> None:
@@ -210,7 +210,7 @@ class OrderMachine(RuleBasedStateMachine):
     def change_capacity(self, capacity: int) -> None:
         if capacity == 0:
             for part in self.on_the_wire:
-                self.dispatcher.on_outcome(self.lane, part, Unknown("the link was lost"))
+                self.dispatcher.outcomes.on_outcome(self.lane, part, Unknown("the link was lost"))
             self.on_the_wire.clear()
         self.carrier.capacity = capacity
         if capacity == 0:
@@ -220,8 +220,8 @@ class OrderMachine(RuleBasedStateMachine):
     def reroute(self) -> None:
         """What stands in the lane of the connector that is no more, and some of its rows."""
         self.dispatcher.reroute({LIVE})
-        with patch.object(dispatcher, "SLOW_MESSAGES", 1):
-            finish(self.dispatcher.reclaim(self.dispatcher.lane(GONE), self.store, self.node))
+        with patch.object(claims, "SLOW_MESSAGES", 1):
+            finish(self.dispatcher.claims.reclaim(self.dispatcher.lane(GONE), self.store, self.node))
 
     @rule()
     def lose_binds(self) -> None:
@@ -233,7 +233,7 @@ class OrderMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.lane.closed)
     @rule()
     def get_binds(self) -> None:
-        finish(self.dispatcher.open(self.lane, self.store))
+        finish(self.dispatcher.claims.open(self.lane, self.store))
         self.change_capacity(3)
 
     @rule(planned=st.booleans(), written=st.booleans())
@@ -261,7 +261,7 @@ class OrderMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        assert self.lane.ahead == sum(not item.counted for item in self.lane.backlogs.items())
+        assert self.lane.ahead == sum(not item.counted for item in self.lane.queues.items())
         assert self.lane.ahead <= 3
         assert len(self.lane.fast) <= 4 + len(self.lane.incoming)
 
@@ -271,7 +271,7 @@ class OrderMachine(RuleBasedStateMachine):
         assert self.told <= self.seen, "all that was accepted was sent"
         assert not self.store._place.rows.queue
         assert self.lane.idle
-        assert not self.lane.backlogs.by_account
+        assert not self.lane.queues.by_account
         assert not self.lane.per_account
 
     def come_to_rest(self) -> None:
@@ -286,7 +286,7 @@ class OrderMachine(RuleBasedStateMachine):
             for _ in range(5):
                 self.feed()
             for part in self.on_the_wire:
-                self.dispatcher.on_outcome(self.lane, part, Accepted("a"))
+                self.dispatcher.outcomes.on_outcome(self.lane, part, Accepted("a"))
             self.on_the_wire.clear()
             self.clock.pass_ms(5_000)
         if self.feeding is not None:

@@ -3,14 +3,9 @@ from math import inf
 
 import pytest
 
-from heliograph.app.dispatch import dispatcher, lane
-from heliograph.app.dispatch.dispatcher import (
-    FAST_LANE_MS,
-    LONGEST_PUT_OFF_MS,
-    PUT_OFF_SHARE,
-    UNANSWERED_TRIES,
-    Dispatcher,
-)
+from heliograph.app.dispatch import claims, dispatcher, lane
+from heliograph.app.dispatch.dispatcher import FAST_LANE_MS, Dispatcher
+from heliograph.app.dispatch.outcomes import LONGEST_PUT_OFF_MS, PUT_OFF_SHARE, UNANSWERED_TRIES
 from heliograph.app.facts import (
     NO_ANSWER,
     NOT_SENT,
@@ -107,10 +102,10 @@ class Desk:
         return self.carrier.take()
 
     def answer(self, part: Part, outcome: Outcome) -> None:
-        self.dispatcher.on_outcome(self.lane, part, outcome)
+        self.dispatcher.outcomes.on_outcome(self.lane, part, outcome)
 
     def is_clean(self) -> bool:
-        return self.lane.idle and not self.lane.per_account and not self.lane._references
+        return self.lane.idle and not self.lane.per_account and not self.lane.cutter
 
 
 @pytest.fixture
@@ -306,7 +301,7 @@ async def test_a_part_that_got_no_answer_is_remembered_when_the_rest_comes_back_
     assert [queueing.key for queueing in facts.queueings] == [one.key]
     store = QueueStore(Queued(one, True, frozenset({0}), frozenset({0})))
     store.known[one.key] = Outstanding(one, {}, {0: (Delivery.EXPIRED, "001")})
-    await desk.dispatcher.drop_expired(store, NODE, 10)
+    await desk.dispatcher.claims.drop_expired(store, NODE, 10)
     facts = desk.commit()
     assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.EXPIRED, False)]
 
@@ -325,8 +320,8 @@ async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became
     assert desk.reporter.awaited.tracks == {}
     store = QueueStore()
     store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
-    desk.dispatcher.hindsight.on_late(desk.lane, first, Accepted("a"))
-    await desk.dispatcher.hindsight.settle(store)
+    desk.dispatcher.late.on_late(desk.lane, first, Accepted("a"))
+    await desk.dispatcher.late.settle(store)
     desk.reporter.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
     assert desk.commit().dequeued == [(one.account, one.key)]
@@ -347,7 +342,7 @@ def test_what_was_never_sent_is_recorded_as_such(desk: Desk) -> None:
 async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_were_accepted_for(desk: Desk) -> None:
     rerouted = desk.message(connector=99)
     store = QueueStore(Queued(rerouted, False))
-    assert not await desk.dispatcher.refill(desk.lane, store, NODE)
+    assert not await desk.dispatcher.claims.refill(desk.lane, store, NODE)
     desk.commit()
     (part,) = desk.carrier.take()
     desk.answer(part, TAKEN)
@@ -358,12 +353,13 @@ async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_we
 
 
 async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "SLOW_MESSAGES", 4)
+    for module in (claims, dispatcher):
+        monkeypatch.setattr(module, "SLOW_MESSAGES", 4)
     desk.lane.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
-    assert await desk.dispatcher.refill(desk.lane, store, NODE)
+    assert await desk.dispatcher.claims.refill(desk.lane, store, NODE)
     assert (desk.lane.ahead, desk.dispatcher.hungry) == (4, False)
-    assert not await desk.dispatcher.refill(desk.lane, store, NODE)
+    assert not await desk.dispatcher.claims.refill(desk.lane, store, NODE)
     assert desk.lane.ahead == 4
     for item in list(desk.lane.items())[:2]:
         desk.lane.drop(item)
@@ -380,20 +376,20 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     desk.gathering.facts.accepts += accepts
     desk.dispatcher.prepare(desk.gathering.facts, START)
     assert other.queued
-    await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
-    assert desk.lane.backlogs.expectant, "the row is being written"
+    await desk.dispatcher.claims.refill(desk.lane, QueueStore(), NODE)
+    assert desk.lane.queues.expectant, "the row is being written"
     for accept in accepts:
         accept.verdict = Verdict.ACCEPTED
     desk.dispatcher.committed()
     assert desk.dispatcher.hungry
-    await desk.dispatcher.refill(desk.lane, QueueStore(), NODE)
-    assert not desk.lane.backlogs.by_account
+    await desk.dispatcher.claims.refill(desk.lane, QueueStore(), NODE)
+    assert not desk.lane.queues.by_account
     assert not desk.dispatcher.hungry
 
 
 async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:
     one = desk.message()
-    await desk.dispatcher.refill(desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))), NODE)
+    await desk.dispatcher.claims.refill(desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))), NODE)
     assert desk.commit().dequeued == [(one.account, one.key)]
     assert desk.is_clean()
 
@@ -402,7 +398,7 @@ async def test_what_was_claimed_goes_back_when_the_store_cannot_say_more_of_it(d
     half, one = desk.message("x" * 200), desk.message()
     store = QueueStore(Queued(half, False, frozenset({0}), frozenset({0})), Queued(one, False))
     store.failing = True
-    await desk.dispatcher.refill(desk.lane, store, NODE)
+    await desk.dispatcher.claims.refill(desk.lane, store, NODE)
     facts = desk.commit()
     assert facts.queueings == [Queueing(half.account, half.key, 1, half.time, half.expires, False, False)]
     assert desk.carrier.keys == [one.key]
@@ -414,7 +410,7 @@ async def test_messages_whose_time_ends_in_the_queue_are_refunded_unless_they_le
         Queued(unsent, False), Queued(doubtful, True), Queued(half, False, frozenset({0}), frozenset({0}))
     )
     store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
-    assert await desk.dispatcher.drop_expired(store, NODE, 10) == 3
+    assert await desk.dispatcher.claims.drop_expired(store, NODE, 10) == 3
     facts = desk.commit()
     assert [(final.key, final.failed) for final in facts.finals] == [(unsent.key, True), (doubtful.key, False)]
     assert sorted(facts.dequeued) == sorted((each.account, each.key) for each in (unsent, doubtful, half))
@@ -454,7 +450,7 @@ async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> N
     store = QueueStore()
     store.known[half.key] = Outstanding(half, {}, {0: (Delivery.UNDELIV, "034")})
     unsent = [Queued(new, False), Queued(old, True), Queued(half, False, frozenset({0}))]
-    await desk.dispatcher.recover(unsent, store)
+    await desk.dispatcher.claims.recover(unsent, store)
     desk.commit()
     assert [(part.message.key, part.segment) for part in desk.carrier.parts] == [
         (old.key, 0), (new.key, 0), (half.key, 1),
@@ -465,7 +461,7 @@ async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> N
 
 async def test_after_a_start_what_is_over_is_not_sent(desk: Desk) -> None:
     over = desk.message("x" * 200)
-    await desk.dispatcher.recover([Queued(over, True, frozenset({0}), frozenset({0}))], QueueStore())
+    await desk.dispatcher.claims.recover([Queued(over, True, frozenset({0}), frozenset({0}))], QueueStore())
     desk.commit()
     assert desk.carrier.parts == []
 

@@ -2,8 +2,8 @@
 
 from unittest.mock import patch
 
-from heliograph.app.dispatch import dispatcher
-from heliograph.app.dispatch.account_order import Stage
+from heliograph.app.dispatch import claims
+from heliograph.app.dispatch.account_order import SpillStage
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NOT_SENT, Facts, Final, Message
@@ -49,21 +49,21 @@ class Desk:
         await self.end(self.begin(*messages, connector=connector))
 
     async def reclaim_one(self, lane: Lane) -> None:
-        with patch.object(dispatcher, "SLOW_MESSAGES", 1):
-            await self.dispatcher.reclaim(lane, self.store, 1)
+        with patch.object(claims, "SLOW_MESSAGES", 1):
+            await self.dispatcher.claims.reclaim(lane, self.store, 1)
 
 
 async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does_not_write() -> None:
     desk = Desk()
     await Given(desk.store).account("a", 1_000 * CREDIT)
-    await desk.dispatcher.open(desk.lane, desk.store)
+    await desk.dispatcher.claims.open(desk.lane, desk.store)
     desk.lane.carrier = carrier = NotedCarrier(capacity=0)
     gone = desk.dispatcher.lane(GONE)
     gone.closed = True
     await desk.commit(*(desk.messages() for _ in range(3)), connector=GONE)
     await desk.reclaim_one(gone)
-    await desk.dispatcher.refill(desk.lane, desk.store, 1)  # before the commit that gives the row: none is found
-    assert [backlog.stage for backlog in desk.lane.backlogs.by_account.values()] == [Stage.CLOSING]
+    await desk.dispatcher.claims.refill(desk.lane, desk.store, 1)  # before the commit that gives the row: none is found
+    assert [backlog.stage for backlog in desk.lane.queues.by_account.values()] == [SpillStage.DRAINING]
     new = desk.messages()
     facts = desk.begin(new)
     queued = new.queued
@@ -74,11 +74,11 @@ async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does
     sent: list[int] = []
     for _ in range(60):
         await desk.commit()
-        await desk.dispatcher.refill(desk.lane, desk.store, 1)
+        await desk.dispatcher.claims.refill(desk.lane, desk.store, 1)
         await desk.reclaim_one(gone)
         for part in carrier.take():
             sent.append(part.message.key)
-            desk.dispatcher.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
+            desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
         desk.clock.pass_ms(1_000)
     assert new.key in sent
     assert len(sent) == 4
@@ -93,15 +93,15 @@ async def test_what_a_lost_bind_never_wrote_goes_before_what_was_marked_meanwhil
     facts = desk.begin(*(desk.messages() for _ in range(5)))
     carrier.capacity = 10
     for part in parts[:10]:
-        desk.dispatcher.on_outcome(desk.lane, part, Unknown("lost"))
+        desk.dispatcher.outcomes.on_outcome(desk.lane, part, Unknown("lost"))
     for part in parts[10:]:
-        desk.dispatcher.on_outcome(desk.lane, part, Deferred(NOT_SENT, 0.0))
+        desk.dispatcher.outcomes.on_outcome(desk.lane, part, Deferred(NOT_SENT, 0.0))
     await desk.end(facts)
     first_sent = dict.fromkeys(part.message.key for part in parts[:10])
     for _ in range(10):
         for part in carrier.take():
             first_sent[part.message.key] = None
-            desk.dispatcher.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
+            desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted(str(part.message.key)))
         await desk.commit()
     assert list(first_sent) == sorted(first_sent)
     assert len(first_sent) == 20

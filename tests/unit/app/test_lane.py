@@ -2,7 +2,7 @@ import pytest
 
 from heliograph.app.dispatch import lane as lanes
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import Item
+from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Accept, Facts, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Part
@@ -285,7 +285,7 @@ def test_a_message_for_at_once_and_one_from_the_queue_take_turns(
     slow = [message(destination="slow") for _ in range(2)]
     fast = [message(destination="fast") for _ in range(2)]
     for each in slow:
-        lane.resume(Item.of_queue(Queued(each, False)))
+        lane.resume(LaneItem.of_queue(Queued(each, False)))
     facts = commit(lane, *(accept_of(each) for each in fast))
     # The first commit finds those of the queue, and behind them what it accepts.
     assert {part.message.destination for part in carrier.parts[:2]} <= {"slow", "fast"}
@@ -297,7 +297,7 @@ def test_a_message_for_at_once_and_one_from_the_queue_take_turns(
 
 def test_a_row_is_marked_before_each_of_its_attempts(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     one = message()
-    lane.resume(Item.of_queue(Queued(one, False)))
+    lane.resume(LaneItem.of_queue(Queued(one, False)))
     assert commit(lane).sending == [(one.account, one.key)]
     (part,) = carrier.take()
     lane.answered(part)
@@ -309,7 +309,7 @@ def test_a_row_is_marked_before_each_of_its_attempts(lane: Lane, carrier: NotedC
 
 def test_only_parts_without_an_answer_are_sent(lane: Lane, carrier: NotedCarrier, message: Messages) -> None:
     one = message(LONG)
-    lane.resume(Item.of_queue(Queued(one, True, frozenset({1}), frozenset({1}))))
+    lane.resume(LaneItem.of_queue(Queued(one, True, frozenset({1}), frozenset({1}))))
     commit(lane)
     assert [part.segment for part in carrier.parts] == [0, 2]
 
@@ -319,7 +319,7 @@ def test_what_may_have_been_sent_before_a_crash_goes_first(
 ) -> None:
     first, second, third = message(), message(), message()
     for queued in (Queued(first, True), Queued(third, False), Queued(second, True)):
-        lane.resume(Item.of_queue(queued, row=False))
+        lane.resume(LaneItem.of_queue(queued, row=False))
     commit(lane)
     assert carrier.keys == [first.key, second.key, third.key]
 
@@ -367,10 +367,10 @@ def test_an_item_counts_for_its_account_until_it_is_over_whether_or_not_it_has_a
 def test_messages_whose_validity_is_over_are_handed_back(lane: Lane, message: Messages) -> None:
     late, good = message(expires=START), message(expires=START + 1)
     for each in (late, good):
-        lane.resume(Item.of_queue(Queued(each, False)))
+        lane.resume(LaneItem.of_queue(Queued(each, False)))
     assert [item.message for item in lane.expire(START)] == [late]
     assert len(lane) == 1
-    lane.resume(Item.of_queue(Queued(late, False)))
+    lane.resume(LaneItem.of_queue(Queued(late, False)))
     facts = Facts()
     assert [item.message for item in lane.prepare(facts, NOW, START)] == [late]
     assert facts.sending == [(good.account, good.key)]
@@ -408,7 +408,7 @@ def test_long_messages_to_one_number_have_references_of_their_own(
     for part in carrier.take():
         lane.answered(part)
         lane.forget(part.owner)
-    assert lane._references == {}
+    assert not lane.cutter
 
 
 def test_one_commit_makes_no_more_than_so_many_ready_and_calls_for_the_next(
@@ -454,7 +454,7 @@ def test_a_thousand_long_messages_to_one_number_never_share_a_reference(lane: La
     assert order == [each.key for each in messages]
     assert most == 255
     assert lane.idle
-    assert not lane._references
+    assert not lane.cutter
 
 
 @pytest.mark.usefixtures("large_commits")

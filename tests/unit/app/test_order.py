@@ -2,8 +2,8 @@
 
 import pytest
 
-from heliograph.app.dispatch.dispatcher import UNANSWERED_TRIES
 from heliograph.app.dispatch.lane import TROUBLES
+from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.ports import Accepted, Deferred, Outcome, Unknown
 from tests.support.core import LONG
 from tests.unit.app.test_dispatch import Desk

@@ -2,14 +2,14 @@
 
 import pytest
 
-from heliograph.app.dispatch.dispatcher import UNANSWERED_TRIES
 from heliograph.app.dispatch.lane_item import joins_parts
+from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.facts import NO_ANSWER, Message, Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
-from tests.unit.app.test_hindsight import WAIT_MS, late, report, settle
+from tests.unit.app.test_late_answers import WAIT_MS, late, report, settle
 
 LOST = Unknown("no answer")
 
@@ -138,14 +138,14 @@ async def test_its_late_answer_counts_for_all_of_it(patient: Desk) -> None:
     assert [(each.segment, each.operator_id) for each in facts.awaiting] == [(0, "a"), (1, "a"), (2, "a")]
     assert facts.dequeued == [(long.account, long.key)]
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
     assert patient.commit().sending == [], "its row was claimed before that was durable"
 
 
 async def test_after_a_crash_a_receipt_that_nothing_else_explains_is_taken_for_it(patient: Desk) -> None:
     long = patient.message(LONG)
     patient.lane.carrier = None
-    await patient.dispatcher.recover([Queued(long, attempted=True)], QueueStore())
+    await patient.dispatcher.claims.recover([Queued(long, attempted=True)], QueueStore())
     facts = patient.commit()
     assert [(each.key, each.due) for each in facts.queueings] == [(long.key, patient.clock.now() + WAIT_MS)]
     await report(patient, "4711", long.destination)
@@ -161,7 +161,7 @@ async def test_when_the_time_is_over_all_of_it_is_sent_once_more(patient: Desk) 
     patient.answer(part, LOST)
     patient.commit()
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
     patient.commit()
     (again,) = patient.carrier.take()
     assert shapes([again]) == [(0, 1, len(LONG))]

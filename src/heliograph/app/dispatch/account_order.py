@@ -1,14 +1,14 @@
-"""What of a lane's messages is in the queue's rows, account by account, and how it comes back in its order.
+"""The order of each account's messages where some of a lane's are in memory and some in the queue's rows.
 
-An account that has more than the lane keeps in memory gets rows for what is beyond. From then on its order is kept by
-this: first what stands in the fast lane, then its rows, then what is newer. Three stages, and then the account is as
-any other:
+An account that has more than the lane keeps in memory spills what is beyond into rows. From then on its order is: first
+what stands in the fast lane, then its rows, then what is newer. Three stages, and then the account is as any other:
 
-- `ROWS`: new messages go to the rows.
-- `CLOSING`: a look at the rows found none, while a commit was writing some. New messages stay in memory again, behind.
-- `MEMORY`: no row is left behind. New messages stay in memory, right behind those that came back.
+- `SPILLING`: new messages go to the rows.
+- `DRAINING`: a look at the rows found none, while a commit was writing some. New messages stay in memory again, behind.
+- `DRAINED`: no row is left behind. New messages stay in memory, right behind those that came back.
 
-`OPEN` is for rows that are not in the way of new messages: scheduled ones, and those that an operator put off.
+`OPEN` is for rows that are not in the way of new messages: scheduled ones, those that an operator put off, and those
+that the gate holds.
 """
 
 from collections import deque
@@ -19,35 +19,35 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Stage(IntEnum):
-    """Where an account's new messages go."""
+class SpillStage(IntEnum):
+    """How far an account's spill is, which says where its new messages go."""
 
     OPEN = 0
-    ROWS = 1
-    CLOSING = 2
-    MEMORY = 3
+    SPILLING = 1
+    DRAINING = 2
+    DRAINED = 3
 
 
-class Backlog(Generic[T]):
-    """One account's."""
+class AccountQueue(Generic[T]):
+    """The messages of one account in memory that are behind its rows, or were."""
 
     __slots__ = ("account", "items", "later", "since", "stage", "written")
 
     def __init__(self, account: int) -> None:
         self.account = account
         self.items: deque[T] = deque()
-        """What may go, in its order: claimed rows, and what stands behind the last of them."""
+        """Messages that may go, in their order: claimed rows, and what stands behind the last of them."""
         self.later: deque[T] = deque()
-        """While closing: what goes when the last rows are here."""
-        self.stage = Stage.OPEN
+        """Messages that go when the last rows are here, while the account drains."""
+        self.stage = SpillStage.OPEN
         self.since = 0
-        """What stands in the fast lane up to this key goes first."""
+        """Key up to which what stands in the fast lane goes first."""
         self.written = 0
-        """The commit of the lane that wrote the last of its rows, or will."""
+        """Number of the lane's commit that wrote the last of the rows, or will."""
 
 
-class Backlogs(Generic[T]):
-    """Those of a lane. Accounts take turns, so that a million messages of one are not in the way of another's ten.
+class AccountQueues(Generic[T]):
+    """The queues of a lane's accounts, which take turns: a million messages of one are not in the way of another's ten.
 
     `begun` and `done` count commits: a row that is asked for now is of the commit after `begun`, and can be read if
     it is of `done` or an earlier one.
@@ -56,48 +56,48 @@ class Backlogs(Generic[T]):
     __slots__ = ("_turns", "awaited", "begun", "by_account", "count", "done", "held")
 
     def __init__(self) -> None:
-        self.by_account: dict[int, Backlog[T]] = {}
-        self._turns: deque[Backlog[T]] = deque()
-        """Those with something that may go, each once."""
+        self.by_account: dict[int, AccountQueue[T]] = {}
+        self._turns: deque[AccountQueue[T]] = deque()
+        """Queues with something that may go, each once."""
         self.count = 0
-        """Messages that may go, of all."""
+        """Messages that may go, of all accounts."""
         self.held = 0
         """Messages that may not, since older ones are still in the rows."""
         self.begun = 0
         self.done = 0
         self.awaited = 0
-        """Until this commit is done rows are missing that are older than some that are there."""
+        """Number of the commit until whose end rows are missing that are older than some that are there."""
 
     def __len__(self) -> int:
         return self.count + self.held
 
     @property
     def expectant(self) -> bool:
-        """Whether it must be found out if rows of some account are left."""
-        return any(backlog.stage in (Stage.ROWS, Stage.CLOSING) for backlog in self.by_account.values())
+        """Whether somebody must look if rows of some account are left."""
+        return any(queue.stage in (SpillStage.SPILLING, SpillStage.DRAINING) for queue in self.by_account.values())
 
-    def queues(self) -> Iterator[deque[T]]:
-        """Those in memory, queue by queue, each in its order."""
-        for backlog in self.by_account.values():
-            yield backlog.items
-            yield backlog.later
+    def waiting(self) -> Iterator[deque[T]]:
+        """Yields the messages in memory, queue by queue, each in its order."""
+        for queue in self.by_account.values():
+            yield queue.items
+            yield queue.later
 
     def items(self) -> Iterator[T]:
-        """All in memory."""
-        for queue in self.queues():
-            yield from queue
+        """Yields all messages in memory."""
+        for waiting in self.waiting():
+            yield from waiting
 
     # --- in
 
     def write(self, account: int, newest: int) -> list[T]:
-        """The next commit writes a row of the account; up to the key `newest` the fast lane goes first. Returns what
-        must go to the rows with it, since it is newer than some of them and older than this one."""
-        backlog = self._of(account)
-        backlog.written = self.begun + 1
-        if backlog.stage == Stage.OPEN:
-            backlog.since = newest
-        backlog.stage = Stage.ROWS
-        newer, backlog.later = list(backlog.later), deque()
+        """Notes that the next commit writes a row of the account; up to the key `newest` the fast lane goes first.
+        Returns what must go to the rows with it, since it is newer than some of them and older than this one."""
+        queue = self._of(account)
+        queue.written = self.begun + 1
+        if queue.stage == SpillStage.OPEN:
+            queue.since = newest
+        queue.stage = SpillStage.SPILLING
+        newer, queue.later = list(queue.later), deque()
         self.held -= len(newer)
         return newer
 
@@ -107,125 +107,126 @@ class Backlogs(Generic[T]):
         return self.done >= self.awaited
 
     def suspect(self, accounts: Iterable[int]) -> None:
-        """These have rows that were there before anything that comes now. What the next commit puts among them is to
-        be waited for."""
+        """Notes accounts with rows that were there before anything that comes now. What the next commit puts among
+        them is to be waited for."""
         self.awaited = self.begun + 1
         for account in accounts:
-            backlog = self._of(account)
-            if backlog.stage != Stage.CLOSING:
-                backlog.stage = Stage.ROWS
+            queue = self._of(account)
+            if queue.stage != SpillStage.DRAINING:
+                queue.stage = SpillStage.SPILLING
 
     def claimed(self, account: int, item: T) -> None:
-        """A row's message is here."""
+        """Takes in the message of a claimed row."""
         self._append(self._of(account), item)
 
-    def admit(self, backlog: Backlog[T], item: T) -> None:
-        """A new message of an account that is in the stage CLOSING or MEMORY."""
-        if backlog.stage == Stage.CLOSING:
-            backlog.later.append(item)
+    def admit(self, queue: AccountQueue[T], item: T) -> None:
+        """Takes in a new message of an account that is DRAINING or DRAINED."""
+        if queue.stage == SpillStage.DRAINING:
+            queue.later.append(item)
             self.held += 1
         else:
-            self._append(backlog, item)
+            self._append(queue, item)
 
     def put_back(self, account: int, item: T) -> None:
-        """A new message that was taken and cannot go yet: before all others of its account."""
-        backlog = self.by_account.get(account)
-        if backlog is None:
-            backlog = self._of(account)
-            backlog.stage = Stage.MEMORY
-        if not backlog.items:
-            self._turns.append(backlog)
-        backlog.items.appendleft(item)
+        """Puts a new message that was taken and cannot go yet before all others of its account."""
+        queue = self.by_account.get(account)
+        if queue is None:
+            queue = self._of(account)
+            queue.stage = SpillStage.DRAINED
+        if not queue.items:
+            self._turns.append(queue)
+        queue.items.appendleft(item)
         self.count += 1
 
     # --- out
 
     def take(self, fast: int | None) -> T | None:
-        """The next account's next message; `fast` is the key of the fast lane's first, which some are behind."""
+        """Takes out the next account's next message; `fast` is the key of the fast lane's first, which some are
+        behind."""
         turns = self._turns
         for _ in range(len(turns)):
-            backlog = turns[0]
+            queue = turns[0]
             turns.rotate(-1)
-            if fast is not None and fast <= backlog.since:
+            if fast is not None and fast <= queue.since:
                 continue
-            item = backlog.items.popleft()
+            item = queue.items.popleft()
             self.count -= 1
-            if not backlog.items:
+            if not queue.items:
                 turns.pop()
-                self._tidy(backlog)
+                self._tidy(queue)
             return item
         return None
 
     def remove(self, account: int, item: T) -> bool:
-        """False if it is not here."""
-        backlog = self.by_account.get(account)
-        return backlog is not None and bool(self._remove_from(backlog, lambda each: each is item))
+        """Removes a message; False if it is not here."""
+        queue = self.by_account.get(account)
+        return queue is not None and bool(self._remove_from(queue, lambda each: each is item))
 
     def take_out(self, wanted: Callable[[T], bool]) -> list[T]:
-        """Removes those and returns them."""
+        """Removes the messages that are wanted, and returns them."""
         out: list[T] = []
-        for backlog in list(self.by_account.values()):
-            out += self._remove_from(backlog, wanted)
+        for queue in list(self.by_account.values()):
+            out += self._remove_from(queue, wanted)
         return out
 
-    # --- what becomes of the rows
+    # --- what is found out about the rows
 
     def found(self, left: Collection[int], done: int) -> None:
-        """A look at the rows that began when the commit `done` was the last one over found unclaimed ones of these
-        accounts. All that was claimed before is here."""
-        for backlog in list(self.by_account.values()):
-            if backlog.account in left or backlog.stage not in (Stage.ROWS, Stage.CLOSING):
+        """Takes in a look at the rows, begun when the commit `done` was the last one over: it found unclaimed ones of
+        the accounts `left`. All that was claimed before is here."""
+        for queue in list(self.by_account.values()):
+            if queue.account in left or queue.stage not in (SpillStage.SPILLING, SpillStage.DRAINING):
                 continue
-            if backlog.written > done:
-                backlog.stage = Stage.CLOSING
+            if queue.written > done:
+                queue.stage = SpillStage.DRAINING
                 continue
-            backlog.stage = Stage.MEMORY
-            later, backlog.later = backlog.later, deque()
+            queue.stage = SpillStage.DRAINED
+            later, queue.later = queue.later, deque()
             self.held -= len(later)
             for item in later:
-                self._append(backlog, item)
-            self._tidy(backlog)
+                self._append(queue, item)
+            self._tidy(queue)
 
     def committed(self) -> None:
-        """The commit is over."""
+        """Notes that the commit is over."""
         self.done = self.begun
 
     def refused(self) -> None:
-        """It failed: its rows, if they are still to be written, are the next one's."""
+        """Notes that the commit failed: its rows, if they are still to be written, are the next one's."""
         if self.awaited == self.begun:
             self.awaited += 1
-        for backlog in self.by_account.values():
-            if backlog.written == self.begun:
-                backlog.written += 1
+        for queue in self.by_account.values():
+            if queue.written == self.begun:
+                queue.written += 1
 
     # --- inside
 
-    def _of(self, account: int) -> Backlog[T]:
-        backlog = self.by_account.get(account)
-        if backlog is None:
-            backlog = self.by_account[account] = Backlog(account)
-        return backlog
+    def _of(self, account: int) -> AccountQueue[T]:
+        queue = self.by_account.get(account)
+        if queue is None:
+            queue = self.by_account[account] = AccountQueue(account)
+        return queue
 
-    def _append(self, backlog: Backlog[T], item: T) -> None:
-        if not backlog.items:
-            self._turns.append(backlog)
-        backlog.items.append(item)
+    def _append(self, queue: AccountQueue[T], item: T) -> None:
+        if not queue.items:
+            self._turns.append(queue)
+        queue.items.append(item)
         self.count += 1
 
-    def _remove_from(self, backlog: Backlog[T], wanted: Callable[[T], bool]) -> list[T]:
-        out = [item for item in (*backlog.items, *backlog.later) if wanted(item)]
+    def _remove_from(self, queue: AccountQueue[T], wanted: Callable[[T], bool]) -> list[T]:
+        out = [item for item in (*queue.items, *queue.later) if wanted(item)]
         if out:
-            before = len(backlog.items), len(backlog.later)
-            backlog.items = deque(item for item in backlog.items if not wanted(item))
-            backlog.later = deque(item for item in backlog.later if not wanted(item))
-            self.count -= before[0] - len(backlog.items)
-            self.held -= before[1] - len(backlog.later)
-            if before[0] and not backlog.items:
-                self._turns.remove(backlog)
-            self._tidy(backlog)
+            before = len(queue.items), len(queue.later)
+            queue.items = deque(item for item in queue.items if not wanted(item))
+            queue.later = deque(item for item in queue.later if not wanted(item))
+            self.count -= before[0] - len(queue.items)
+            self.held -= before[1] - len(queue.later)
+            if before[0] and not queue.items:
+                self._turns.remove(queue)
+            self._tidy(queue)
         return out
 
-    def _tidy(self, backlog: Backlog[T]) -> None:
-        """It is forgotten when it has no message, and no new one need wait for one."""
-        if not backlog.items and not backlog.later and backlog.stage in (Stage.OPEN, Stage.MEMORY):
-            del self.by_account[backlog.account]
+    def _tidy(self, queue: AccountQueue[T]) -> None:
+        """Forgets a queue that has no message, where no new one need wait for one."""
+        if not queue.items and not queue.later and queue.stage in (SpillStage.OPEN, SpillStage.DRAINED):
+            del self.by_account[queue.account]

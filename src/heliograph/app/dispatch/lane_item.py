@@ -7,11 +7,11 @@ from heliograph.app.facts import Accept, Message, Queued
 
 
 def joins_parts(options: Mapping[str, Any]) -> bool:
-    """Whether, by a connector's options, a long message goes as one part, which the operator cuts up."""
+    """Says whether, by a connector's options, a long message goes as one part, which the operator cuts up."""
     return str(options.get("concatenation", "")).lower() == "whole"
 
 
-class Item:
+class LaneItem:
     """A message in a lane.
 
     Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, it was never
@@ -29,7 +29,7 @@ class Item:
     def __init__(self, message: Message, accept: Accept | None = None) -> None:
         self.message = message
         self.accept = accept
-        """The request it came with, until that is committed."""
+        """Request that brought the message, until that is committed."""
         self.to_send: list[int] | None = None
         self.reference = 0
         self.open = message.segments
@@ -38,13 +38,13 @@ class Item:
         self.withheld: set[int] = set()
         self.row = False
         self.counted = False
-        """It counts among its account's messages in the fast lane."""
+        """Whether the message counts among its account's in the fast lane."""
         self.tries = 0
         self.whole = False
 
     @classmethod
-    def of_queue(cls, queued: Queued, *, row: bool = True) -> "Item":
-        """The item of a message that the rows know: only its parts without an answer are sent."""
+    def of_queue(cls, queued: Queued, *, row: bool = True) -> "LaneItem":
+        """Makes the item of a message that the rows know: only its parts without an answer are sent."""
         item = cls(queued.message)
         item.row = row
         item.taken = len(queued.taken)
@@ -56,13 +56,13 @@ class Item:
 
     @property
     def waiting(self) -> list[int]:
-        """The numbers of the parts that wait."""
+        """Numbers of the parts that wait."""
         if self.to_send is not None:
             return self.to_send
         return [0] if self.open == 1 else list(range(self.open))
 
     def covers(self, segment: int) -> tuple[int, ...]:
-        """The numbers of the segments, as the customer was charged for them, that a part stands for."""
+        """Returns the numbers of the segments, as the customer was charged for them, that a part stands for."""
         return tuple(range(self.message.segments)) if self.whole else (segment,)
 
     def shape(self, whole: bool) -> None:
@@ -79,7 +79,7 @@ class Item:
 
     @property
     def away(self) -> int:
-        """How many of its parts are on their way, or about to be."""
+        """Parts that are on their way, or about to be."""
         return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.withheld)
 
     @property

@@ -1,24 +1,25 @@
-"""Parts that an operator may have without having said so, and what comes to light about them later."""
+"""Unknown outcomes: parts that an operator may have without having said so."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.dispatch.lane_item import Item
+from heliograph.app.dispatch.lane_item import LaneItem
 
-MOST_DOUBTS = 5_000
-"""Messages whose doubts are remembered, the latest; receipts of the copies of older ones match nothing."""
+MOST_UNKNOWN = 5_000
+"""Messages that are remembered, the latest; receipts of the copies of older ones match nothing."""
 
 REPEAT_AFTER_MS = 60_000
-"""How long a receipt that matches nothing is taken for an early one before it may count as that of a first copy. It
-is longer than an answer is waited for."""
+"""Milliseconds that a receipt that matches nothing is taken for an early one before it may count as that of a first
+copy; longer than an answer is waited for."""
 
 WAIT_S = 3_600.0
-"""How long a connector with the policy `wait` leaves a part alone, unless its option says otherwise."""
+"""Seconds that a connector with the policy `wait` leaves a part alone, unless its option says otherwise."""
 
 
 def unknown_wait_ms(options: Mapping[str, Any]) -> int:
-    """How long, by a connector's options, a part without an answer is not sent again; 0 for the policy `resend`."""
+    """Returns how long, by a connector's options, a part without an answer is not sent again, in ms; 0 for the policy
+    `resend`."""
     if str(options.get("unknown", "")).lower() != "wait":
         return 0
     seconds = options.get("unknown_wait_s", WAIT_S)
@@ -26,7 +27,7 @@ def unknown_wait_ms(options: Mapping[str, Any]) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Doubt:
+class UnknownOutcome:
     """One message of which something was written and not answered for, of late.
 
     `item` is there until all its parts have an answer; `queued` says that it waits in the queue, and in no lane.
@@ -35,10 +36,10 @@ class Doubt:
 
     connector: int
     destination: str
-    item: Item | None = None
+    item: LaneItem | None = None
     queued: bool = False
     until: int = 0
-    """When it may be sent again, in ms; 0 where it does not wait for word."""
+    """Time in ms from which the message may be sent again; 0 where it does not wait for word."""
     copies: int = 0
     answered: dict[int, str | None] = field(default_factory=dict)
     """Parts with an answer: the operator's id, or None for what it does not have."""
@@ -47,56 +48,56 @@ class Doubt:
 
     @property
     def uncertain(self) -> list[int]:
-        """The parts that were written, and are not on their way again."""
+        """Numbers of the parts that were written, and are not on their way again."""
         item = self.item
         if item is None or item.to_send is None:
             return []
         return sorted(item.withheld.union(item.doubtful.intersection(item.to_send)))
 
 
-class Doubts:
-    """The doubts of the messages of all lanes, by key and by number."""
+class UnknownOutcomes:
+    """Messages of all lanes with such parts, found by key and by number."""
 
     __slots__ = ("_by_key", "_by_number")
 
     def __init__(self) -> None:
-        self._by_key: dict[int, Doubt] = {}
+        self._by_key: dict[int, UnknownOutcome] = {}
         self._by_number: dict[tuple[int, str], list[int]] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def of(self, key: int, connector: int) -> Doubt | None:
-        """The doubt about a message's parts at this connector."""
-        doubt = self._by_key.get(key)
-        return doubt if doubt is not None and doubt.connector == connector else None
+    def of(self, key: int, connector: int) -> UnknownOutcome | None:
+        """Returns what is known of a message's parts at this connector, None where nothing is in doubt."""
+        unknown = self._by_key.get(key)
+        return unknown if unknown is not None and unknown.connector == connector else None
 
-    def note(self, item: Item, connector: int, copies: int) -> Doubt:
-        """So many more parts of the item were written and not answered for."""
+    def note(self, item: LaneItem, connector: int, copies: int) -> UnknownOutcome:
+        """Notes that so many more parts of the item were written and not answered for."""
         key = item.message.key
-        doubt = self.of(key, connector)
-        if doubt is None:
+        unknown = self.of(key, connector)
+        if unknown is None:
             self.forget(key)
-            doubt = self._by_key[key] = Doubt(connector, item.message.destination)
-            self._by_number.setdefault((connector, doubt.destination), []).append(key)
-            if len(self._by_key) > MOST_DOUBTS:
+            unknown = self._by_key[key] = UnknownOutcome(connector, item.message.destination)
+            self._by_number.setdefault((connector, unknown.destination), []).append(key)
+            if len(self._by_key) > MOST_UNKNOWN:
                 self.forget(next(iter(self._by_key)))
-        doubt.item, doubt.queued = item, False
-        doubt.copies += copies
-        return doubt
+        unknown.item, unknown.queued = item, False
+        unknown.copies += copies
+        return unknown
 
-    def at(self, connector: int, number: str) -> list[Doubt]:
-        """The doubts about messages to a number, as a receipt writes it."""
+    def at(self, connector: int, number: str) -> list[UnknownOutcome]:
+        """Returns the messages to a number, as a receipt writes it."""
         keys = self._by_number.get((connector, number)) or self._by_number.get((connector, number.lstrip("+0")), [])
         return [self._by_key[key] for key in keys]
 
     def forget(self, key: int) -> None:
-        """Harmless when there is none."""
-        doubt = self._by_key.pop(key, None)
-        if doubt is None:
+        """Forgets a message; harmless when it is not here."""
+        unknown = self._by_key.pop(key, None)
+        if unknown is None:
             return
-        doubt.item = None
-        name = (doubt.connector, doubt.destination)
+        unknown.item = None
+        name = (unknown.connector, unknown.destination)
         self._by_number[name].remove(key)
         if not self._by_number[name]:
             del self._by_number[name]

@@ -33,7 +33,7 @@ def patient(desk: Desk) -> Desk:
 
 async def settle(desk: Desk, store: QueueStore | None = None) -> None:
     desk.clock.pass_ms(GUESS_MS)
-    await desk.dispatcher.hindsight.settle(store or QueueStore())
+    await desk.dispatcher.late.settle(store or QueueStore())
 
 
 async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delivery.DELIVRD) -> list[bool]:
@@ -46,7 +46,7 @@ async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delive
 
 
 def late(desk: Desk, part: Part, outcome: Accepted | Refused | Deferred) -> None:
-    desk.dispatcher.hindsight.on_late(desk.lane, part, outcome)
+    desk.dispatcher.late.on_late(desk.lane, part, outcome)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_when_the_time_is_over_it_is_sent_once_more(patient: Desk) -> None
     patient.answer(part, LOST)
     patient.commit()
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
     facts = patient.commit()
     assert facts.sending == [(one.account, one.key)]
     (again,) = patient.carrier.take()
@@ -201,8 +201,8 @@ async def test_when_the_time_is_over_it_is_sent_once_more(patient: Desk) -> None
 
 async def test_after_a_start_what_may_have_been_sent_waits_anew(patient: Desk) -> None:
     fast, slow = patient.message(), patient.message()
-    await patient.dispatcher.recover([Queued(fast, attempted=True)], QueueStore())
-    await patient.dispatcher.refill(patient.lane, QueueStore(Queued(slow, attempted=True)), NODE)
+    await patient.dispatcher.claims.recover([Queued(fast, attempted=True)], QueueStore())
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(slow, attempted=True)), NODE)
     facts = patient.commit()
     due = patient.clock.now() + WAIT_MS
     assert [(each.key, each.due, each.attempted) for each in facts.queueings] == [
@@ -224,7 +224,7 @@ async def test_what_was_settled_is_not_sent_though_its_row_was_claimed_before_th
     late(patient, part, Accepted("77"))
     await settle(patient)
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
     facts = patient.commit()
     assert (facts.sending, patient.carrier.parts) == ([], [])
     assert set(facts.dequeued) == {(one.account, one.key)}
@@ -359,7 +359,7 @@ async def test_a_receipt_of_a_first_copy_is_no_orphan_for_long(desk: Desk) -> No
 
 async def test_after_a_kill_the_receipts_of_what_it_interrupted_are_no_orphans(desk: Desk) -> None:
     one = desk.message()
-    await desk.dispatcher.recover([Queued(one, attempted=True)], QueueStore())
+    await desk.dispatcher.claims.recover([Queued(one, attempted=True)], QueueStore())
     desk.commit()
     (copy,) = desk.carrier.take()
     await report(desk, "77", one.destination)
@@ -371,12 +371,12 @@ async def test_after_a_kill_the_receipts_of_what_it_interrupted_are_no_orphans(d
 
 
 async def test_doubts_do_not_grow_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubts, "MOST_DOUBTS", 3)
+    monkeypatch.setattr(doubts, "MOST_UNKNOWN", 3)
     for n in range(6):
         (part,) = desk.sent(desk.message(destination=f"49170000000{n}"))
         desk.answer(part, LOST)
         desk.commit()
         desk.answer(desk.carrier.take()[0], Accepted(str(n)))
         desk.commit()
-    assert len(desk.dispatcher.hindsight.doubts) == 3
-    assert len(desk.dispatcher.hindsight.doubts._by_number) == 3
+    assert len(desk.dispatcher.outcomes.unknown) == 3
+    assert len(desk.dispatcher.outcomes.unknown._by_number) == 3

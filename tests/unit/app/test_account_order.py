@@ -3,46 +3,46 @@
 import pytest
 
 from heliograph.app.dispatch import lane as lanes
-from heliograph.app.dispatch.account_order import Backlogs, Stage
+from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import Item
+from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Facts, Queued, Verdict
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.store import START
 
 
 @pytest.fixture
-def backlogs() -> Backlogs[str]:
-    return Backlogs()
+def backlogs() -> AccountQueues[str]:
+    return AccountQueues()
 
 
-def taken(backlogs: Backlogs[str], fast: int | None = None) -> list[str]:
+def taken(backlogs: AccountQueues[str], fast: int | None = None) -> list[str]:
     out = []
     while (item := backlogs.take(fast)) is not None:
         out.append(item)
     return out
 
 
-def test_accounts_take_turns_and_each_ones_messages_keep_their_order(backlogs: Backlogs[str]) -> None:
+def test_accounts_take_turns_and_each_ones_messages_keep_their_order(backlogs: AccountQueues[str]) -> None:
     for account, item in ((1, "a"), (1, "b"), (1, "c"), (2, "x")):
         backlogs.claimed(account, item)
     assert taken(backlogs) == ["a", "x", "b", "c"]
     assert (len(backlogs), backlogs.by_account) == (0, {})
 
 
-def test_rows_wait_for_what_was_in_memory_before_them(backlogs: Backlogs[str]) -> None:
+def test_rows_wait_for_what_was_in_memory_before_them(backlogs: AccountQueues[str]) -> None:
     backlogs.write(1, 40)
     backlogs.claimed(1, "row")
     assert taken(backlogs, 40) == []
     assert taken(backlogs, 41) == ["row"]
 
 
-def test_what_is_new_waits_for_a_row_that_is_being_written(backlogs: Backlogs[str]) -> None:
+def test_what_is_new_waits_for_a_row_that_is_being_written(backlogs: AccountQueues[str]) -> None:
     backlogs.begun = backlogs.done = 6
     backlogs.write(1, 0)
     backlogs.found([], 6)
     backlog = backlogs.by_account[1]
-    assert backlog.stage == Stage.CLOSING
+    assert backlog.stage == SpillStage.DRAINING
     backlogs.admit(backlog, "new")
     assert (taken(backlogs), backlogs.held) == ([], 1)
     backlogs.claimed(1, "row")
@@ -51,22 +51,22 @@ def test_what_is_new_waits_for_a_row_that_is_being_written(backlogs: Backlogs[st
     assert backlogs.by_account == {}
 
 
-def test_a_row_of_a_commit_that_failed_is_the_next_ones(backlogs: Backlogs[str]) -> None:
+def test_a_row_of_a_commit_that_failed_is_the_next_ones(backlogs: AccountQueues[str]) -> None:
     backlogs.write(1, 0)
     backlogs.begun = 1
     backlogs.refused()
     backlogs.found([], 1)
-    assert backlogs.by_account[1].stage == Stage.CLOSING
+    assert backlogs.by_account[1].stage == SpillStage.DRAINING
 
 
-def test_accounts_that_still_have_rows_are_waited_for(backlogs: Backlogs[str]) -> None:
+def test_accounts_that_still_have_rows_are_waited_for(backlogs: AccountQueues[str]) -> None:
     backlogs.suspect([1, 2])
     backlogs.found([2], 0)
     assert list(backlogs.by_account) == [2]
     assert backlogs.expectant
 
 
-def test_rows_are_not_claimed_while_older_ones_are_being_written(backlogs: Backlogs[str]) -> None:
+def test_rows_are_not_claimed_while_older_ones_are_being_written(backlogs: AccountQueues[str]) -> None:
     backlogs.suspect([1])
     assert not backlogs.claimable
     backlogs.begun = 1
@@ -81,8 +81,8 @@ def test_rows_are_not_claimed_while_older_ones_are_being_written(backlogs: Backl
 def test_when_memory_is_full_again_what_waits_for_rows_goes_to_the_rows_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "FAST_MESSAGES_PER_ACCOUNT", 2)
     lane, message = Lane(1), Messages(SetClock())
-    lane.backlogs.write(1, 0)
-    lane.backlogs.found([], 0)
+    lane.queues.write(1, 0)
+    lane.queues.found([], 0)
     first, second, third = (message() for _ in range(3))
     facts = Facts()
     for group in ([first], [second, third]):
@@ -96,5 +96,5 @@ def test_when_memory_is_full_again_what_waits_for_rows_goes_to_the_rows_too(monk
     assert [each.key for each in facts.queueings] == [first.key], "it was accepted without a row"
     assert (lane.idle, lane.per_account) == (True, {})
     for each in (first, second, third):
-        lane.resume(Item.of_queue(Queued(each, False)))
+        lane.resume(LaneItem.of_queue(Queued(each, False)))
     assert lane.ahead == 3

@@ -1,0 +1,199 @@
+"""Claims: messages that come back from the rows of the queue into their lanes, judged anew by the gate.
+
+A claimed row is this node's until it is dequeued or put back; none may be left lying, whatever the store does. Between
+accept and claim the account's policy may have changed, and the hour: so a message of which nothing has left is judged
+here once more. Half a text is worse than none: a message of which a part may have left goes on.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+
+from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
+from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
+from heliograph.app.facts import Queued
+from heliograph.app.ports import Clock, Store, Unavailable
+from heliograph.domain.gate import Counters, Hold, Policy, Refuse, judge
+from heliograph.domain.receipt import Delivery
+
+Route = Callable[[str], int | None]
+
+PolicyOf = Callable[[int], Policy | None]
+"""Returns the policy of an account by its id."""
+
+
+class QueueClaims:
+    """Claims rows, and hands their messages to the lanes."""
+
+    def __init__(
+        self,
+        outcomes: PartOutcomes,
+        clock: Clock,
+        lane: Callable[[int], Lane],
+        route: Route,
+        policy_of: PolicyOf | None = None,
+    ) -> None:
+        """`lane` returns a connector's lane, `route` the connector for a destination. Without `policy_of` no account
+        has rules for this moment."""
+        self._outcomes = outcomes
+        self._gathering = outcomes.gathering
+        self._reporter = outcomes.reporter
+        self._unknown = outcomes.unknown
+        self._clock = clock
+        self._lane = lane
+        self._route = route
+        self._policy_of = policy_of
+
+    async def recover(self, unsent: Iterable[Queued], store: Store) -> None:
+        """Takes up the fast lane's messages of an earlier run. Raises Unavailable."""
+        for queued in unsent:
+            item = LaneItem.of_queue(queued, row=False)
+            if await self._is_open(item, queued, store):
+                self._resume(self._lane(queued.message.connector), item)
+
+    async def refill(self, lane: Lane, store: Store, node: int) -> bool:
+        """Claims due messages for the lane if it runs low; True if there may be more due at once.
+
+        Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they. One
+        that is closed claims nothing, since it is not opened before this is over.
+        """
+        if lane.closed or lane.ahead > SLOW_MESSAGES // 2 or not lane.queues.claimable:
+            return False
+        lane.filling = True
+        try:
+            await self._fill(lane, store, node)
+        finally:
+            lane.filling = False
+        return lane.more
+
+    async def _fill(self, lane: Lane, store: Store, node: int) -> None:
+        limit = SLOW_MESSAGES - lane.ahead
+        done, now = lane.queues.done, self._clock.now()
+        lane.more = False
+        accounts = lane.holders[:limit] if len(lane.holders) > 1 else []
+        share = limit // len(accounts) if accounts else limit
+        claimed = await store.claim_queued(lane.connector, share, now, node, accounts)
+        await self._take_up(lane, claimed, store, partial(self._refilled, lane))
+        left: list[int] = []
+        if accounts or len(claimed) == limit:
+            left = await store.queued_accounts(lane.connector, now)
+        lane.queues.found(set(left), done)
+        next_one = bisect_right(left, accounts[-1]) if accounts else 0
+        lane.holders = left[next_one:] + left[:next_one]
+        if left:
+            lane.more = True
+
+    def _refilled(self, lane: Lane, item: LaneItem) -> None:
+        if lane.closed:
+            self._outcomes.requeue(lane, item)
+        elif self._policy_of is None or self._passes(self._policy_of, lane, item):
+            self._resume(lane, item)
+
+    def _passes(self, policy_of: PolicyOf, lane: Lane, item: LaneItem) -> bool:
+        """Asks the gate; puts back what it holds, and fails what it refuses."""
+        message = item.message
+        policy = policy_of(message.account)
+        if policy is None or not policy.at_claim or not item.unsent:
+            return True
+        judgement = judge(message, policy.at_claim, Counters(), self._clock.now())
+        if isinstance(judgement, Hold):
+            self._outcomes.hold(lane, item, judgement.until)
+            return False
+        if isinstance(judgement, Refuse):
+            self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
+            return False
+        return True
+
+    async def open(self, lane: Lane, store: Store) -> None:
+        """Lets new messages into the lane's memory from now on; but those of accounts that have rows in the queue go
+        behind these, and so does what is in memory. Raises Unavailable.
+
+        While the lane is being refilled it stays closed, and this is to be called again: rows are claimed that are
+        neither in the lane nor seen in the queue.
+        """
+        if lane.filling:
+            return
+        accounts = await store.queued_accounts(lane.connector, self._clock.now())
+        lane.queues.suspect(accounts)
+        for item in lane.vacate(set(accounts)):
+            self._outcomes.requeue(lane, item)
+        lane.closed = False
+        lane.more = True
+        self._gathering.wake()
+
+    async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
+        """Claims due messages of a connector that is no more, and routes them anew."""
+        claimed = await store.claim_queued(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        await self._take_up(lane, claimed, store, partial(self.reroute, lane))
+
+    def reroute(self, lane: Lane, item: LaneItem) -> None:
+        """Routes a message anew that has left its lane; without a route it ends."""
+        connector = self._route(item.message.destination)
+        if connector is None:
+            self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
+            return
+        self._outcomes.requeue(self._lane(connector), item)
+        self._gathering.wake()
+        self._gathering.stir()
+
+    async def drop_expired(self, store: Store, node: int, limit: int) -> int:
+        """Fails messages whose validity ended in the queue; returns how many were found."""
+        claimed = await store.claim_expired(limit, self._clock.now(), node)
+        for queued in claimed:
+            lane = self._lane(queued.message.connector)
+            expire = partial(self._outcomes.end_waiting, lane, state=Delivery.EXPIRED)
+            await self._take_up(lane, [queued], store, expire)
+        return len(claimed)
+
+    async def _take_up(
+        self, lane: Lane, claimed: Iterable[Queued], store: Store, then: Callable[[LaneItem], None]
+    ) -> None:
+        """Hands on the items of claimed rows that have something to send; puts them back where the store is away."""
+        for row in claimed:
+            queued = self._known_better(row, lane.connector)
+            item = LaneItem.of_queue(queued)
+            try:
+                is_open = await self._is_open(item, queued, store)
+            except Unavailable:
+                self._gathering.facts.queueings.append(queueing(item, lane.connector, held=False))
+                self._gathering.wake()
+                continue
+            if is_open:
+                then(item)
+            else:
+                self._gathering.facts.dequeued.append((queued.message.account, queued.message.key))
+            self._gathering.wake()
+
+    def _resume(self, lane: Lane, item: LaneItem) -> None:
+        """Hands an item to its lane; but where it may have been sent already, and the lane waits for word, not yet."""
+        if not item.attempted:
+            lane.resume(item)
+            return
+        item.shape(lane.joins)
+        known = self._unknown.of(item.message.key, lane.connector)
+        unknown = self._unknown.note(item, lane.connector, 0 if known else item.open)
+        if lane.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
+            item.withheld, item.to_send = set(item.waiting), []
+            self._outcomes.rest(lane, item)
+            self._gathering.wake()
+        else:
+            lane.resume(item)
+
+    async def _is_open(self, item: LaneItem, queued: Queued, store: Store) -> bool:
+        """Says whether there is something to send; the reporter then knows what became of the parts that were sent."""
+        message = queued.message
+        if not item.to_send:
+            return False
+        if message.segments == 1 or not message.wants_receipt or not queued.answered:
+            return True
+        return await self._reporter.load(store, message)
+
+    def _known_better(self, queued: Queued, connector: int) -> Queued:
+        """Returns the row with the answers that came after it was read."""
+        unknown = self._unknown.of(queued.message.key, connector) if self._unknown else None
+        if unknown is None or not unknown.answered:
+            return queued
+        taken = {segment for segment, operator_id in unknown.answered.items() if operator_id is not None}
+        return replace(queued, answered=queued.answered.union(unknown.answered), taken=queued.taken | taken)

@@ -1,0 +1,270 @@
+"""Outcomes: what an operator's answer to a part makes of its message, and how messages end.
+
+Every step leaves its facts for the next commit. A message leaves its lane when all of its parts have an answer, when
+it fails, or when it goes back to the queue for a while.
+"""
+
+from collections.abc import Callable
+
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import LaneItem
+from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission
+from heliograph.app.notices.notice import owes_receipt
+from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
+from heliograph.app.receipts.matcher import NO_CODE, Reporter
+from heliograph.domain.receipt import Delivery
+
+UNANSWERED_TRIES = 3
+"""Times that a part is sent that gets no answer; then it counts as sent, with an unknown fate."""
+
+PUT_OFF_SHARE = 4
+"""A message that the operator does not want now comes again after this part of its age."""
+
+LONGEST_PUT_OFF_MS = 300_000
+"""Milliseconds after which such a message comes again at the latest."""
+
+Finish = Callable[[Message, Final], None]
+
+
+class PartOutcomes:
+    """Turns the outcomes of parts into facts."""
+
+    def __init__(self, gathering: Gathering, clock: Clock, reporter: Reporter, finish: Finish) -> None:
+        """`finish` is told of each message that never left."""
+        self.gathering = gathering
+        self.reporter = reporter
+        self.unknown = UnknownOutcomes()
+        self._clock = clock
+        self._finish = finish
+
+    def on_outcome(self, lane: Lane, part: Part, outcome: Outcome) -> None:
+        """Takes in the outcome of one part; passes over that of a part that is not in flight."""
+        if not lane.answered(part):
+            return
+        item: LaneItem = part.owner
+        message = part.message
+        if self.unknown and (unknown := self.unknown.of(message.key, lane.connector)) is not None:
+            outcome = self._corrected(unknown, part.segment, outcome)
+        now = self._clock.now()
+        facts = self.gathering.facts
+        match outcome:
+            case Accepted(operator_id):
+                took = self._took(part)
+                lane.took += 1
+                self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
+            case Refused():
+                took = self._took(part)
+                self.refuse(lane, item, part.segment, outcome, now - took - message.time, took)
+            case Deferred() if outcome.status == NOT_SENT:
+                lane.take_back(item, part.segment)
+                lane.unready(overtaken=True)
+            case Deferred(status, pause, throttled):
+                facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, status, now))
+                lane.hold(self._clock.monotonic(), pause, throttled=throttled)
+                if throttled or item.away > 1 or item.to_send or item.withheld:
+                    lane.take_back(item, part.segment)
+                else:
+                    self._put_off(lane, item, part.segment, pause)
+            case Unknown():
+                facts.attempts.append(
+                    Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now)
+                )
+                item.tries += 1
+                self.unknown.note(item, lane.connector, 1)
+                self._unanswered(lane, item, part.segment)
+        self.gathering.wake()
+
+    def _unanswered(self, lane: Lane, item: LaneItem, segment: int) -> None:
+        """Sends a part again that the operator may have: at once, or when nothing was heard of it for long; not for
+        ever."""
+        if lane.unknown_wait_ms and segment not in item.doubtful:
+            item.doubtful.add(segment)
+            item.withheld.add(segment)
+            self.rest(lane, item)
+        elif not lane.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (1 if item.whole else item.message.segments):
+            item.doubtful.add(segment)
+            lane.take_back(item, segment)
+        else:
+            item.taken += 1
+            self._end_part(lane, item, segment, Delivery.UNKNOWN)
+
+    def rest(self, lane: Lane, item: LaneItem) -> None:
+        """Puts a message into the queue of which nothing but withheld parts is left."""
+        message = item.message
+        unknown = self.unknown.of(message.key, lane.connector)
+        if unknown is None or unknown.queued or item.open > len(item.withheld):
+            return
+        unknown.until = self._clock.now() + lane.unknown_wait_ms
+        self.hold(lane, item, unknown.until)
+
+    def accept(
+        self, lane: Lane, item: LaneItem, segment: int, operator_id: str, now: int, waited: int = -1, took: int = -1
+    ) -> None:
+        """Notes that the operator has the part."""
+        message = item.message
+        segments = item.covers(segment)
+        for number in segments:
+            self.gathering.facts.submissions.append(
+                Submission(message.account, message.key, number, lane.connector, operator_id, 0, now, waited, took)
+            )
+            waited = took = -1
+        item.taken += 1
+        if message.wants_receipt:
+            self.reporter.taken(message, segments, lane.connector, operator_id)
+        self.close_part(lane, item, segment)
+
+    def refuse(
+        self, lane: Lane, item: LaneItem, segment: int, refused: Refused, waited: int = -1, took: int = -1
+    ) -> None:
+        """Notes that the operator will never take the part."""
+        message = item.message
+        self.gathering.facts.submissions.append(
+            Submission(
+                message.account,
+                message.key,
+                segment,
+                lane.connector,
+                "",
+                refused.status,
+                self._clock.now(),
+                waited,
+                took,
+            )
+        )
+        if item.open == 1 and item.taken == 0:
+            self._fail(lane, item, refused.state, refused.err)
+            return
+        if message.wants_receipt:
+            self.reporter.part_over(message, segment, refused.state, refused.err)
+        self.close_part(lane, item, segment)
+
+    def _took(self, part: Part) -> int:
+        """Returns the milliseconds since the part was written."""
+        return int((self._clock.monotonic() - part.written) * 1000)
+
+    def _put_off(self, lane: Lane, item: LaneItem, segment: int, pause: float) -> None:
+        """Puts the message into the queue for a while, the longer the older it is, so that others may pass it."""
+        message = item.message
+        now = self._clock.now()
+        item.to_send = [segment]
+        age = now - message.time
+        due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
+        self.hold(lane, item, due)
+
+    def _hand_over(self, lane: Lane, item: LaneItem) -> None:
+        """Notes that the queue has the message: late answers to its parts must not count on memory from now on."""
+        item.row = True
+        if item.message.segments > 1:
+            self.reporter.leave(item.message.key)
+        unknown = self.unknown.of(item.message.key, lane.connector)
+        if unknown is not None:
+            unknown.queued = True
+
+    def _end_part(self, lane: Lane, item: LaneItem, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
+        """Ends a part that is sent no more, if it ever was, and that the operator never answered for."""
+        message = item.message
+        for number in item.covers(segment):
+            self.gathering.facts.submissions.append(
+                Submission(message.account, message.key, number, lane.connector, "", status, self._clock.now())
+            )
+            if message.wants_receipt:
+                self.reporter.part_over(message, number, state, NO_CODE)
+        self.close_part(lane, item, segment)
+
+    def close_part(self, lane: Lane, item: LaneItem, segment: int) -> None:
+        """Closes a part whose end is among the facts."""
+        item.doubtful.discard(segment)
+        item.withheld.discard(segment)
+        item.open -= 1
+        unknown = self.unknown.of(item.message.key, lane.connector) if self.unknown else None
+        if unknown is not None:
+            for number in item.covers(segment):
+                unknown.answered.setdefault(number, None)
+            if item.open == 0:
+                unknown.item = None
+        if item.open == 0:
+            if item.row:
+                self.gathering.facts.dequeued.append((item.message.account, item.message.key))
+            lane.forget(item)
+        elif item.withheld:
+            self.rest(lane, item)
+
+    def end_waiting(self, lane: Lane, item: LaneItem, state: Delivery) -> None:
+        """Ends the waiting parts of a message that has left its lane: too late, without a route, or refused here.
+
+        A part that the operator has, or may have, means that the message did leave; else it is refunded.
+        """
+        if item.unsent:
+            self._fail(lane, item, state, NO_CODE)
+            return
+        waiting, item.to_send = item.waiting, []
+        item.taken += len(item.doubtful.intersection(waiting))
+        for segment in waiting:
+            self._end_part(lane, item, segment, state, NO_ANSWER if segment in item.doubtful else NOT_SENT)
+        self.gathering.wake()
+
+    def _fail(self, lane: Lane, item: LaneItem, state: Delivery, err: str) -> None:
+        """Fails a message that never left: refunds it, and owes the customer the news."""
+        lane.forget(item)
+        message = item.message
+        facts = self.gathering.facts
+        owed = owes_receipt(message)
+        final = Final(
+            message.account,
+            message.key,
+            state,
+            err,
+            self._clock.now(),
+            owed,
+            failed=True,
+            refund=message.price,
+        )
+        facts.finals.append(final)
+        if item.row:
+            facts.dequeued.append((message.account, message.key))
+        if (unknown := self.unknown.of(message.key, lane.connector)) is not None:
+            unknown.item, unknown.queued = None, False
+            unknown.answered = dict.fromkeys(range(message.segments), None) | unknown.answered
+        self.reporter.forget(message.key)
+        self._finish(message, final)
+        self.gathering.wake()
+
+    def _corrected(self, unknown: UnknownOutcome, segment: int, outcome: Outcome) -> Outcome:
+        """Returns the outcome of a part that was sent again, corrected by a late answer to its first copy: whatever
+        happened to the second one, the operator has it."""
+        late = unknown.late.pop(segment, None)
+        if isinstance(outcome, Accepted):
+            unknown.answered[segment] = outcome.operator_id
+            if late is not None:
+                self.reporter.also(unknown.connector, late, outcome.operator_id, unknown.destination)
+        elif late is not None:
+            unknown.answered[segment] = late
+            return Accepted(late)
+        return outcome
+
+    # --- back to the queue
+
+    def hold(self, lane: Lane, item: LaneItem, until: int) -> None:
+        """Puts a message back into the queue until `until` (ms); others may pass it meanwhile."""
+        message = item.message
+        self.gathering.facts.queueings.append(
+            Queueing(message.account, message.key, lane.connector, until, message.expires, item.attempted, False)
+        )
+        self._hand_over(lane, item)
+        lane.forget(item)
+        self.gathering.wake()
+
+    def requeue(self, lane: Lane, item: LaneItem) -> None:
+        """Puts a message into the queue for this lane, in its place among its account's others."""
+        self.gathering.facts.queueings.append(queueing(item, lane.connector, held=False))
+        lane.expect_row(item.message.account)
+        self.unknown.forget(item.message.key)
+        if item.message.segments > 1:
+            self.reporter.leave(item.message.key)
+
+
+def queueing(item: LaneItem, connector: int, *, held: bool) -> Queueing:
+    """Returns the fact that gives a message its row of the queue."""
+    message = item.message
+    return Queueing(message.account, message.key, connector, message.time, message.expires, item.attempted, held)

@@ -1,0 +1,119 @@
+"""The gate, asked about messages that are claimed from the queue."""
+
+from collections.abc import Callable
+
+import pytest
+
+from heliograph.app.dispatch.claims import QueueClaims
+from heliograph.app.facts import Outstanding, Queued
+from heliograph.app.ports import Accepted
+from heliograph.domain.error import FORBIDDEN
+from heliograph.domain.gate import PASS, Counters, Hold, Judged, Judgement, Policy, Refuse
+from heliograph.domain.receipt import Delivery
+from tests.support.core import LONG
+from tests.support.store import HOUR
+from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
+
+NIGHT = Hold(0, "It is night there.")
+OPTED_OUT = Refuse(FORBIDDEN, "This number has opted out.", "to")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def judged(desk: Desk, judgement: Callable[[Judged, int], Judgement]) -> QueueClaims:
+    """Claims by a policy of one rule; account 2 has none."""
+
+    def rule(message: Judged, _: Counters, now: int) -> Judgement:
+        return judgement(message, now)
+
+    policy = Policy(at_claim=(rule,))
+    dispatcher = desk.dispatcher
+    return QueueClaims(
+        dispatcher.outcomes,
+        desk.clock,
+        dispatcher.lane,
+        lambda _: None,
+        lambda account: policy if account == 1 else None,
+    )
+
+
+async def test_what_passes_is_sent_as_it_would_be_without_a_gate(desk: Desk) -> None:
+    one = desk.message()
+    await judged(desk, lambda _, __: PASS).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    desk.commit()
+    (part,) = desk.carrier.take()
+    desk.answer(part, Accepted("a"))
+    facts = desk.commit()
+    assert (facts.queueings, facts.dequeued) == ([], [(1, one.key)])
+
+
+async def test_what_is_held_goes_back_with_the_time_at_which_it_is_judged_anew(desk: Desk) -> None:
+    one = desk.message()
+    until = desk.clock.now() + HOUR
+    await judged(desk, lambda _, now: Hold(now + HOUR, NIGHT.why)).refill(
+        desk.lane, QueueStore(Queued(one, False)), NODE
+    )
+    facts = desk.commit()
+    (queueing,) = facts.queueings
+    assert (queueing.key, queueing.connector, queueing.due) == (one.key, 1, until)
+    assert (queueing.attempted, queueing.held) == (False, False)
+    assert (facts.dequeued, facts.finals, desk.carrier.take()) == ([], [], [])
+    assert desk.is_clean()
+
+
+async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:
+    held, other = desk.message(), desk.message(destination="491710000000")
+    store = QueueStore(Queued(held, False), Queued(other, False))
+    claims = judged(
+        desk, lambda message, now: Hold(now + HOUR, "") if message.destination == held.destination else PASS
+    )
+    await claims.refill(desk.lane, store, NODE)
+    desk.commit()
+    assert [part.message.key for part in desk.carrier.take()] == [other.key]
+
+
+async def test_what_is_refused_fails_and_is_refunded_in_one_commit(desk: Desk) -> None:
+    one = desk.message()
+    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    facts = desk.commit()
+    (final,) = facts.finals
+    assert (final.key, final.state, final.failed, final.refund) == (one.key, Delivery.REJECTD, True, one.price)
+    assert facts.dequeued == [(1, one.key)]
+    assert desk.finished == [(one.key, Delivery.REJECTD)]
+    assert desk.is_clean()
+
+
+@pytest.mark.parametrize("judgement", [Hold(HOUR, ""), OPTED_OUT])
+async def test_what_may_have_left_goes_on_whatever_the_gate_says(desk: Desk, judgement: Judgement) -> None:
+    attempted, half = desk.message(), desk.message(content=LONG)
+    asked: list[str] = []
+
+    def judge(message: Judged, _: int) -> Judgement:
+        asked.append(message.destination)
+        return judgement
+
+    store = QueueStore(Queued(attempted, True), Queued(half, False, frozenset({0}), frozenset({0})))
+    store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
+    await judged(desk, judge).refill(desk.lane, store, NODE)
+    desk.commit()
+    assert {part.message.key for part in desk.carrier.take()} == {attempted.key, half.key}
+    assert asked == []
+
+
+async def test_an_account_without_a_policy_is_not_judged(desk: Desk) -> None:
+    one = desk.message(account=2)
+    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    desk.commit()
+    assert len(desk.carrier.take()) == 1
+
+
+def test_a_message_that_is_held_when_it_is_accepted_waits_in_the_queue(desk: Desk) -> None:
+    held, other = desk.message(), desk.message()
+    held.queued = True
+    desk.commit(held, other)
+    assert held.queued
+    assert not other.queued
+    assert [part.message.key for part in desk.carrier.take()] == [other.key]
