@@ -6,7 +6,8 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from heliograph.app.sending.fields import Number, shown
+from heliograph.app.sending.fields import shown
+from heliograph.app.sending.number import Number
 from heliograph.domain.error import MALFORMED, MEDIA_TYPE, Fault
 
 JSON: Final = 1

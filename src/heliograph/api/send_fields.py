@@ -8,7 +8,8 @@ from typing import Any, Final, cast
 
 from heliograph.api.decode import FORM, form, json_object, single
 from heliograph.api.fields import DLR_WORDS, SEND
-from heliograph.app.sending.fields import Fields, Number, shown
+from heliograph.app.sending.fields import Fields, shown
+from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.content import Rule, decode_content
 from heliograph.domain.error import Fault, invalid

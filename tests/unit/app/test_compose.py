@@ -7,8 +7,8 @@ import pytest
 from heliograph.api.doors import V1, V2
 from heliograph.app.facts import Accept
 from heliograph.app.sending.compose import Composer, SendRules
-from heliograph.app.sending.fields import Number
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
+from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault
 from heliograph.domain.message import State

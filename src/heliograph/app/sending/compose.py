@@ -11,8 +11,9 @@ from decimal import Decimal, InvalidOperation
 from heliograph.app.facts import Accept, Message
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.directory import AccountView, Directory
-from heliograph.app.sending.fields import TIME_CHARS, Fields, Number, shown
+from heliograph.app.sending.fields import TIME_CHARS, Fields, shown
 from heliograph.app.sending.fingerprint import fingerprint
+from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar, limits, phone, segment
 from heliograph.domain.error import MISSING, Fault, invalid, missing

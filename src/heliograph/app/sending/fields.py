@@ -17,12 +17,6 @@ TIME_CHARS = 64
 """Characters of a `time`; every form that is understood is shorter."""
 
 
-class Number(str):
-    """A JSON number that is no integer, as it was written."""
-
-    __slots__ = ()
-
-
 @dataclass(slots=True)
 class Fields:
     """The fields as decoded; None is an absent one."""
