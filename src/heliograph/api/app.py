@@ -43,7 +43,7 @@ _ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
 
 @dataclass(slots=True)
 class Services:
-    """What the API stands on. `probe` raises Unavailable while the store cannot be written."""
+    """The parts of the application behind the API. `probe` raises Unavailable while the store cannot be written."""
 
     authenticator: Authenticator
     sending: Sending
@@ -53,7 +53,7 @@ class Services:
     journal: Journal
     probe: Callable[[], Awaitable[None]]
     request_prefix: str
-    """What the request ids of this process begin with: random, in `[A-Za-z0-9_-]`."""
+    """Beginning of the request ids of this process: random, in `[A-Za-z0-9_-]`."""
     max_body: int = limits.MAX_BODY_OCTETS
     customers: bool = True
     """Whether customers are served; /health always is."""
@@ -105,23 +105,23 @@ class Call:
 
 
 class Handler(NamedTuple):
-    """What runs an operation. `run` is given the body where it `reads` one."""
+    """An operation that is served. `run` is given the body where it `reads` one."""
 
     door: Door | None
-    """Whose credentials are asked for; None asks for none."""
+    """Door by which the credentials are checked; None asks for none."""
     reads: bool
     run: Callable[[Call, bytes], Awaitable[Answer]]
 
 
 Handlers = dict[str, Handler]
-"""By method."""
+"""Handlers of one path, by method."""
 
 
 class Asker(Protocol):
-    """Who waits for the answer to a send."""
+    """The client that waits for the answer to a send."""
 
     def address(self) -> str:
-        """Where it comes from."""
+        """Returns the address it comes from."""
 
     def answer(self, reply: Answer) -> None: ...
 
@@ -226,7 +226,7 @@ class Api:
         return self._services.max_body
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Answer:
-        """What an error of ours is answered. The journal has its place, never the values: they may be a text."""
+        """Returns the answer to an error of ours. The journal has its place, never the values: they may be a text."""
         self._services.journal.say(
             "error",
             "http.request_failed",

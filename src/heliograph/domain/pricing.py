@@ -1,4 +1,4 @@
-"""What a segment costs, by destination and price plan."""
+"""Prices of a segment, by destination and price plan."""
 
 from collections.abc import Iterable
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SpillStage(IntEnum):
-    """How far an account's spill is, which says where its new messages go."""
+    """Stage of an account's spill, which says where its new messages go."""
 
     OPEN = 0
     SPILLING = 1

@@ -1,4 +1,4 @@
-"""Where a number would go now and what it would cost, in sentences: by the functions that sending goes by."""
+"""Explaining in sentences to which connector a number would go now, and its price, by the functions of sending."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from heliograph.domain.pricing import PriceBook
 
 @dataclass(slots=True)
 class Decision:
-    """Where a number would go now and what it would cost there, and why."""
+    """The connector that a number would go to now, and its price, with the reasons."""
 
     number: str
     connector: str | None

@@ -1,1 +1,1 @@
-"""From what a customer asks to what is charged and stored: one way in for every door."""
+"""Sending: from what a customer asks to what is charged and stored, one way for every door."""

@@ -1,4 +1,4 @@
-"""Who sends a request: a user and a secret against an account's API keys or its password, as the door asks for.
+"""Authentication: a user and a secret against an account's API keys or its password, as the door asks for.
 
 A check that succeeded is remembered for some minutes under a keyed hash of the credentials as they came, together with
 what proved them (the key's digest, the password's hash): while the account still has that, the secret need not be
@@ -108,8 +108,8 @@ class Authenticator:
             del self._proven[next(iter(self._proven))]
         return principal
 
-    # The account is read anew, so that a key made a moment ago works at once, and so that the time taken does not tell
-    # whether there is such an account.
+    # Both read the account anew: a key made a moment ago works at once, and the time taken does not tell whether there
+    # is such an account.
 
     async def _prove_key(self, name: str, secret: str) -> tuple[AccountView | None, bytes]:
         view = await self._directory.fresh_account(name)

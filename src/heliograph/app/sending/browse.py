@@ -1,4 +1,4 @@
-"""What customers look up: messages, lists, histories, the balance."""
+"""Look-ups of customers: messages, lists, histories, the balance."""
 
 import re
 from collections.abc import Mapping
@@ -22,15 +22,17 @@ Events = list[Event]
 
 
 class Browse:
+    """Answers what customers ask about their messages and their account."""
+
     def __init__(self, store: Store, list_interval: float = limits.LIST_INTERVAL_S) -> None:
         """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
         self._store = store
         self._list_interval = list_interval
         self._unanswered: dict[int, int] = {}
-        """When the last list query of an account was admitted, where its reading failed."""
+        """Times at which an account's last list query was admitted, where its reading failed; ms, by account."""
 
     async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> Message | Page:
-        """A message, or a page of the messages of a batch. Raises Fault."""
+        """Returns a message, or a page of the messages of a batch. Raises Fault."""
         index, limit = _page(query)
         message = await self._store.message(view.account.id, key, tail)
         if message is not None:
@@ -41,7 +43,8 @@ class Browse:
         return batch.messages
 
     async def list(self, view: AccountView, query: Mapping[str, str], now: int) -> Page:
-        """A page of the account's messages. Raises Fault: 429 within the interval since the last that was answered."""
+        """Returns a page of the account's messages. Raises Fault: 429 within the interval since the last that was
+        answered."""
         wanted = _list_query(view, query)
         account = view.account
         interval = self._list_interval if account.list_interval is None else account.list_interval
@@ -60,19 +63,19 @@ class Browse:
             raise
 
     async def history(self, view: AccountView, key: int, tail: int) -> Events:
-        """What has happened to a message. Raises Fault."""
+        """Returns the history of a message. Raises Fault."""
         events = await self._store.history(view.account.id, key, tail)
         if events is None:
             raise no_such_message()
         return events
 
     async def balance(self, view: AccountView) -> int:
-        """Micro-credits."""
+        """Returns the account's balance in micro-credits."""
         return await self._store.balance(view.account.id)
 
 
 def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
-    """The parameters of a list query. An empty one counts as absent. Raises Fault."""
+    """Reads the parameters of a list query. An empty one counts as absent. Raises Fault."""
     start, end = _second(view, query, "start"), _second(view, query, "end")
     if start is not None and end is not None and end < start:
         raise invalid("end", "The end lies before the start; exchange them.")
@@ -88,7 +91,7 @@ def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:
 
 
 def _second(view: AccountView, query: Mapping[str, str], name: str) -> int | None:
-    """A time cut to its second, in ms: what is compared is what is shown."""
+    """Returns a time cut to its second, in ms: seconds are shown, so seconds are compared."""
     text = query.get(name)
     if not text:
         return None

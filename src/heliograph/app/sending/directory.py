@@ -1,4 +1,4 @@
-"""What the operator has set up, kept in memory: accounts with their keys and prices, connectors, routes.
+"""The directory: accounts with their keys, rules and prices, connectors and routes, kept in memory.
 
 Nothing here looks at a clock. `refresh` is called every second or so, and once at the start; it asks the store for its
 revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
@@ -22,7 +22,7 @@ ACCOUNTS_KEPT = 10_000
 
 @dataclass(slots=True)
 class AccountView:
-    """An account as requests need it. It is replaced, never changed."""
+    """An account as requests need it. A view is replaced, never changed."""
 
     account: Account
     keys: tuple[bytes, ...]
@@ -34,7 +34,8 @@ class AccountView:
 
 
 class Directory:
-    """`generation` grows whenever anything may have changed: what was worked out from a view before is then void."""
+    """Holds the tables in memory. `generation` grows whenever anything may have changed: what was worked out from a
+    view before is then void."""
 
     def __init__(self, network: Network, accounts: Accounts, fallback: int | None = None) -> None:
         """`fallback` is the connector that takes what no route covers: the simulated operator of a development run."""
@@ -49,7 +50,7 @@ class Directory:
         self._prices = PriceBook()
 
     async def refresh(self) -> bool:
-        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what it has."""
+        """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there."""
         if await self._network.revision() == self._revision:
             return False
         tables = await self._network.tables()
@@ -62,12 +63,12 @@ class Directory:
         return True
 
     async def account(self, name: str) -> AccountView | None:
-        """The account of that name, from memory if it is there."""
+        """Returns the account of that name, from memory if it is there."""
         view = self._accounts.get(name)
         return view if view is not None else await self.fresh_account(name)
 
     async def fresh_account(self, name: str) -> AccountView | None:
-        """The account of that name as the store has it now."""
+        """Returns the account of that name as the store has it now."""
         generation = self.generation
         found = await self._stored_accounts.find(name)
         if found is None:

@@ -27,11 +27,11 @@ class Fields:
     content: str | None = None
     """The text itself, or hexadecimal digits where the kind is BINARY."""
     time: str | None = None
-    """When to send, in the forms of `domain.calendar`, of which Unix seconds may be a `Number`; None: now."""
+    """Time of sending, in the forms of `domain.calendar`, of which Unix seconds may be a `Number`; None: now."""
     kind: Kind = Kind.TEXT
     wants_receipt: bool = False
     url: str | None = None
-    """Where the receipt goes."""
+    """Receiver of the receipt."""
     reference: str | None = None
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,

@@ -1,4 +1,4 @@
-"""What tells one request from another under the same `reference`."""
+"""Fingerprints: they tell one request from another under the same `reference`."""
 
 import hashlib
 

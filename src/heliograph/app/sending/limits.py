@@ -1,4 +1,4 @@
-"""How much of its rate each account has used: the counters that the gate judges by."""
+"""Rates of accounts: the counters that the gate judges by."""
 
 from heliograph.domain.throttle import TokenBucket
 
@@ -26,7 +26,7 @@ class RateLimits:
 
 
 class _Used:
-    """What one account has used. `_held` is until when earlier requests have used up what may go."""
+    """The use of one account. Earlier requests have used up what may go until `_held`."""
 
     __slots__ = ("_bucket", "_held")
 

@@ -33,7 +33,7 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks: an account, by one of the doors."""
+    """An account that asks by one of the doors."""
 
     view: AccountView
     door: Door

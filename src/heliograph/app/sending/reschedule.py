@@ -1,4 +1,4 @@
-"""Rescheduling and cancelling: what a customer may still change about a message that has not been sent."""
+"""Rescheduling and cancelling of messages that have not been sent."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -13,7 +13,7 @@ from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
 
 @dataclass(slots=True)
 class Rescheduled:
-    """A message with its new time, or those of a batch that could still be moved, and the id that was asked for."""
+    """A message with its new time, or the messages of a batch that could still be moved; and the id asked for."""
 
     key: int
     tail: int
