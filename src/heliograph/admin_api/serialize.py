@@ -17,7 +17,7 @@ from heliograph.domain.money import format_credits
 
 if TYPE_CHECKING:
     from heliograph.app.admin import views  # brings half of the app, and few commands look at a message
-    from heliograph.app.routing.explain import Decision
+    from heliograph.app.routing.explain import RouteDecision
 
 
 def moment(at: int) -> str:
@@ -103,7 +103,7 @@ def prices(found: Iterable[configuration.Price], built_in: BuiltIn) -> shapes.Pr
     return shapes.Prices([price(each) for each in found], None if built_in is None else format_credits(built_in))
 
 
-def decision(found: "Decision") -> shapes.Decision:
+def decision(found: "RouteDecision") -> shapes.Decision:
     cost = None if found.price is None else format_credits(found.price)
     return shapes.Decision(found.number, found.connector, cost, found.reasons)
 

@@ -3,7 +3,7 @@
 import binascii
 from typing import Final
 
-from heliograph.app.sending.authenticate import Credentials
+from heliograph.app.sending.authenticate import ClientCredentials
 from heliograph.app.sending.principal import Door, Secret
 from heliograph.domain.error import UNAUTHENTICATED, Fault
 
@@ -14,7 +14,7 @@ V2: Final = Door("v2", Secret.PASSWORD, schedules=False, numeric_senders=False, 
 BY_VERSION: Final[dict[int, Door]] = {1: V1, 2: V2}
 
 
-def basic_credentials(header: bytes | None) -> Credentials:
+def basic_credentials(header: bytes | None) -> ClientCredentials:
     """Reads Basic credentials (RFC 7617) from a header Authorization. Raises Fault (401) where there are none."""
     if header is None:
         raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Basic credentials.")
@@ -28,4 +28,4 @@ def basic_credentials(header: bytes | None) -> Credentials:
         raise Fault(UNAUTHENTICATED, problem) from None
     if not colon or any(char < " " or char == "\x7f" for char in name):  # RFC 7617, 2: no control characters
         raise Fault(UNAUTHENTICATED, problem)
-    return Credentials(name, secret, header)
+    return ClientCredentials(name, secret, header)

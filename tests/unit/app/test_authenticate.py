@@ -7,7 +7,7 @@ import pytest
 from heliograph.api.doors import V1, V2, basic_credentials
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.sending import authenticate, password_queue
-from heliograph.app.sending.authenticate import Authenticator, Credentials
+from heliograph.app.sending.authenticate import Authenticator, ClientCredentials
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.error import Fault
 from tests.support.gateway import PlainSecrets, basic
@@ -31,7 +31,7 @@ async def open_authenticator(names: str = "a") -> tuple[Authenticator, PlainSecr
     return Authenticator(directory, secrets, verify), secrets, go
 
 
-def typed(secret: str) -> Credentials:
+def typed(secret: str) -> ClientCredentials:
     return basic_credentials(basic("a", secret))
 
 

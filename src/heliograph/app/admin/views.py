@@ -11,7 +11,7 @@ from heliograph.app.admin.sign_in import Actor
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Event, Store
 from heliograph.app.routing import explain as routing
-from heliograph.app.routing.explain import Decision
+from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
@@ -34,7 +34,7 @@ class MessageView:
     trace: MessageRecord
     account: Account
     events: list[Event]
-    decision: Decision
+    decision: RouteDecision
     """Where its destination would go now."""
     connectors: dict[int, str]
     """Names by id, for what the rows name by number."""
@@ -178,7 +178,7 @@ class Views:
 
     # --- the way of a number
 
-    async def decide(self, number: str, account: str) -> Decision:
+    async def decide(self, number: str, account: str) -> RouteDecision:
         """By what the store says now, which every process heeds within seconds. Raises Fault where the number is none,
         or there is no such account."""
         if not phone.is_destination(number):

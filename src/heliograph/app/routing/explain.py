@@ -10,7 +10,7 @@ from heliograph.domain.pricing import PriceBook
 
 
 @dataclass(slots=True)
-class Decision:
+class RouteDecision:
     """The connector that a number would go to now, and its price, with the reasons."""
 
     number: str
@@ -28,14 +28,14 @@ class Decision:
     """The same in sentences."""
 
 
-def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]) -> Decision:
+def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]) -> RouteDecision:
     """Decides for a number of an account with this price plan. `fallbacks` are a development run's connectors."""
     rules = RouteRules(tables.routes, tables.connectors, next(iter(fallbacks), None))
     candidates = rules.candidates(number)
     names = {**fallbacks, **{connector.id: connector.name for connector in tables.connectors}}
     tariff = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices).tariff(plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
-    decision = Decision(
+    decision = RouteDecision(
         number,
         names[candidates[0].connector] if candidates else None,
         candidates[0].route if candidates else None,
@@ -48,7 +48,7 @@ def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]
     return decision
 
 
-def _route_reasons(decision: Decision, candidates: tuple[Candidate, ...]) -> list[str]:
+def _route_reasons(decision: RouteDecision, candidates: tuple[Candidate, ...]) -> list[str]:
     if not candidates:
         return ["No route covers the number: a message to it is refused."]
     route = decision.route
@@ -63,7 +63,7 @@ def _route_reasons(decision: Decision, candidates: tuple[Candidate, ...]) -> lis
     return reasons
 
 
-def _price_reason(decision: Decision) -> str:
+def _price_reason(decision: RouteDecision) -> str:
     if decision.price is None:
         return "Neither the account's plan nor the plan default names a price: a message to it is refused."
     if decision.plan:

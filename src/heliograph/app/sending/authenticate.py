@@ -32,7 +32,7 @@ WATCHED = 20_000
 
 
 @dataclass(slots=True)
-class Credentials:
+class ClientCredentials:
     """A user and a secret, read from what a client sent."""
 
     name: str
@@ -76,7 +76,7 @@ class Authenticator:
         """Says whether a success still stands: its time has not passed, and nobody's account may have changed."""
         return proven.generation == self._directory.generation and proven.until >= now
 
-    async def check(self, door: Door, credentials: Credentials, address: str, now: float) -> Principal:
+    async def check(self, door: Door, credentials: ClientCredentials, address: str, now: float) -> Principal:
         """Returns who the credentials prove; raises Fault (401, or 429 from the tenth failure in a minute on)."""
         digest = self._digest(door, credentials.sent)
         proven = self._proven.get(digest)
