@@ -17,6 +17,7 @@ import time
 from collections import deque
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -141,10 +142,14 @@ class Feeder:
             self.carrier.submit(parts)
 
 
+def _settings(port: int) -> dict[str, Any]:
+    return {"host": "127.0.0.1", "port": port, "system_id": "bench", "password": "bench"}
+
+
 async def run(port: int, window: int, binds: int, hold: float, seconds: float) -> tuple[float, float, float]:
     """Submissions a second, microseconds of CPU each, and the share of a core that was used."""
     feeder = Feeder(hold, window * binds, feeding=True)
-    connector = Connector(1, "bench", "127.0.0.1", port, "bench", "bench", binds=binds, window=window)
+    connector = Connector(1, "bench", settings=_settings(port), binds=binds, window=window)
     carrier = SmppCarrier(connector, feeder, clock=SystemClock(), journal=LogJournal(), timings=Timings())
     feeder.carrier = carrier
     carrier.start()
@@ -173,7 +178,7 @@ async def idle(port: int, binds: int, interval: float, seconds: float) -> tuple[
     """The share of a core that idle binds use, each tested after so many seconds, and the MiB that they take."""
     before = resident_mib()
     feeder = Feeder(0.0, 10 * binds, feeding=False)
-    connector = Connector(1, "bench", "127.0.0.1", port, "bench", "bench", binds=binds)
+    connector = Connector(1, "bench", settings=_settings(port), binds=binds)
     timings = Timings(enquire_interval_s=interval)
     carrier = SmppCarrier(connector, feeder, clock=SystemClock(), journal=LogJournal(), timings=timings)
     feeder.carrier = carrier

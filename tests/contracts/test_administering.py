@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from heliograph.app.configuration import (
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
 from heliograph.domain.money import EntryKind
+from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, START, Given, Opener
 
 BOUND = ConnectorState(summary="It is bound.", bound=1, binds=[BindState(1, "transceiver", "bound", answer_ms=0.5)])
@@ -44,8 +46,8 @@ FULL = Account(
 
 
 def connector(name: str = "north", **values: object) -> Connector:
-    given: dict[str, object] = {"host": "smsc.example", "port": 2775, "system_id": "us", "password": "secret"}
-    return Connector(0, name, **(given | values))  # type: ignore[arg-type]
+    given: dict[str, Any] = {"host": "smsc.example", "port": 2775, "system_id": "us", "password": "secret"}
+    return smpp_connector(0, name, **(given | values))
 
 
 # --- accounts
@@ -192,13 +194,15 @@ async def test_a_connector_is_kept_as_it_was_given(store: Store) -> None:
         rate=12.5,
         tls=True,
         enabled=False,
-        options={"ton": 1, "charset": ["latin1"], "deep": {"x": None}},
+        ton=1,
+        charset=["latin1"],
+        deep={"x": None},
         created=START,
     )
     added = await store.network.add_connector(given)
     assert added == replace(given, id=added.id)
     assert (await store.network.tables()).connectors == [added]
-    assert added.password not in repr(added)
+    assert added.settings["password"] not in repr(added)
 
 
 async def test_a_connectors_id_is_never_given_again(store: Store) -> None:
@@ -220,7 +224,7 @@ async def test_a_connectors_name_is_given_once(store: Store) -> None:
 
 async def test_a_connector_is_changed(store: Store) -> None:
     added = await store.network.add_connector(connector())
-    changed = replace(added, name="south", host="other.example", window=99, enabled=False, options={"a": 1})
+    changed = replace(added, name="south", window=99, enabled=False, settings={"host": "other.example", "a": 1})
     await store.network.update_connector(changed)
     assert (await store.network.tables()).connectors == [changed]
     with pytest.raises(Missing):
@@ -281,7 +285,7 @@ CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "add key": lambda store, account: store.accounts.add_key(ApiKey("k", account.id, b"", START)),
     "revoke key": lambda store, account: store.accounts.revoke_key(account.id, f"key-{account.name}", START),
     "add connector": lambda store, _: store.network.add_connector(connector("new")),
-    "update connector": lambda store, _: store.network.update_connector(replace(connector("first"), id=1, port=1)),
+    "update connector": lambda store, _: store.network.update_connector(replace(connector("first"), id=1, binds=3)),
     "remove connector": lambda store, _: store.network.remove_connector("first"),
     "add route": lambda store, _: store.network.add_route(Route(0, "1", 1)),
     "remove route": lambda store, _: store.network.remove_route(1),

@@ -19,6 +19,7 @@ from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Deadlines, World
 from tests.simulation import checks
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
+from tests.support.connectors import smpp_connector
 from tests.support.memory_rows import Rows, merged
 from tests.support.shards import Shards
 from tests.support.store import CREDIT
@@ -171,11 +172,11 @@ class Simulation:
             )
         for number in (1, 2):
             window = self.chance.choice((1, 2, 5, 10))
-            connector = Connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
+            connector = smpp_connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
             if self.plan.unknown_wait_s:
-                connector.options |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
+                connector.settings |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
             if self.plan.whole:
-                connector.options |= {"concatenation": "whole"}
+                connector.settings |= {"concatenation": "whole"}
             connector = await self.store.network.add_connector(connector)
             operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             operator.longest_outage_s = self.plan.longest_outage_s

@@ -24,6 +24,7 @@ from heliograph.console.app import Console
 from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView, SimulatedMessage
 from heliograph.http.asgi import Asgi, Event
 from heliograph.runtime.recent_activity import Pulse
+from tests.support.connectors import kinds, smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.secrets import CountingSecrets
 
@@ -241,12 +242,12 @@ async def open_house() -> AdminHouse:
         return ProbeResult(False, [("connect", True, "in 3 ms"), ("bind", False, "ESME_RINVPASWD")])
 
     def carrier_states() -> list[tuple[Connector, CarrierState]]:
-        return [(Connector(1, "operator", "h", 1, "s", "p"), STATE)]
+        return [(smpp_connector(1, "operator", "h", 1, "s", "p"), STATE)]
 
     store, clock = gateway.store, gateway.clock
     admin = AdminServices(
         sign_in=SignIn(store, secrets, clock, verify),
-        manage=Manage(store, secrets, clock),
+        manage=Manage(store, secrets, clock, kinds()),
         views=Views(store, gateway.directory, Rescheduling(store, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,

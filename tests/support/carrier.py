@@ -14,6 +14,7 @@ from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Outcome, Part, Report, Unknown
 from heliograph.domain.message import Kind
 from heliograph.domain.segment import split
+from tests.support.connectors import smpp_connector
 
 QUICK = Timings(
     connect_timeout_s=5.0,
@@ -99,16 +100,16 @@ class NotedEvents:
         return len(self.of(Accepted))
 
 
-def connector(port: int, **fields: Any) -> Connector:
-    values: dict[str, Any] = {
+def connector(port: int, *, options: dict[str, Any] | None = None, **fields: Any) -> Connector:
+    """A connector of the tests' own message centre."""
+    given: dict[str, Any] = {
         "id": 1,
         "name": "op1",
         "host": "127.0.0.1",
-        "port": port,
         "system_id": "helio",
         "password": "hunter2",
-    }
-    return Connector(**{**values, **fields})
+    } | fields
+    return smpp_connector(given.pop("id"), given.pop("name"), port=port, **given, **(options or {}))
 
 
 def parts_of(

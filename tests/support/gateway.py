@@ -14,7 +14,7 @@ import msgspec
 
 from heliograph.api.app import Api, Services, build_app
 from heliograph.api.send_fields import read_fields
-from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
+from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.authenticate import Authenticator
@@ -29,6 +29,7 @@ from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
 from heliograph.http.asgi import Asgi, Event, Scope
+from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 
 START = 1_800_000_000_000
@@ -265,7 +266,7 @@ async def open_gateway(
         account = Account(0, name, secrets.hash_password(PASSWORD), bytes(32), created=START)
         key = ApiKey(f"k-{name}", 0, hashlib.sha256(API_KEY.encode()).digest(), START)
         await store.accounts.create(account, key, parse_credits(credit), [])
-    connector = await store.network.add_connector(Connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
+    connector = await store.network.add_connector(smpp_connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
     for prefix in routes:
         await store.network.add_route(Route(0, prefix, connector.id))
     directory = Directory(store.network, store.accounts)

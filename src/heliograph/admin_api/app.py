@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.openapi import document
-from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation
+from heliograph.admin_api.operations import ROOT, Operation, operations
 from heliograph.admin_api.request import AdminRequest, AdminServices, decode
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
@@ -34,8 +34,9 @@ class AdminApi:
 
     def __init__(self, services: AdminServices) -> None:
         self._services = services
-        self._document = _encode(document())
-        self._patterns = [(_pattern(operation.path), operation) for operation in OPERATIONS]
+        known = operations(services.manage.kinds)
+        self._document = _encode(document(known))
+        self._patterns = [(_pattern(operation.path), operation) for operation in known]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = []

@@ -1,5 +1,7 @@
 """Connectors, routes and prices."""
 
+from typing import Any
+
 from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
@@ -9,35 +11,37 @@ from heliograph.domain.error import missing
 from heliograph.domain.pricing import DEFAULT_PLAN
 
 
-async def list_connectors(request: AdminRequest) -> Struct:
-    states = await request.views.store.network.link_states()
-    found = await request.manage.connectors()
-    return shapes.Connectors([serialize.connector(each, states, request.views.now) for each in found])
+async def list_connectors(request: AdminRequest) -> dict[str, Any]:
+    reports, now = await request.views.store.network.link_states(), request.views.now
+    manage = request.manage
+    found = await manage.connectors()
+    return {"connectors": [serialize.connector(manage.kind_of(each), each, reports, now) for each in found]}
 
 
-async def get_connector(request: AdminRequest) -> Struct:
+async def get_connector(request: AdminRequest) -> dict[str, Any]:
     found = await request.manage.connector(request.path["name"])
     store, now = request.views.store, request.views.now
-    return serialize.connector_with_links(found, await store.network.link_states(), await store.standing(now), now)
+    kind, reports = request.manage.kind_of(found), await store.network.link_states()
+    return serialize.connector_with_links(kind, found, reports, await store.standing(now), now)
 
 
-async def add_connector(request: AdminRequest) -> Struct:
-    body: shapes.NewConnector = request.body
+async def add_connector(request: AdminRequest) -> dict[str, Any]:
+    body = request.body
     options = {} if body.options is UNSET else body.options
     texts = texts_of(body, but=("name", "options"))
     return await _changed(request, await request.manage.add_connector(body.name, texts, options))
 
 
-async def set_connector(request: AdminRequest) -> Struct:
-    body: shapes.ConnectorSettings = request.body
+async def set_connector(request: AdminRequest) -> dict[str, Any]:
+    body = request.body
     options = {} if body.options is UNSET else body.options
     texts = texts_of(body, but=("options",))
     return await _changed(request, await request.manage.set_connector(request.path["name"], texts, options))
 
 
-async def _changed(request: AdminRequest, change: ConnectorChange) -> Struct:
-    states = await request.views.store.network.link_states()
-    return serialize.connector(change.connector, states, request.views.now, change.warnings)
+async def _changed(request: AdminRequest, change: ConnectorChange) -> dict[str, Any]:
+    reports, kind = await request.views.store.network.link_states(), request.manage.kind_of(change.connector)
+    return serialize.connector(kind, change.connector, reports, request.views.now, change.warnings)
 
 
 async def remove_connector(request: AdminRequest) -> Struct:
@@ -45,11 +49,11 @@ async def remove_connector(request: AdminRequest) -> Struct:
     return shapes.Done()
 
 
-async def pause_connector(request: AdminRequest) -> Struct:
+async def pause_connector(request: AdminRequest) -> dict[str, Any]:
     return await _changed(request, await request.manage.set_connector(request.path["name"], {"enabled": "false"}))
 
 
-async def resume_connector(request: AdminRequest) -> Struct:
+async def resume_connector(request: AdminRequest) -> dict[str, Any]:
     return await _changed(request, await request.manage.set_connector(request.path["name"], {"enabled": "true"}))
 
 

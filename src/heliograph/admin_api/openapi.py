@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document of the admin API, generated from the operations and the types that they read and answer."""
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -8,7 +9,7 @@ import msgspec
 
 from heliograph import __version__
 from heliograph.admin_api import shapes
-from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation, Parameter
+from heliograph.admin_api.operations import ROOT, Operation, Parameter
 from heliograph.app.admin.oversight import TOKEN_SCOPES
 from heliograph.domain.error import (
     CATALOGUE,
@@ -35,13 +36,13 @@ exact decimal text, times ISO 8601 in UTC. A running gateway heeds a change with
 the audit log. Errors are those of the customers' API."""
 
 
-def document() -> dict[str, Any]:
-    kinds = {operation.answers for operation in OPERATIONS} | {shapes.Problem}
-    kinds |= {operation.reads for operation in OPERATIONS if operation.reads is not None}
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    kinds = {operation.answers for operation in operations} | {shapes.Problem}
+    kinds |= {operation.reads for operation in operations if operation.reads is not None}
     ordered = sorted(kinds, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         paths.setdefault(ROOT + operation.path, {})[operation.method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
@@ -58,7 +59,7 @@ def document() -> dict[str, Any]:
                 }
             },
         },
-        "tags": [{"name": name} for name in dict.fromkeys(operation.group for operation in OPERATIONS)],
+        "tags": [{"name": name} for name in dict.fromkeys(operation.group for operation in operations)],
     }
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from heliograph.admin_api import customers, network, shapes, traffic
+from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.admin.oversight import Scope
+from heliograph.app.connector_kind import ConnectorKind
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
 from heliograph.domain.status import MessageStatus
 
@@ -33,7 +35,7 @@ class Operation:
     """Below ROOT; `{name}` stands for one segment."""
     scope: Scope
     summary: str
-    run: Callable[[AdminRequest], Awaitable[Struct]]
+    run: Callable[[AdminRequest], Awaitable[Struct | dict[str, Any]]]
     answers: type[Struct]
     reads: type[Struct] | None = None
     query: tuple[Parameter, ...] = ()
@@ -62,7 +64,7 @@ _MOMENT = {"type": "string", "format": "date-time"}
 _PREFIX = Parameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
 _PLAN = Parameter("plan", "The price plan.")
 
-OPERATIONS: tuple[Operation, ...] = (
+_FIRST: tuple[Operation, ...] = (
     Operation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
               traffic.overview, shapes.Overview),
     # accounts
@@ -91,23 +93,9 @@ OPERATIONS: tuple[Operation, ...] = (
               customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
     Operation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
               customers.revoke_key, shapes.Done, None, (), (NOT_FOUND,)),
-    # connectors
-    Operation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
-              network.list_connectors, shapes.Connectors),
-    Operation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
-              network.add_connector, shapes.Connector, shapes.NewConnector, (), (INVALID, CONFLICT), 201),
-    Operation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
-              network.get_connector, shapes.ConnectorWithLinks, None, (), (NOT_FOUND,)),
-    Operation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
-              network.set_connector, shapes.Connector, shapes.ConnectorSettings, (), (INVALID, NOT_FOUND)),
-    Operation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
-              network.remove_connector, shapes.Done, None, (), (NOT_FOUND,)),
-    Operation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
-              network.pause_connector, shapes.Connector, None, (), (NOT_FOUND,)),
-    Operation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
-              network.resume_connector, shapes.Connector, None, (), (NOT_FOUND,)),
-    Operation("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
-              network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
+)  # fmt: skip
+
+_LAST: tuple[Operation, ...] = (
     # routes and prices
     Operation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
     Operation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
@@ -162,3 +150,29 @@ OPERATIONS: tuple[Operation, ...] = (
                Parameter("action", "The beginning of the action, such as account."),
                Parameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
 )  # fmt: skip
+
+
+def _of_connectors(shape: ConnectorShapes) -> tuple[Operation, ...]:
+    return (
+        Operation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
+                  network.list_connectors, shape.connectors),
+        Operation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
+                  network.add_connector, shape.connector, shape.new, (), (INVALID, CONFLICT), 201),
+        Operation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
+                  network.get_connector, shape.with_links, None, (), (NOT_FOUND,)),
+        Operation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
+                  network.set_connector, shape.connector, shape.settings, (), (INVALID, NOT_FOUND)),
+        Operation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
+                  network.remove_connector, shapes.Done, None, (), (NOT_FOUND,)),
+        Operation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
+                  network.pause_connector, shape.connector, None, (), (NOT_FOUND,)),
+        Operation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
+                  network.resume_connector, shape.connector, None, (), (NOT_FOUND,)),
+        Operation("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
+                  network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
+    )  # fmt: skip
+
+
+def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[Operation, ...]:
+    """All operations. What those of connectors read and answer depends on the kinds that there are."""
+    return *_FIRST, *_of_connectors(ConnectorShapes(kinds)), *_LAST

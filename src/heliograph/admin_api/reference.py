@@ -1,10 +1,11 @@
 """`docs/admin-api.md`, drawn from the operations and their types."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from heliograph.admin_api.operations import OPERATIONS, ROOT, Operation
+from heliograph.admin_api.operations import ROOT, Operation
 from heliograph.app.admin.oversight import TOKEN_SCOPES
 
 _HEAD = """\
@@ -39,10 +40,10 @@ Scopes: {scopes}. No token can make admin users or tokens.
 """
 
 
-def page() -> str:
+def page(operations: Sequence[Operation]) -> str:
     parts = [_HEAD.replace("{scopes}", ", ".join(f"`{scope}`" for scope in TOKEN_SCOPES))]
     group = ""
-    for operation in OPERATIONS:
+    for operation in operations:
         if operation.group != group:
             group = operation.group
             parts.append(f"\n## {group.capitalize()}\n")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
@@ -11,6 +11,7 @@ from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
 from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
+from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport, Event
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
@@ -62,33 +63,34 @@ def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntry:
 
 
 def connector(
-    found: configuration.Connector, reports: Iterable[ConnectorReport], now: int, warnings: Iterable[str] = ()
-) -> shapes.Connector:
-    return shapes.Connector(
-        name=found.name,
-        host=found.host,
-        port=found.port,
-        system_id=found.system_id,
-        bind=found.bind,
-        binds=found.binds,
-        window=found.window,
-        rate=found.rate,
-        tls=found.tls,
-        enabled=found.enabled,
-        options=found.options,
-        created=moment(found.created),
-        state=bind_states.standing(found, reports, now),
-        warnings=list(warnings),
-    )
+    kind: ConnectorKind,
+    found: configuration.Connector,
+    reports: Iterable[ConnectorReport],
+    now: int,
+    warnings: Iterable[str] = (),
+) -> dict[str, Any]:
+    """A connector of that kind, without its secrets."""
+    return {
+        "name": found.name,
+        **{name: value for name, value in kind.values(found).items() if not kind.settings[name].secret},
+        "options": kind.options(found),
+        "created": moment(found.created),
+        "state": bind_states.standing(found, reports, now),
+        "warnings": list(warnings),
+    }
 
 
 def connector_with_links(
-    found: configuration.Connector, reports: Iterable[ConnectorReport], backlog: BacklogCounts, now: int
-) -> shapes.ConnectorWithLinks:
+    kind: ConnectorKind,
+    found: configuration.Connector,
+    reports: Iterable[ConnectorReport],
+    backlog: BacklogCounts,
+    now: int,
+) -> dict[str, Any]:
     own = [report for report in reports if report.connector == found.id]
-    plain = connector(found, own, now)
+    plain = connector(kind, found, own, now)
     said = [shapes.Link(moment(report.at), report.node, to_builtins(report.state)) for report in own]
-    return shapes.ConnectorWithLinks(**asdict(plain), deferred=backlog.deferred.get(found.id, 0), links=said)
+    return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
 
 
 def route(found: RouteView) -> shapes.Route:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from heliograph.app.admin.fields import MAX_BINDS, MAX_LIST_INTERVAL_S, MAX_RATE, MAX_WINDOW
+from heliograph.app.admin.fields import MAX_LIST_INTERVAL_S
 from heliograph.app.admin.manage import MAX_PRIORITY
+from heliograph.app.connector_kind import MAX_RATE
 from heliograph.domain.status import MessageStatus
 
 _STATUSES = [f"`{each}`" for each in MessageStatus]
@@ -185,74 +186,12 @@ class CreatedKey(Struct):
     api_key: str
 
 
-class ConnectorSettings(Accepts):
-    """Settings of a connector; what is left out stays as it is."""
-
-    host: str | UnsetType = UNSET
-    port: Annotated[int, Meta(ge=1, le=65535)] | UnsetType = UNSET
-    system_id: str | UnsetType = UNSET
-    password: str | UnsetType = UNSET
-    bind: Literal["transceiver", "transmitter+receiver"] | UnsetType = UNSET
-    binds: Annotated[int, Meta(ge=1, le=MAX_BINDS)] | UnsetType = UNSET
-    window: Annotated[int, Meta(ge=1, le=MAX_WINDOW)] | UnsetType = UNSET
-    rate: Annotated[float, Meta(ge=0, le=MAX_RATE)] | UnsetType = UNSET
-    tls: bool | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    options: (
-        Annotated[dict[str, str], Meta(description="Options of the dialect, as text; an empty one goes back.")]
-        | UnsetType
-    ) = UNSET
-
-
-class NewConnector(ConnectorSettings, kw_only=True):
-    """An operator account to add; `host`, `port`, `system_id` and `password` are needed."""
-
-    name: Name
-
-
-class Connector(Struct):
-    """An operator account, without its password."""
-
-    name: Name
-    host: str
-    port: int
-    system_id: str
-    bind: str
-    binds: int
-    window: int
-    rate: float
-    tls: bool
-    enabled: bool
-    options: dict[str, Any]
-    created: Moment
-    state: Annotated[
-        str,
-        Meta(
-            description="`bound`, `1 of 2 bound`, `silent` where the operator answers no submit_sm on any bind, "
-            "`bound, 1 silent` where it answers on others, `not bound`, `wrong credentials`, `disabled`, or "
-            "`no gateway` where none has said anything of late."
-        ),
-    ]
-    warnings: Annotated[list[str], Meta(description="What may not work, in sentences.")] = []
-
-
 class Link(Struct):
     """What a node last said of a connector's binds."""
 
     time: Moment
     node: Annotated[int, Meta(description="Which run of which process said it.")]
     state: Annotated[dict[str, Any], Meta(description="`summary` says it in a sentence.")]
-
-
-class ConnectorWithLinks(Connector):
-    """`deferred` are messages that wait for another try: the operator did not want them yet, or did not answer."""
-
-    deferred: int = 0
-    links: list[Link] = []
-
-
-class Connectors(Struct):
-    connectors: list[Connector]
 
 
 class ProbeStep(Struct):

@@ -68,27 +68,23 @@ class LedgerEntry:
 
 @dataclass(slots=True)
 class Connector:
-    """An operator account: where and how to bind. `options` holds the dialect's settings, by name.
+    """An operator account: how it is reached, and how fast. `app.connector_kind` tells what the settings mean.
 
-    `password` is needed in the clear to bind, hence kept so; it is never shown or logged.
+    A password among the settings is needed in the clear, hence kept so; it is never shown or logged.
     """
 
     id: int
     name: str
-    host: str
-    port: int
-    system_id: str
-    password: str = field(repr=False)
-    bind: str = "transceiver"
-    """`transceiver` or `transmitter+receiver`."""
+    kind: str = "smpp"
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What belongs to the kind, by name, as text forms are read."""
     binds: int = 1
+    """Binds, or connections of another kind, at once."""
     window: int = 10
-    """Unanswered submit_sm a bind."""
+    """Parts that may be unanswered on a bind."""
     rate: float = 0.0
     """Parts a second over all binds; 0 is no limit."""
-    tls: bool = False
     enabled: bool = True
-    options: dict[str, Any] = field(default_factory=dict)
     created: int = 0
 
 

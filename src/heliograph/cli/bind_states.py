@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from heliograph.admin_api.bind_states import FRESH_MS
 from heliograph.cli.command import format_moment
+from heliograph.composition.connectors import KINDS
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
         if state.credentials_refused:
             wait = state.credentials_retry_in
             again = f"tried again in {max(0.0, wait - ago):.0f} s" if wait is not None else "tried again now"
-            yield f"  password  the operator refuses system_id {connector.system_id} or its password; {again}"
+            named = KINDS[connector.kind].identity
+            yield f"  password  the operator refuses {named} {connector.settings[named]} or its password; {again}"
         counters = state.counters.named()
         named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
         yield f"  counted   {named or 'nothing yet'}"

@@ -297,7 +297,7 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
         click.echo(f"{name:{width}}  {'' if value is None else harmless(str(value))}".rstrip())
 
 
-def as_json(answer: "Struct") -> dict[str, Any]:
+def as_json(answer: "Struct | dict[str, Any]") -> dict[str, Any]:
     """What the admin API answers, as it would be there."""
     import msgspec
 

@@ -18,6 +18,7 @@ from heliograph.cli.command import (
     print_table,
     tell,
 )
+from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_FIELDS = (
-    ("--host", "H", "Host name or address of the operator's SMSC."),
-    ("--port", "P", "Its port, such as 2775."),
-    ("--system-id", "S", "User name to bind with, up to 15 characters."),
-    ("--password", "W", "Password to bind with; asked for if left out on a terminal."),
-    ("--window", "N", "Unanswered submit_sm a bind, 1 to 1000 [10]."),
-    ("--rate", "PER_SECOND", "Parts a second over all binds; 0 is no limit [0]."),
-    ("--bind", "MODE", "transceiver, or transmitter+receiver [transceiver]."),
-    ("--binds", "N", "How many binds at once [1]."),
-)
+_FIELDS = {name: setting for kind in KINDS.values() for name, setting in kind.settings.items() if name != "enabled"}
 
 _NONE = "There is no connector yet: heliograph connector add NAME --host H --port P --system-id S"
 _SIMULATED = "\nThe simulated operator of a development run is in heliograph top, and in the console."
@@ -52,11 +44,15 @@ def _field_options(function: Decorated) -> Decorated:
         metavar="KEY=VALUE",
         help="An option of the operator's dialect; an empty value goes back to the default. Repeatable.",
     )(decorated)
-    decorated = click.option("--tls/--no-tls", default=None, help="Bind over TLS, the certificate verified [no].")(
-        decorated
-    )
-    for name, metavar, text in reversed(_FIELDS):
-        decorated = click.option(name, metavar=metavar, help=text)(decorated)
+    for name, setting in reversed(_FIELDS.items()):
+        default = setting.default
+        flag = "--" + name.replace("_", "-")
+        if setting.type is bool:
+            words = f"{setting.meaning} [{'yes' if default else 'no'}]."
+            decorated = click.option(f"{flag}/--no{flag[1:]}", default=None, help=words)(decorated)
+        else:
+            words = setting.meaning + (f" [{setting.text(default)}]." if default is not None else ".")
+            decorated = click.option(flag, metavar=setting.metavar, help=words)(decorated)
     result: Decorated = decorated
     return result
 
@@ -83,16 +79,15 @@ def add(
     invocation: Invocation,
     /,
     name: str,
-    tls: bool | None,
     options: tuple[str, ...],
     disabled: bool,
-    **given: str | None,
+    **given: str | bool | None,
 ) -> None:
     """Adds an operator account.
 
     A running gateway binds within five seconds. Numbers go there once a route says so.
     """
-    texts = _texts(given, tls)
+    texts = _texts(given)
     if "password" not in texts and sys.stdin.isatty():
         texts["password"] = click.prompt("Password", hide_input=True, err=True)
     if disabled:
@@ -108,36 +103,26 @@ def add(
 @click.pass_obj
 def list_connectors(invocation: Invocation) -> None:
     """Every connector."""
-    from heliograph.admin_api import serialize, shapes
+    from heliograph.admin_api import serialize
     from heliograph.composition import dev
 
-    async def work(manage: "Manage") -> "tuple[list[shapes.Connector], bool]":
+    async def work(manage: "Manage") -> tuple[list[dict[str, Any]], bool]:
         states, now = await _links(manage)
-        found = [serialize.connector(each, states, now) for each in await manage.connectors()]
+        found = [serialize.connector(KINDS[each.kind], each, states, now) for each in await manage.connectors()]
         return found, await dev.was_last(manage.store)
 
     found, simulated = invocation.manage(work)
+    columns = ["name", *(name for name, setting in _FIELDS.items() if not setting.secret), "state"]
     invocation.show(
-        as_json(shapes.Connectors(found)),
+        as_json({"connectors": found}),
         lambda: print_table(
-            ("NAME", "HOST", "PORT", "SYSTEM ID", "BIND", "BINDS", "WINDOW", "RATE", "TLS", "STATE"),
+            [column.upper().replace("_", " ") for column in columns],
             [
-                (
-                    each.name,
-                    each.host,
-                    each.port,
-                    each.system_id,
-                    each.bind,
-                    each.binds,
-                    each.window,
-                    f"{each.rate:g}" if each.rate else "-",
-                    "yes" if each.tls else "no",
-                    each.state,
-                )
+                ["-" if column == "rate" and not each["rate"] else _word(each.get(column)) for column in columns]
                 for each in found
             ],
             empty=_NONE + _SIMULATED * simulated,
-            right=("PORT", "BINDS", "WINDOW", "RATE"),
+            right=[name.upper() for name, setting in _FIELDS.items() if setting.type in (int, float)],
         ),
     )
 
@@ -159,7 +144,7 @@ def show(invocation: Invocation, name: str) -> None:
         return found, states, await manage.store.standing(manage.now), manage.now
 
     found, states, backlog, now = invocation.manage(work)
-    result = as_json(serialize.connector_with_links(found, states, backlog, now))
+    result = as_json(serialize.connector_with_links(KINDS[found.kind], found, states, backlog, now))
 
     def people() -> None:
         print_fields((field, _word(value)) for field, value in result.items() if field not in ("links", "warnings"))
@@ -187,9 +172,8 @@ def set_fields(
     /,
     name: str,
     changes: tuple[str, ...],
-    tls: bool | None,
     options: tuple[str, ...],
-    **given: str | None,
+    **given: str | bool | None,
 ) -> None:
     """Changes a connector, all or nothing.
 
@@ -198,11 +182,10 @@ def set_fields(
     KEY is host, port, system_id, password, bind, binds, window, rate, tls or enabled; any other one is an option of
     the operator's dialect, as with --option.
     """
-    from heliograph.app.admin.fields import CONNECTOR
-
     pairs = parse_pairs(changes)
-    texts = {**{key: text for key, text in pairs.items() if key in CONNECTOR}, **_texts(given, tls)}
-    dialect = {**{key: text for key, text in pairs.items() if key not in CONNECTOR}, **parse_pairs(options)}
+    known = {*_FIELDS, "enabled"}
+    texts = {**{key: text for key, text in pairs.items() if key in known}, **_texts(given)}
+    dialect = {**{key: text for key, text in pairs.items() if key not in known}, **parse_pairs(options)}
     if not texts and not dialect:
         raise Failure("Nothing to change was named.", command=f"heliograph connector set {name} window=50")
     change = invocation.manage(lambda manage: manage.set_connector(name, texts, dialect))
@@ -233,12 +216,10 @@ def test(context: click.Context, name: str) -> None:
     """
     import asyncio
 
-    from heliograph.composition import commands
-
     invocation = context.find_object(Invocation) or Invocation()
     found = invocation.manage(lambda manage: manage.connector(name))
-    report = asyncio.run(commands.test_connector(found))
-    steps = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
+    report = asyncio.run(ADAPTERS[found.kind].probe(found))
+    steps: list[dict[str, Any]] = [{"name": step, "ok": ok, "detail": detail} for step, ok, detail in report.steps]
     passed = all(step["ok"] for step in steps)
 
     def people() -> None:
@@ -251,11 +232,10 @@ def test(context: click.Context, name: str) -> None:
         context.exit(1)
 
 
-def _texts(given: dict[str, str | None], tls: bool | None) -> dict[str, str]:
-    texts = {field: text for field, text in given.items() if text is not None}
-    if tls is not None:
-        texts["tls"] = "true" if tls else "false"
-    return texts
+def _texts(given: dict[str, str | bool | None]) -> dict[str, str]:
+    """What was given on the command line, as texts of settings."""
+    told = {name: value for name, value in given.items() if value is not None}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
 
 
 def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -> None:
@@ -264,7 +244,8 @@ def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -
     for warning in change.warnings:
         tell(f"note: {warning}", err=True)
     states, now = invocation.manage(_links)
-    result = serialize.connector(change.connector, states, now, change.warnings)
+    kind = KINDS[change.connector.kind]
+    result = serialize.connector(kind, change.connector, states, now, change.warnings)
     invocation.show(as_json(result), lambda: click.echo(done))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from heliograph.cli.command import Failure, Invocation
 from heliograph.cli.doctor_finding import Finding
 from heliograph.cli.doctor_leftovers import remains
+from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
@@ -133,13 +134,13 @@ async def _connectors(manage: "Manage", binds: bool) -> AsyncIterator[Finding]:
 
 
 async def _reach(connector: "Connector", binds: bool) -> Finding:
-    from heliograph.composition import commands
 
     check = f"connector {connector.name}"
-    where = f"{connector.host}:{connector.port}"
+    host, port = KINDS[connector.kind].address(connector)
+    where = f"{host}:{port}"
     try:
         async with asyncio.timeout(_CONNECT_S):
-            _, writer = await asyncio.open_connection(connector.host, connector.port)
+            _, writer = await asyncio.open_connection(host, port)
     except (OSError, TimeoutError) as error:
         if isinstance(error, socket.gaierror):
             advice = "Check the host; if it is right, look at this machine's DNS"
@@ -149,7 +150,7 @@ async def _reach(connector: "Connector", binds: bool) -> Finding:
     writer.close()
     if not binds:
         return Finding(check, "ok", f"{where} takes connections (not bound)")
-    report = await commands.test_connector(connector)
+    report = await ADAPTERS[connector.kind].probe(connector)
     failed = [(name, detail) for name, ok, detail in report.steps if not ok]
     if failed:
         name, detail = failed[0]

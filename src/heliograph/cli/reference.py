@@ -108,9 +108,11 @@ def _describe(command: click.Command, parent: click.Context | None, parts: list[
 
 def admin_page() -> str:
     """`docs/admin-api.md`: the operations of the admin API."""
+    from heliograph.admin_api.operations import operations
     from heliograph.admin_api.reference import page
+    from heliograph.composition.connectors import KINDS
 
-    return page()
+    return page(operations(KINDS))
 
 
 def pages() -> dict[str, str]:

@@ -5,13 +5,13 @@ Each imports what it needs itself, since commands are to answer at once.
 
 import getpass
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from heliograph.app.configuration import Connector
 from heliograph.app.ports import Store, Unavailable
+from heliograph.composition.connectors import KINDS
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
@@ -75,7 +75,7 @@ async def manage(settings: Settings) -> AsyncIterator["Manage"]:
 
     store = await open_store(settings)
     try:
-        yield Manage(store, Argon2Secrets(), SystemClock(), option_problems, _who_types())
+        yield Manage(store, Argon2Secrets(), SystemClock(), KINDS, _who_types())
     finally:
         await store.close()
 
@@ -129,25 +129,11 @@ def _who_types() -> str:
         return f"cli:{os.getuid()}"
 
 
-def option_problems(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a connector's options."""
-    from heliograph.adapters.smpp.options import Timings, read_options
-
-    return read_options(options, Timings())[2]
-
-
 def refused_address(settings: Settings, host: str) -> str | None:
     """Why receipts would not be posted to this address, or literal host; None where they would."""
     from heliograph.adapters.webhook.guard import AddressGuard
 
     return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)
-
-
-async def test_connector(connector: Connector) -> Any:
-    """Binds, sends enquire_link, unbinds, and tells what happened, step by step."""
-    from heliograph.adapters.smpp.probe import probe
-
-    return await probe(connector)
 
 
 def terms(settings: Settings) -> "Terms":

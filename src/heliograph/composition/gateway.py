@@ -18,13 +18,14 @@ from heliograph.admin_api.request import ProbeResult
 from heliograph.app.admin.manage import AlreadyThere, Manage
 from heliograph.app.admin.users import Users
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import CarrierEvents, Leases, Sender
+from heliograph.app.ports import Carrier, CarrierEvents, Leases, Sender
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import NAMES, SIMULATOR, open_store, option_problems, terms, test_connector
+from heliograph.composition.commands import NAMES, SIMULATOR, open_store, terms
+from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.disk import make_folder
@@ -154,6 +155,7 @@ class Gateway:
                 directory=directory,
                 sender=watching.sender(await self._make_sender()),
                 make_carrier=self._make_carrier,
+                policy=lambda connector: KINDS[connector.kind].policy(connector),
                 ids=RandomIds(),
                 clock=clock,
                 journal=journal,
@@ -234,7 +236,7 @@ class Gateway:
         from heliograph.smpp.constants import CommandStatus
 
         async def probe(connector: Connector) -> ProbeResult:
-            report = await test_connector(connector)
+            report = await ADAPTERS[connector.kind].probe(connector)
             return ProbeResult(report.ok, report.steps)
 
         simulator = self._simulator
@@ -250,7 +252,7 @@ class Gateway:
                     self._store,
                     self._secrets,
                     self._clock,
-                    option_problems,
+                    KINDS,
                     hash_password=self._verifier.hash,
                 ),
                 directory=directory,
@@ -290,21 +292,8 @@ class Gateway:
         await sender.start()
         return sender
 
-    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Any:
-        from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
-
-        smpp = self._settings.smpp
-        timings = Timings(
-            connect_timeout_s=smpp.connect_timeout_s,
-            response_timeout_s=smpp.response_timeout_s,
-            enquire_interval_s=smpp.enquire_interval_s,
-            enquire_timeout_s=smpp.enquire_timeout_s,
-            reconnect_first_s=smpp.reconnect_first_s,
-            reconnect_most_s=smpp.reconnect_most_s,
-        )
-        carrier = SmppCarrier(connector, events, clock=self._clock, journal=self._journal, timings=timings)
-        carrier.start()
-        return carrier
+    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
+        return ADAPTERS[connector.kind].carrier(connector, events, self._clock, self._journal, self._settings)
 
     # --- a development run
 
@@ -335,9 +324,6 @@ class Gateway:
         return Connector(
             id=SIMULATOR,
             name="simulator",
-            host="127.0.0.1",
-            port=self._simulator_port,
-            system_id="dev",
-            password="dev",  # noqa: S106 - the simulator takes any
+            settings={"host": "127.0.0.1", "port": self._simulator_port, "system_id": "dev", "password": "dev"},
             window=200,
         )

@@ -9,8 +9,6 @@ from typing import Any
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import joins_parts
-from heliograph.app.dispatch.unknown_outcomes import unknown_wait_ms
 from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.receipts.awaiting import Awaited
 from heliograph.runtime.bind_slots import Slots
@@ -57,10 +55,10 @@ class Carriers:
         return self._own | {connector.id: connector for connector in self._world.directory.connectors()}
 
     def suit(self, connector: Connector) -> Lane:
-        """The connector's lane, as its options want it."""
+        """Returns the connector's lane, set to the policy of its settings."""
         lane = self.dispatcher.lane(connector.id)
-        lane.unknown_wait_ms = unknown_wait_ms(connector.options)
-        lane.joins = joins_parts(connector.options)
+        policy = self._world.policy(connector)
+        lane.unknown_wait_ms, lane.joins = policy.unknown_wait_ms, policy.joins_parts
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:

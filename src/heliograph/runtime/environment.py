@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heliograph.app.configuration import Connector
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Sender, Store, Watcher
 from heliograph.app.sending.directory import Directory
 
@@ -33,6 +34,8 @@ class World:
     jitter: Callable[[], float]
     encode_json: Callable[[dict[str, str]], bytes]
     watchers: tuple[Watcher, ...] = ()
+    policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
+    """How a connector's lane is to send."""
     leases: Leases | None = None
     """Where other nodes may be on the same store; None where this one is alone."""
 

@@ -13,16 +13,18 @@ from schemathesis.specs.openapi import checks
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.openapi import document
+from heliograph.admin_api.operations import operations
 from heliograph.api.server import serve
 from heliograph.app.admin.oversight import TOKEN_SCOPES, AdminToken
 from heliograph.app.admin.sign_in import digest
+from heliograph.composition.connectors import KINDS
 from tests.support.admin import AdminHouse, open_house
 from tests.support.gateway import START
 
 pytestmark = pytest.mark.slow
 
 CONFIG = SchemathesisConfig.from_dict({"generation": {"mode": "all"}})
-schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
+schema = schemathesis.openapi.from_dict(document(operations(KINDS)), config=CONFIG)
 
 #: A schema cannot say that a host is one, that an amount is not 0, or that a time is to come: that is refused too.
 LEFT_OUT = [checks.positive_data_acceptance]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, Role
-from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
 from tests.support.admin import STATE, AdminHouse, Answered, Browser, open_house
+from tests.support.connectors import smpp_connector
 from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
 
@@ -220,7 +220,7 @@ async def test_what_others_wrote_is_shown_and_does_nothing(house: AdminHouse, ad
 
 async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Browser) -> None:
     store = house.gateway.store
-    await store.network.add_connector(Connector(0, "second", "h", 1, "s", "p"))
+    await store.network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
     await owed(house)
     text = text_of(await ada.get("/"))
     assert "second: It is being started." in text
@@ -564,7 +564,8 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     page = await ada.follow(await ada.post("/connectors/second/settings", changed))
     assert 'value="30"' in page.text
     tables = await house.gateway.store.network.tables()
-    assert (tables.connectors[1].password, tables.connectors[1].options) == ("secret", {})
+    assert tables.connectors[1].settings["password"] == "secret"
+    assert "keep" not in tables.connectors[1].settings
     assert "Nothing was changed" in (await ada.follow(await ada.post("/connectors/second/settings", changed))).text
     wrong = await ada.post("/connectors/second/settings", changed | {"window": "5000"})
     assert 'value="5000"' in wrong.text

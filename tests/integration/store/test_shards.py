@@ -23,6 +23,7 @@ from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import NoJournal, SeededIds
+from tests.support.connectors import smpp_connector
 from tests.support.patience import PATIENCE_S
 from tests.support.shards import Shards
 from tests.support.store import CREDIT, HOUR
@@ -67,7 +68,7 @@ class Gateway:
             account = Account(0, f"customer{number}", "", bytes(32), created=self.clock.now())
             created = await self.store.accounts.create(account, ApiKey("k", 0, b"", 0), 100 * CREDIT, ())
             assert created.id == number
-        connector = await self.store.network.add_connector(Connector(0, "op", "", 0, "", "", window=1_000))
+        connector = await self.store.network.add_connector(smpp_connector(0, "op", "", 0, "", "", window=1_000))
         await self.store.network.add_route(Route(0, "", connector.id))
         self.operator = Operator(connector, self.chance, Odds(), self.clock.now)
 

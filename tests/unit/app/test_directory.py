@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Price, Route
+from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.pricing import BUILT_IN_PRICE
+from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 
 
@@ -18,7 +19,7 @@ async def add_account(store: MemoryStore, name: str, **fields: object) -> Accoun
 
 
 async def add_connector(store: MemoryStore, name: str, *prefixes: str, enabled: bool = True) -> int:
-    connector = await store.network.add_connector(Connector(0, name, "h", 1, "id", "pw", enabled=enabled))
+    connector = await store.network.add_connector(smpp_connector(0, name, "h", 1, "id", "pw", enabled=enabled))
     for prefix in prefixes:
         await store.network.add_route(Route(0, prefix, connector.id))
     return connector.id

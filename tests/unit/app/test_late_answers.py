@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.dispatch import unknown_outcomes as doubts
 from heliograph.app.dispatch.late_answers import GUESS_MS
-from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS, WAIT_S, unknown_wait_ms
+from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
 from heliograph.app.receipts.lookup import Lookup
@@ -47,21 +47,6 @@ async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delive
 
 def late(desk: Desk, part: Part, outcome: Accepted | Refused | Deferred) -> None:
     desk.dispatcher.late.on_late(desk.lane, part, outcome)
-
-
-@pytest.mark.parametrize(
-    ("options", "ms"),
-    [
-        ({}, 0),
-        ({"unknown": "resend", "unknown_wait_s": 5}, 0),
-        ({"unknown": "wait"}, int(WAIT_S * 1000)),
-        ({"unknown": "WAIT", "unknown_wait_s": 1.5}, 1_500),
-        ({"unknown": "wait", "unknown_wait_s": 0}, 1),
-        ({"unknown": "wait", "unknown_wait_s": "soon"}, int(WAIT_S * 1000)),
-    ],
-)
-def test_the_policy_is_a_connectors_option(options: dict[str, object], ms: int) -> None:
-    assert unknown_wait_ms(options) == ms
 
 
 # --- waiting for word

@@ -11,7 +11,7 @@ from heliograph.app.routing.rules import RouteRules
 
 
 def connectors(*numbers: int, paused: int = 0) -> list[Connector]:
-    return [Connector(each, f"c{each}", "h", 1, "s", "p", enabled=each != paused) for each in numbers]
+    return [Connector(each, f"c{each}", enabled=each != paused) for each in numbers]
 
 
 ROUTES = [

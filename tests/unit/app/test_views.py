@@ -4,11 +4,12 @@ import pytest
 
 from heliograph.app.admin.oversight import Search
 from heliograph.app.admin.views import Views
-from heliograph.app.configuration import Connector, Price, Route
+from heliograph.app.configuration import Price, Route
 from heliograph.app.ports import Event
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house
+from tests.support.connectors import smpp_connector
 from tests.support.store import Given
 
 NUMBERS = ("491701234567", "4930123456", "431234567", "8613912345678")
@@ -19,7 +20,7 @@ async def house() -> AdminHouse:
     house = await open_house()
     store = house.gateway.store
     for name in ("second", "third"):
-        await store.network.add_connector(Connector(0, name, "127.0.0.1", 2775, "id", "pw"))
+        await store.network.add_connector(smpp_connector(0, name, "127.0.0.1", 2775, "id", "pw"))
     for route in (Route(0, "49", 2), Route(0, "49", 3, 5), Route(0, "4930", 3)):
         await store.network.add_route(route)
     return house

@@ -2,7 +2,6 @@
 
 import pytest
 
-from heliograph.app.dispatch.lane_item import joins_parts
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.facts import NO_ANSWER, Message, Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
@@ -36,13 +35,6 @@ def rows_of(message: Message) -> QueueStore:
 
 def shapes(parts: list[Part]) -> list[tuple[int, int, int]]:
     return [(part.segment, part.total, len(part.octets)) for part in parts]
-
-
-@pytest.mark.parametrize(
-    ("options", "joins"), [({}, False), ({"concatenation": "payload"}, False), ({"concatenation": "WHOLE"}, True)]
-)
-def test_it_is_a_connectors_option(options: dict[str, object], joins: bool) -> None:
-    assert joins_parts(options) is joins
 
 
 def test_it_goes_as_one_and_is_recorded_for_each_segment(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, parse_hosts, read_options
+from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, parse_hosts, read_options
 from heliograph.adapters.smpp.outcome import Verdict
 from heliograph.app.admin.fields import parse_option
 
@@ -103,4 +103,4 @@ def test_no_hosts(text: str) -> None:
 
 
 def test_every_field_of_a_dialect_has_its_option() -> None:
-    assert {each.name for each in fields(Dialect)} - {"outcomes"} <= set(OPTION_NAMES)
+    assert {each.name for each in fields(Dialect)} - {"outcomes"} <= set(OPTIONS)

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from heliograph.admin_api.bind_states import FRESH_MS, standing
-from heliograph.app.configuration import Connector
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.cli.bind_states import view
+from tests.support.connectors import smpp_connector
 
 NOW = 1_800_000_000_000
-CONNECTOR = Connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")
+CONNECTOR = smpp_connector(3, "op1", "smsc.example.net", 2775, "acme", "secret")
 
 
 def bind(number: int = 1, **fields: Any) -> BindState:
@@ -61,7 +61,7 @@ def test_a_connector_stands_so(states: list[ConnectorReport], word: str) -> None
 
 
 def test_a_disabled_one_is_disabled_whatever_was_said() -> None:
-    assert standing(Connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
+    assert standing(smpp_connector(3, "op1", "h", 1, "a", "b", enabled=False), [said()], NOW) == "disabled"
 
 
 def test_a_bound_one_tells_window_rate_and_answers() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp.options import OPTION_NAMES, Dialect, Timings, read_options
+from heliograph.adapters.smpp.kind import SETTINGS
+from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
-from heliograph.app.admin.fields import CONNECTOR, parse_option
+from heliograph.app.admin.fields import parse_option
 from heliograph.app.ports import Deferred, Refused
 from heliograph.smpp.constants import CommandStatus
 from tests.fuzz.targets import TARGETS
@@ -31,10 +32,11 @@ def first_cells(text: str) -> Iterable[str]:
     return (line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| "))
 
 
-@pytest.mark.parametrize("name", OPTION_NAMES)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_every_option_is_on_the_page_with_its_default(name: str) -> None:
     [line] = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
     shown = line.split("|")[2].strip().strip("`")
+    assert line.split("|")[3].strip() == OPTIONS[name]
     options = {name: parse_option(name, shown)} if shown else {}
     assert read_options(options, Timings()) == (Dialect(), Timings(), [])
     assert bool(shown) == (DEFAULTS[name] not in ("", (), None))
@@ -43,12 +45,12 @@ def test_every_option_is_on_the_page_with_its_default(name: str) -> None:
 def test_nothing_else_is_called_an_option() -> None:
     options = PAGE.split("\n## Options\n")[1].split("\n## ")[0]
     named = {name for cell in first_cells(options) for name in re.findall(r"`(\w+)`", cell)}
-    assert named == {*OPTION_NAMES, "outcome_STATUS"}
+    assert named == {*OPTIONS, "outcome_STATUS"}
 
 
 def test_every_field_is_on_the_page() -> None:
     named = {name for cell in first_cells(section("Fields")) for name in re.findall(r"`(\w+)`", cell)}
-    assert named == set(CONNECTOR)
+    assert named == set(SETTINGS)
 
 
 @pytest.mark.parametrize("status", CommandStatus)

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from heliograph import config
-from heliograph.adapters.smpp.options import OPTION_NAMES
+from heliograph.adapters.smpp.options import OPTIONS
 from heliograph.cli.main import heliograph
 
 ROOT = Path(__file__).parents[3]
@@ -68,7 +68,7 @@ def test_its_connector_options_exist(page: Path) -> None:
     (table,) = [part for part in section if "heliograph connector add" in part]
     named = set(re.findall(r"`([a-z][a-z_]+)=", table))
     assert len(named) > 15
-    assert named <= {*OPTION_NAMES, "tls", "enabled"}
+    assert named <= {*OPTIONS, "tls", "enabled"}
     spellings = {
         spelling for name in ("connector add", "route add") for each in command(name).params for spelling in each.opts
     }

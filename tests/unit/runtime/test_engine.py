@@ -20,6 +20,7 @@ from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Deadlines, World
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
+from tests.support.connectors import smpp_connector
 from tests.support.core import Messages, SetClock, accept_of
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
@@ -96,7 +97,7 @@ class Rig:
         await self.connector("op1", prefix="4", **fields)
 
     async def connector(self, name: str, prefix: str, **fields: Any) -> Connector:
-        connector = Connector(0, name, "", 0, "", "", **({"window": 10} | fields))
+        connector = smpp_connector(0, name, "", 0, "", "", **({"window": 10} | fields))
         connector = await self.store.network.add_connector(connector)
         self.operators[connector.id] = Operator(connector, self.chance, Odds(), self.clock.now)
         await self.store.network.add_route(Route(0, prefix, connector.id))

@@ -10,6 +10,7 @@ from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime.bind_slots import Slots
 from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
 from heliograph.runtime.outage import Outage
+from tests.support.connectors import smpp_connector
 from tests.support.virtual_time import VirtualClock, run
 
 
@@ -187,7 +188,7 @@ def test_there_is_no_number_for_one_node_too_many() -> None:
 
 
 def connector(number: int = 1, binds: int = 4, *, enabled: bool = True) -> Connector:
-    return Connector(number, "op", "", 0, "", "", binds=binds, rate=100.0, enabled=enabled)
+    return smpp_connector(number, "op", "", 0, "", "", binds=binds, rate=100.0, enabled=enabled)
 
 
 async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() -> None:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from heliograph.adapters.smpp.dial import dial
+from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.link import Link
-from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_not_connected
 from heliograph.adapters.smpp.setup import Setup
-from heliograph.app.configuration import Connector
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
@@ -33,11 +32,12 @@ class BindOwner(Protocol):
         """A link is up, or no longer is."""
 
 
-def bind_request(connector: Connector, dialect: Dialect, role: type[p.Bind]) -> p.Bind:
-    """The bind PDU of the connector (SMPP v3.4, 4.1)."""
+def bind_request(settings: SmppSettings, role: type[p.Bind]) -> p.Bind:
+    """The bind PDU of a connector (SMPP v3.4, 4.1)."""
+    dialect = settings.dialect
     return role(
-        system_id=connector.system_id,
-        password=connector.password,
+        system_id=settings.system_id,
+        password=settings.password,
         system_type=dialect.system_type,
         interface_version=dialect.interface_version,
         addr_ton=dialect.addr_ton,
@@ -50,15 +50,15 @@ class Bind:
     """Holds at most one link at a time. `number` counts from 1."""
 
     def __init__(self, setup: Setup, owner: BindOwner, number: int, role: type[p.Bind]) -> None:
-        connector, timings = setup.connector, setup.timings
+        settings, timings = setup.settings, setup.timings
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")
         self.link: Link | None = None
         self.counters = BindCounters()
         self._setup = setup
         self._owner = owner
-        self._request = bind_request(connector, setup.dialect, role)
-        self._hosts = ((connector.host, connector.port), *setup.dialect.hosts)
+        self._request = bind_request(settings, role)
+        self._hosts = ((settings.host, settings.port), *settings.dialect.hosts)
         # Several binds begin with different hosts, so that one host's end is not that of all.
         self._turn = (number - 1) % len(self._hosts)
         self._backoff = Backoff(max(SHORTEST_PAUSE_S, timings.reconnect_first_s), timings.reconnect_most_s)
@@ -143,10 +143,10 @@ class Bind:
             return self.link
 
         try:
-            _, link = await dial(make, host, port, tls=setup.connector.tls, dialect=setup.dialect, timeout_s=limit)
+            _, link = await dial(make, host, port, tls=setup.settings.tls, dialect=setup.dialect, timeout_s=limit)
         except (OSError, ValueError) as error:  # ValueError: a name that no address can have
             self.link = None
-            self._fail(why_not_connected(error, self.where, limit, tls=setup.connector.tls))
+            self._fail(why_not_connected(error, self.where, limit, tls=setup.settings.tls))
             return None
         if self._state == "connecting":
             self._enter("binding")

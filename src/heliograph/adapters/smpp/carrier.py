@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from heliograph.adapters.smpp.bind import ROLES, Bind
 from heliograph.adapters.smpp.encoding import Encoder
+from heliograph.adapters.smpp.kind import read_settings
 from heliograph.adapters.smpp.link import Link
-from heliograph.adapters.smpp.options import Timings, read_options
+from heliograph.adapters.smpp.options import Timings
 from heliograph.adapters.smpp.setup import Setup
 from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.configuration import Connector
@@ -26,18 +27,18 @@ class SmppCarrier:
     def __init__(
         self, connector: Connector, events: CarrierEvents, *, clock: Clock, journal: Journal, timings: Timings
     ) -> None:
-        dialect, timings, self._problems = read_options(connector.options, timings)
+        settings, self._problems = read_settings(connector, timings)
         self._events = events
         self._connector = connector
         self._journal = journal
-        encoder = Encoder(dialect)
+        encoder = Encoder(settings.dialect)
         self.header_octets = encoder.header_octets
         """What the parts of a long message must leave free for their header."""
-        setup = Setup(connector, events, clock, journal, dialect, timings, encoder)
+        setup = Setup(connector, events, clock, journal, settings, encoder)
         self._bar = setup.bar
         self._complaints = setup.complaints
         self._clock = clock
-        roles = [role for _ in range(connector.binds) for role in ROLES[connector.bind]]
+        roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
         self._binds = [Bind(setup, self, number, role) for number, role in enumerate(roles, 1)]
         self._spread = Spread() if connector.binds > 1 else None
         if self._spread is not None:

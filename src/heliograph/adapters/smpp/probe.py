@@ -10,7 +10,8 @@ from typing import Final, cast
 
 from heliograph.adapters.smpp.bind import ROLES, bind_request
 from heliograph.adapters.smpp.dial import tls_context
-from heliograph.adapters.smpp.options import Dialect, Timings, read_options
+from heliograph.adapters.smpp.kind import SmppSettings, read_settings
+from heliograph.adapters.smpp.options import Dialect
 from heliograph.adapters.smpp.reasons import why_closed, why_not_connected, why_refused
 from heliograph.app.configuration import Connector
 from heliograph.smpp import constants as c
@@ -75,22 +76,21 @@ async def probe(connector: Connector, timeout_s: float = 10.0) -> ProbeReport:
     Each step may take `timeout_s`. Never raises for what the operator or the network does.
     """
     report = ProbeReport()
-    dialect, _, problems = read_options(connector.options, Timings())
+    settings, problems = read_settings(connector)
     if problems:
         report.steps.append(("options", False, "; ".join(problems)))
         return report
-    hosts = ((connector.host, connector.port), *dialect.hosts)
+    hosts = ((settings.host, settings.port), *settings.dialect.hosts)
     for host, port in hosts:
-        for role in ROLES[connector.bind]:
-            if not await _try(report, connector, dialect, (host, port), role, timeout_s):
+        for role in ROLES[settings.bind]:
+            if not await _try(report, settings, (host, port), role, timeout_s):
                 return report
     return report
 
 
 async def _try(
     report: ProbeReport,
-    connector: Connector,
-    dialect: Dialect,
+    settings: SmppSettings,
     address: tuple[str, int],
     role: type[p.Bind],
     timeout_s: float,
@@ -106,14 +106,14 @@ async def _try(
         async with asyncio.timeout(timeout_s):
             reader, writer = await asyncio.open_connection(host, port)
         report.steps.append((name, True, f"connected to {where}"))
-        if connector.tls:
+        if settings.tls:
             name = "tls"
-            report.steps.append((name, True, await _start_tls(writer, host, dialect, timeout_s)))
+            report.steps.append((name, True, await _start_tls(writer, host, settings.dialect, timeout_s)))
         session = Session(Role.ESME, time.monotonic(), SessionOptions(bind_timeout=timeout_s, enquire_interval=0))
         talk = _Talk(session, reader, writer)
         for name in ("bind", "enquire_link", "unbind"):
             async with asyncio.timeout(timeout_s):
-                detail = await _STEPS[name](talk, connector, dialect, role)
+                detail = await _STEPS[name](talk, settings, role)
             report.steps.append((name, True, detail))
     except (OSError, ValueError, SmppError, _Failed) as error:
         report.steps.append((name, False, _why(name, error, where, timeout_s, tls=name == "tls")))
@@ -144,8 +144,8 @@ async def _start_tls(writer: asyncio.StreamWriter, host: str, dialect: Dialect, 
     return f"{secured.version()}; {trust}"
 
 
-async def _bind(talk: _Talk, connector: Connector, dialect: Dialect, role: type[p.Bind]) -> str:
-    talk.session.bind(bind_request(connector, dialect, role), time.monotonic())
+async def _bind(talk: _Talk, settings: SmppSettings, role: type[p.Bind]) -> str:
+    talk.session.bind(bind_request(settings, role), time.monotonic())
     while True:
         for event in await talk.receive():
             match event:
@@ -154,14 +154,14 @@ async def _bind(talk: _Talk, connector: Connector, dialect: Dialect, role: type[
                     speaks = f", which speaks SMPP {version >> 4}.{version & 15}" if version else ""
                     name = event.response.system_id
                     peer = name if name and name.isprintable() else "the operator"
-                    return f"{c.command_name(role.command_id)} as {connector.system_id} at {peer}{speaks}"
+                    return f"{c.command_name(role.command_id)} as {settings.system_id} at {peer}{speaks}"
                 case e.BindRefused(status):
                     raise _Failed(why_refused(status))
                 case _:
                     pass
 
 
-async def _enquire_link(talk: _Talk, _connector: Connector, _dialect: Dialect, _role: type[p.Bind]) -> str:
+async def _enquire_link(talk: _Talk, _settings: SmppSettings, _role: type[p.Bind]) -> str:
     began = time.monotonic()
     talk.session.enquire_link(began)
     while talk.session.next_deadline() is not None:  # that of the question is the only one
@@ -169,7 +169,7 @@ async def _enquire_link(talk: _Talk, _connector: Connector, _dialect: Dialect, _
     return f"answered in {(time.monotonic() - began) * 1000:.1f} ms"
 
 
-async def _unbind(talk: _Talk, _connector: Connector, _dialect: Dialect, _role: type[p.Bind]) -> str:
+async def _unbind(talk: _Talk, _settings: SmppSettings, _role: type[p.Bind]) -> str:
     talk.session.unbind(time.monotonic())
     while not any(isinstance(event, e.Unbound) for event in await talk.receive()):
         pass

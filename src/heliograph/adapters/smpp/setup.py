@@ -6,6 +6,7 @@ from typing import Any
 
 from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.encoding import Encoder
+from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
@@ -28,16 +29,18 @@ class Setup:
     events: CarrierEvents
     clock: Clock
     journal: Journal
-    dialect: Dialect
-    timings: Timings
+    settings: SmppSettings
     encoder: Encoder
     over: Callable[[Part], None] | None = None
     bar: Bar = field(default_factory=Bar)
     said: set[str] = field(default_factory=set)
     """What is said once only."""
+    dialect: Dialect = field(init=False)
+    timings: Timings = field(init=False)
     complaints: Complaints = field(init=False)
 
     def __post_init__(self) -> None:
+        self.dialect, self.timings = self.settings.dialect, self.settings.timings
         self.complaints = Complaints(self.connector.name, self.clock, self.journal)
 
     def say_once(self, level: str, event: str, **fields: Any) -> None:

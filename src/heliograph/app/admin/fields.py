@@ -1,4 +1,4 @@
-"""What administration may set on accounts and connectors: each field's text form, rule and meaning."""
+"""What administration may set on accounts: each field's text form, rule and meaning; and options of connectors."""
 
 import ipaddress
 import re
@@ -7,38 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from heliograph.app.connector_kind import MAX_RATE, Setting
+from heliograph.app.text_values import decimal, one_of, truth, untyped
 from heliograph.domain import calendar, limits, money, phone
 
 MAX_NAME_CHARS = 64
-MAX_PORT = 65_535
-MAX_SYSTEM_ID_CHARS = 15
-"""SMPP v3.4, 4.1.1: 16 octets, the closing zero included."""
-MAX_PASSWORD_CHARS = 8
-"""SMPP v3.4, 4.1.1: 9 octets, the closing zero included. Many operators take longer ones all the same."""
-MAX_BINDS = 64
-MAX_WINDOW = 1000
-MAX_RATE = 1_000_000.0
 MAX_LIST_INTERVAL_S = 86_400.0
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
-_INTEGER = re.compile(r"-?[0-9]{1,18}").fullmatch
-_LEADING_ZERO = re.compile(r"-?0[0-9]").match
-_DECIMAL = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?").fullmatch
-_HOST = re.compile(
-    r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?"
-).fullmatch
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
-_WORDS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
 
 
 class Invalid(Exception):
@@ -84,7 +62,7 @@ def amount(field: str, text: str) -> int:
         raise Invalid(field, str(error)) from None
 
 
-def parse_changes(fields: Mapping[str, FieldRule], texts: Mapping[str, str]) -> dict[str, Any]:
+def parse_changes(fields: Mapping[str, FieldRule | Setting], texts: Mapping[str, str]) -> dict[str, Any]:
     """The values of several fields. Raises Invalid, for a field that is none too."""
     changes: dict[str, Any] = {}
     for name, text in texts.items():
@@ -105,49 +83,7 @@ def parse_option(name: str, text: str) -> bool | int | float | str | None:
     """
     if _OPTION(name) is None:
         raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")
-    if not text:
-        return None
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if _LEADING_ZERO(text):
-        return text
-    if _INTEGER(text):
-        return int(text)
-    return float(text) if _DECIMAL(text) and str(float(text)) == text else text
-
-
-def _truth(text: str) -> bool:
-    value = _WORDS.get(text.strip().lower())
-    if value is None:
-        raise ValueError(f"{text!r} is neither true nor false")
-    return value
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if _INTEGER(text) is None or not least <= int(text) <= most:
-            raise ValueError(f"{text!r} is not a whole number from {least} to {most}")
-        return int(text)
-
-    return parse
-
-
-def _decimal(most: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        if _DECIMAL(text) is None or not 0 <= float(text) <= most:
-            raise ValueError(f"{text!r} is not a number from 0 to {most:.0f}")
-        return float(text)
-
-    return parse
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"{text!r} is none of {', '.join(words)}")
-        return text
-
-    return parse
+    return untyped(text) if text else None
 
 
 def _timezone(text: str) -> str:
@@ -169,7 +105,7 @@ def _credit_limit(text: str) -> int:
 
 
 def _list_interval(text: str) -> float | None:
-    return None if text == "default" else _decimal(MAX_LIST_INTERVAL_S)(text)
+    return None if text == "default" else decimal(MAX_LIST_INTERVAL_S)(text)
 
 
 def _callback_url(text: str) -> str:
@@ -213,62 +149,25 @@ def _senders(text: str) -> tuple[str, ...]:
     return tuple(senders)
 
 
-def _host(text: str) -> str:
-    """A name or an address; an IPv6 one may stand in brackets, as before a port."""
-    try:
-        return str(ipaddress.ip_address(text[1:-1] if text.startswith("[") and text.endswith("]") else text))
-    except ValueError:
-        if len(text) > 253 or _HOST(text) is None:
-            raise ValueError(f"{text!r} is neither a host name nor an address") from None
-        return text
-
-
-def _ascii(most: int) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if not text.isascii() or not text.isprintable():
-            raise ValueError("it may only have printable ASCII characters")
-        if len(text) > most:
-            raise ValueError(f"it has {len(text)} characters; SMPP has room for {most}")
-        return text
-
-    return parse
-
-
 #: What `account set` takes.
 ACCOUNT: Mapping[str, FieldRule] = {
     "timezone": FieldRule(_timezone, "IANA time zone, for times in requests and answers", "Europe/Berlin"),
     "plan": FieldRule(_plan, "the list that its prices are from", "default"),
     "credit_limit": FieldRule(_credit_limit, "credits that the balance may go below zero", "50"),
-    "suspended": FieldRule(_truth, "true or false; a suspended account cannot send", "false"),
+    "suspended": FieldRule(truth, "true or false; a suspended account cannot send", "false"),
     "list_interval": FieldRule(
         _list_interval, "seconds between two list queries; 0 is none, `default` the gateway's setting", "10"
     ),
-    "rate": FieldRule(_decimal(MAX_RATE), "messages a second; 0 is no limit", "50"),
+    "rate": FieldRule(decimal(MAX_RATE), "messages a second; 0 is no limit", "50"),
     "callback_url": FieldRule(
         _callback_url, "where receipts go that name no dlr-url; empty is nowhere", "https://example.com/dlr"
     ),
-    "callback_format": FieldRule(_one_of("form", "json"), "form or json: how receipts are written", "json"),
+    "callback_format": FieldRule(one_of("form", "json"), "form or json: how receipts are written", "json"),
     "content_decoding": FieldRule(
-        _one_of("auto", "always", "never"),
+        one_of("auto", "always", "never"),
         "auto, always or never: whether a JSON content is URL-decoded",
         "never",
     ),
     "networks": FieldRule(_networks, "client networks, comma separated; empty is any", "192.0.2.0/24,2001:db8::/32"),
     "senders": FieldRule(_senders, "sender IDs, comma separated; empty is any", "ACME,AcmeCorp"),
-}
-
-#: What `connector set` takes, beside options.
-CONNECTOR: Mapping[str, FieldRule] = {
-    "host": FieldRule(_host, "host name or address of the operator's SMSC", "smsc.example.net"),
-    "port": FieldRule(_whole(1, MAX_PORT), "its port", "2775"),
-    "system_id": FieldRule(_ascii(MAX_SYSTEM_ID_CHARS), "user name to bind with, up to 15 characters", "acme"),
-    "password": FieldRule(_ascii(64), "password to bind with", "..."),
-    "bind": FieldRule(
-        _one_of("transceiver", "transmitter+receiver"), "transceiver or transmitter+receiver", "transceiver"
-    ),
-    "binds": FieldRule(_whole(1, MAX_BINDS), "how many binds at once", "1"),
-    "window": FieldRule(_whole(1, MAX_WINDOW), "unanswered submit_sm a bind, 1 to 1000", "10"),
-    "rate": FieldRule(_decimal(MAX_RATE), "parts a second over all binds; 0 is no limit", "100"),
-    "tls": FieldRule(_truth, "true or false: bind over TLS, the certificate verified", "true"),
-    "enabled": FieldRule(_truth, "true or false; a disabled one does not bind, and its messages wait", "true"),
 }

@@ -5,8 +5,9 @@ at all. A running gateway notices it by the store's revision.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from heliograph.app.admin import fields
@@ -14,6 +15,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.admin.sign_in import Hash, hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
+from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain import money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
@@ -112,24 +114,24 @@ class Manage:
     Each change has its line in the audit log by the same transaction.
     """
 
-    __slots__ = ("_actor", "_address", "_clock", "_hash", "_option_problems", "_secrets", "_store")
+    __slots__ = ("_actor", "_address", "_clock", "_hash", "_kinds", "_secrets", "_store")
 
     def __init__(
         self,
         store: Store,
         secrets: Secrets,
         clock: Clock,
-        option_problems: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _options: (),
+        kinds: Mapping[str, ConnectorKind] = MappingProxyType({}),
         actor: str = "system",
         address: str = "",
         hash_password: Hash | None = None,
     ) -> None:
-        """`option_problems` says in sentences what is wrong with a connector's options, which its adapter knows.
+        """`kinds` are those of connectors, by name: none can be added of another.
         `actor` and `address` are whom the audit log names. Without `hash_password` everything else waits for it."""
         self._hash = hash_password or hash_at_once(secrets)
         self._actor = actor
         self._address = address
-        self._option_problems = option_problems
+        self._kinds = kinds
         self._store = store
         self._secrets = secrets
         self._clock = clock
@@ -145,7 +147,7 @@ class Manage:
 
     def acting_as(self, actor: str, address: str = "") -> "Manage":
         """The same, at the hands of another."""
-        return Manage(self._store, self._secrets, self._clock, self._option_problems, actor, address, self._hash)
+        return Manage(self._store, self._secrets, self._clock, self._kinds, actor, address, self._hash)
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
         """A line of the audit log about what changes no rows; no secrets and no message texts."""
@@ -286,22 +288,31 @@ class Manage:
     # --- connectors
 
     async def add_connector(
-        self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None
+        self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None, kind: str = SMPP
     ) -> ConnectorChange:
-        """Adds an operator account out of texts for fields of `fields.CONNECTOR`, and options by name."""
+        """Adds an operator account out of texts for the settings of its kind, and options by name."""
         fields.check_name("name", name)
-        for needed in ("host", "port", "system_id", "password"):
-            if needed not in texts:
+        settings = self._kinds[kind].settings
+        for needed, setting in settings.items():
+            if setting.default is None and needed not in texts:
                 raise Invalid(needed, "it is needed to bind")
-        values = fields.parse_changes(fields.CONNECTOR, texts)
-        connector = Connector(id=0, name=name, created=self._clock.now(), **values)
-        connector.options = self._options({}, options or {})
+        begun = Connector(0, name, kind, created=self._clock.now())
+        given = {each: setting.default for each, setting in settings.items() if setting.default is not None}
+        connector = self._changed(begun, given, texts, options or {})
         noting = self.noting("connector.add", name, _shown({**texts, **(options or {})}))
         try:
             added = await noting.network.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
-        return ConnectorChange(added, _doubts(added))
+        return ConnectorChange(added, self._kinds[kind].warnings(added))
+
+    @property
+    def kinds(self) -> Mapping[str, ConnectorKind]:
+        """The kinds of connectors that there are, by name."""
+        return self._kinds
+
+    def kind_of(self, connector: Connector) -> ConnectorKind:
+        return self._kinds[connector.kind]
 
     async def connectors(self) -> list[Connector]:
         """By name."""
@@ -317,15 +328,13 @@ class Manage:
         self, name: str, texts: Mapping[str, str], options: Mapping[str, str] | None = None
     ) -> ConnectorChange:
         """Changes fields and options, all or none; an empty option goes back to its default."""
-        values = fields.parse_changes(fields.CONNECTOR, texts)
-        connector = await self.connector(name)
-        changed = replace(connector, **values, options=self._options(connector.options, options or {}))
+        changed = self._changed(await self.connector(name), {}, texts, options or {})
         noting = self.noting("connector.set", name, _shown({**texts, **(options or {})}))
         try:
             await noting.network.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
-        return ConnectorChange(changed, _doubts(changed))
+        return ConnectorChange(changed, self.kind_of(changed).warnings(changed))
 
     async def remove_connector(self, name: str) -> None:
         """Its routes go with it. What they were stands in the audit log, so that they can be made again."""
@@ -405,12 +414,17 @@ class Manage:
             raise NoSuch("account", name)
         return found
 
-    def _options(self, before: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-        merged = _merged(before, texts)
-        problems = self._option_problems(merged)
+    def _changed(
+        self, connector: Connector, values: Mapping[str, Any], texts: Mapping[str, str], options: Mapping[str, str]
+    ) -> Connector:
+        """The connector with these settings and options. Raises Invalid."""
+        kind = self.kind_of(connector)
+        parsed = fields.parse_changes(kind.settings, texts)
+        merged = _merged(kind.options(connector), options)
+        problems = kind.problems(merged)
         if problems:
             raise Invalid("options", "; ".join(problems))
-        return merged
+        return replace(connector, **kind.changed(connector, {**values, **parsed}, merged))
 
     def _own_plan(self, name: str, changes: Mapping[str, Any]) -> str:
         if "plan" in changes:
@@ -455,15 +469,3 @@ def _merged(options: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, A
         else:
             merged[name] = value
     return merged
-
-
-def _doubts(connector: Connector) -> list[str]:
-    doubts = []
-    if len(connector.password) > fields.MAX_PASSWORD_CHARS:
-        doubts.append(
-            f"the password has {len(connector.password)} characters; SMPP 3.4 has room for "
-            f"{fields.MAX_PASSWORD_CHARS}, and some operators cut it there or refuse it"
-        )
-    if not connector.system_id:
-        doubts.append("the system_id is empty; most operators refuse such a bind")
-    return doubts

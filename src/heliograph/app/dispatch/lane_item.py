@@ -1,14 +1,6 @@
 """A message in a lane: which of its parts wait, which are away, and how it is cut."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from heliograph.app.facts import Accept, Message, Queued
-
-
-def joins_parts(options: Mapping[str, Any]) -> bool:
-    """Says whether, by a connector's options, a long message goes as one part, which the operator cuts up."""
-    return str(options.get("concatenation", "")).lower() == "whole"
 
 
 class LaneItem:

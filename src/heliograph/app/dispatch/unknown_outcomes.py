@@ -1,8 +1,6 @@
 """Unknown outcomes: parts that an operator may have without having said so."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from heliograph.app.dispatch.lane_item import LaneItem
 
@@ -15,15 +13,6 @@ copy; longer than an answer is waited for."""
 
 WAIT_S = 3_600.0
 """Seconds that a connector with the policy `wait` leaves a part alone, unless its option says otherwise."""
-
-
-def unknown_wait_ms(options: Mapping[str, Any]) -> int:
-    """Returns how long, by a connector's options, a part without an answer is not sent again, in ms; 0 for the policy
-    `resend`."""
-    if str(options.get("unknown", "")).lower() != "wait":
-        return 0
-    seconds = options.get("unknown_wait_s", WAIT_S)
-    return max(1, int(seconds * 1000)) if isinstance(seconds, int | float) else int(WAIT_S * 1000)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,29 +2,24 @@
 
 from typing import Any
 
-from heliograph.app.admin import fields
+from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import Scope
 from heliograph.app.configuration import Connector
+from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
-SETTINGS = tuple(name for name in fields.CONNECTOR if name != "enabled")
+
+def form_of(kind: ConnectorKind) -> dict[str, Setting]:
+    """The settings that have a field in the form, in its order."""
+    return {name: setting for name, setting in kind.settings.items() if name != "enabled"}
 
 
-def texts_of(connector: Connector) -> dict[str, str]:
-    """The settings as the form has them; the password is not among them."""
-    return {
-        "host": connector.host,
-        "port": str(connector.port),
-        "system_id": connector.system_id,
-        "password": "",
-        "bind": connector.bind,
-        "binds": str(connector.binds),
-        "window": str(connector.window),
-        "rate": f"{connector.rate:g}",
-        "tls": "true" if connector.tls else "false",
-    }
+def texts_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
+    """The settings as the form has them; secrets are empty."""
+    values = kind.values(connector)
+    return {name: setting.text(values[name]) for name, setting in form_of(kind).items()}
 
 
 async def list_all(request: PageRequest) -> PageResponse:
@@ -39,15 +34,23 @@ async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await request.manage.connectors()}
     states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
     backlog = await request.views.store.standing(request.now)
-    return {"lines": await lines_of(request, backlog), "known": known, "states": states}
+    where = {name: _where(request.manage.kind_of(connector), connector) for name, connector in known.items()}
+    return {"lines": await lines_of(request, backlog), "known": known, "states": states, "where": where}
+
+
+def _where(kind: ConnectorKind, connector: Connector) -> str:
+    host, port = kind.address(connector)
+    return f"{host}:{port} as {connector.settings[kind.identity]}"
 
 
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    values = {"bind": "transceiver", "binds": "1", "window": "10", "rate": "0", "tls": "false", **request.form}
-    return request.page(
-        "connector_new.html", status=200 if problem is None else 400, values=values, problem=problem,
-        fields={name: fields.CONNECTOR[name] for name in SETTINGS},
-    )  # fmt: skip
+    form = form_of(request.manage.kinds[SMPP])
+    values = {
+        name: setting.suggestion if setting.default is None else setting.text(setting.default)
+        for name, setting in form.items()
+    } | dict(request.form)
+    status = 200 if problem is None else 400
+    return request.page("connector_new.html", status=status, values=values, problem=problem, fields=form)
 
 
 async def new_form(request: PageRequest) -> PageResponse:
@@ -56,7 +59,8 @@ async def new_form(request: PageRequest) -> PageResponse:
 
 async def create(request: PageRequest) -> PageResponse:
     form = request.form
-    texts = {name: form[name].strip() for name in SETTINGS if form.get(name, "").strip()}
+    fields = form_of(request.manage.kinds[SMPP])
+    texts = {name: form[name].strip() for name in fields if form.get(name, "").strip()}
     try:
         change = await request.manage.add_connector(form.get("name", ""), texts, _options(form.get("options", "")))
     except Mistake as mistake:
@@ -85,9 +89,10 @@ async def show(
         return request.page(
             "connector.html", name=name, connector=None, line=line, **_shown(request, state, problem, steps)
         )
-    texts = texts_of(found)
+    kind = request.manage.kind_of(found)
+    texts, form = texts_of(kind, found), form_of(kind)
     if problem is not None:
-        texts |= {each: request.form[each] for each in SETTINGS if each in request.form and each != "password"}
+        texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
     routes = [route for route in await request.manage.routes() if route.connector == name]
     others = [each for each in await request.views.store.network.link_states() if each.connector == found.id]
     return request.page(
@@ -97,8 +102,8 @@ async def show(
         connector=found,
         line=line,
         texts=texts,
-        options="\n".join(f"{option}={_plain(value)}" for option, value in found.options.items()),
-        fields={each: fields.CONNECTOR[each] for each in SETTINGS},
+        options="\n".join(f"{option}={_plain(value)}" for option, value in kind.options(found).items()),
+        fields=form,
         routes=routes,
         nodes=others if state is None else [],
         **_shown(request, state, problem, steps),
@@ -125,16 +130,17 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     found = await request.manage.connector(name)
-    before = texts_of(found)
+    kind = request.manage.kind_of(found)
+    before, had = texts_of(kind, found), kind.options(found)
     texts = {
         each: request.form[each].strip()
-        for each in SETTINGS
+        for each in before
         if each in request.form and request.form[each].strip() != before[each]
     }
     try:
         options = _options(request.form.get("options", ""))
-        options |= {option: "" for option in found.options if option not in options}
-        same = {option: text for option, text in options.items() if text != _plain(found.options.get(option, ""))}
+        options |= {option: "" for option in had if option not in options}
+        same = {option: text for option, text in options.items() if text != _plain(had.get(option, ""))}
         if not texts and not same:
             return request.go(f"/connectors/{name}", "Nothing was changed.")
         change = await request.manage.set_connector(name, texts, same)
@@ -151,7 +157,7 @@ def _options(text: str) -> dict[str, str]:
         if line.strip():
             name, equals, value = line.partition("=")
             if not equals:
-                raise fields.Invalid("options", f"{line.strip()!r} is not name=value")
+                raise Invalid("options", f"{line.strip()!r} is not name=value")
             options[name.strip()] = value.strip()
     return options
 

@@ -24,9 +24,7 @@ ACCOUNT_COLUMNS = (
     "callback_url, callback_format, content_decoding, networks, senders, created"
 )
 
-CONNECTOR_COLUMNS = (
-    'id, name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created'
-)
+CONNECTOR_COLUMNS = 'id, name, kind, binds, "window", rate, enabled, settings, created'
 
 COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
 """What these words stand for in named SQL."""
@@ -117,17 +115,12 @@ def connector_values(connector: Connector) -> dict[str, Any]:
     """The columns of a connector but its id."""
     return {
         "name": connector.name,
-        "host": connector.host,
-        "port": connector.port,
-        "system_id": connector.system_id,
-        "password": connector.password,
-        "bind": connector.bind,
+        "kind": connector.kind,
         "binds": connector.binds,
         "window": connector.window,
         "rate": connector.rate,
-        "tls": connector.tls,
         "enabled": connector.enabled,
-        "options": json.dumps(connector.options),
+        "settings": json.dumps(connector.settings),
         "created": connector.created,
     }
 
@@ -153,16 +146,11 @@ def connector_of(row: Sequence[Any]) -> Connector:
     return Connector(
         id=row[0],
         name=row[1],
-        host=row[2],
-        port=row[3],
-        system_id=row[4],
-        password=row[5],
-        bind=row[6],
-        binds=row[7],
-        window=row[8],
-        rate=row[9],
-        tls=bool(row[10]),
-        enabled=bool(row[11]),
-        options=json.loads(row[12]),
-        created=row[13],
+        kind=row[2],
+        binds=row[3],
+        window=row[4],
+        rate=row[5],
+        enabled=bool(row[6]),
+        settings=json.loads(row[7]),
+        created=row[8],
     )

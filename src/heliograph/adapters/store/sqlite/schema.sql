@@ -67,17 +67,12 @@ CREATE TABLE price (
 CREATE TABLE connector (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     name      TEXT NOT NULL UNIQUE,
-    host      TEXT NOT NULL,
-    port      INTEGER NOT NULL,
-    system_id TEXT NOT NULL,
-    password  TEXT NOT NULL,
-    bind      TEXT NOT NULL,
+    kind      TEXT NOT NULL,
     binds     INTEGER NOT NULL,
     "window"  INTEGER NOT NULL,
     rate      REAL NOT NULL,
-    tls       INTEGER NOT NULL,
     enabled   INTEGER NOT NULL,
-    options   TEXT NOT NULL,                   -- JSON object
+    settings  TEXT NOT NULL,                   -- JSON object: what belongs to the kind
     created   INTEGER NOT NULL
 ) STRICT;
 

@@ -8,20 +8,17 @@ UPDATE revision SET value = value + 1;
 SELECT {connector} FROM connector ORDER BY id;
 
 -- add_connector: A new connector; no row where one of its name is there.
-INSERT INTO connector (
-    name, host, port, system_id, password, bind, binds, "window", rate, tls, enabled, options, created
-) VALUES (
-    :name, :host, :port, :system_id, :password, :bind, :binds, :window, :rate, :tls, :enabled, :options, :created
-) ON CONFLICT (name) DO NOTHING RETURNING id;
+INSERT INTO connector (name, kind, binds, "window", rate, enabled, settings, created)
+VALUES (:name, :kind, :binds, :window, :rate, :enabled, :settings, :created)
+ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- namesake: Whether another connector has this name.
 SELECT 1 FROM connector WHERE name = :name AND id <> :id;
 
 -- update_connector: All of a connector but its id.
 UPDATE connector SET
-    name = :name, host = :host, port = :port, system_id = :system_id, password = :password, bind = :bind,
-    binds = :binds, "window" = :window, rate = :rate, tls = :tls, enabled = :enabled, options = :options,
-    created = :created
+    name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, enabled = :enabled,
+    settings = :settings, created = :created
 WHERE id = :id RETURNING 1;
 
 -- remove_connector: Removes a connector; its id, if it was there.

@@ -1,0 +1,98 @@
+"""Kinds of connectors. An adapter declares its settings once; all that reads, checks or shows them draws on that.
+
+A connector has what every kind has (name, window, rate, ...) and the `settings` of its kind, plain values by name. The
+adapter reads them into a type of its own. The composition root maps a kind to its adapter (`composition.connectors`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from heliograph.app.configuration import Connector
+
+SMPP: Final = "smpp"
+"""The kind of a connector that was added without naming one."""
+
+MAX_BINDS: Final = 64
+MAX_WINDOW: Final = 1000
+MAX_RATE: Final = 1_000_000.0
+
+COMMON: Final = ("binds", "window", "rate", "enabled")
+"""Settings that every connector has, as attributes: a kind may only word them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting with a place of its own in commands, the admin API and the console."""
+
+    meaning: str
+    metavar: str
+    parse: Callable[[str], Any]
+    """Reads the text form. Raises ValueError with a sentence for people."""
+    type: type = str
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    """None: the setting is needed."""
+    title: str = ""
+    """The label of its field, where that is not its name."""
+    hint: str = ""
+    """Stands below its field."""
+    suggestion: str = ""
+    """Stands in its field to begin with."""
+    secret: bool = False
+
+    def text(self, value: Any) -> str:
+        """The text form of a value; that of a secret is empty."""
+        if self.secret:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class LanePolicy:
+    """How the lane of a connector sends."""
+
+    unknown_wait_ms: int = 0
+    """How long a part without an answer is left alone before it is sent again; 0 sends it again at once."""
+    joins_parts: bool = False
+    """Whether all parts of a long message are submitted as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorKind:
+    """What is known of all connectors of one kind. Beside `settings` there may be options: further ones, by name, that
+    only the adapter knows."""
+
+    name: str
+    settings: Mapping[str, Setting]
+    """In the order in which they are shown; COMMON ones are among them."""
+    identity: str
+    """The setting that names us to the operator."""
+    problems: Callable[[Mapping[str, Any]], list[str]]
+    """What is wrong with a connector's options, in sentences."""
+    warnings: Callable[[Connector], list[str]]
+    """What may not work, in sentences."""
+    policy: Callable[[Connector], LanePolicy]
+    address: Callable[[Connector], tuple[str, int]]
+    """Host and port that a connector connects to first."""
+
+    def values(self, connector: Connector) -> dict[str, Any]:
+        """The value of each setting, secrets too."""
+        return {
+            name: getattr(connector, name) if name in COMMON else connector.settings.get(name, setting.default)
+            for name, setting in self.settings.items()
+        }
+
+    def options(self, connector: Connector) -> dict[str, Any]:
+        return {name: value for name, value in connector.settings.items() if name not in self.settings}
+
+    def changed(self, connector: Connector, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes of `connector` with these values of settings, and with `options` instead of its own."""
+        kept = {name: value for name, value in connector.settings.items() if name in self.settings}
+        own = {name: value for name, value in values.items() if name not in COMMON}
+        common = {name: value for name, value in values.items() if name in COMMON}
+        return {**common, "settings": {**kept, **own, **options}}

@@ -1,0 +1,62 @@
+"""The kinds of connectors that there are. A kind is added here, and in the folder of the adapter that carries it."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from heliograph.adapters.smpp.kind import KIND as SMPP
+from heliograph.app.configuration import Connector
+from heliograph.app.connector_kind import ConnectorKind
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
+from heliograph.config import Settings
+
+
+class Probed(Protocol):
+    """What trying a connector out came to: each step with its name, whether it worked, and what happened."""
+
+    steps: list[tuple[str, bool, str]]
+
+    @property
+    def ok(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorAdapter:
+    """What carries the connectors of one kind. Importing it waits until it is used."""
+
+    kind: ConnectorKind
+    carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
+    """Makes a carrier and starts it."""
+    probe: Callable[[Connector], Coroutine[Any, Any, Probed]]
+    """Binds, asks for life and unbinds. Never raises for what the operator does."""
+
+
+def _smpp_carrier(
+    connector: Connector, events: CarrierEvents, clock: Clock, journal: Journal, settings: Settings
+) -> Carrier:
+    from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
+
+    smpp = settings.smpp
+    timings = Timings(
+        connect_timeout_s=smpp.connect_timeout_s,
+        response_timeout_s=smpp.response_timeout_s,
+        enquire_interval_s=smpp.enquire_interval_s,
+        enquire_timeout_s=smpp.enquire_timeout_s,
+        reconnect_first_s=smpp.reconnect_first_s,
+        reconnect_most_s=smpp.reconnect_most_s,
+    )
+    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings)
+    carrier.start()
+    return carrier
+
+
+async def _smpp_probe(connector: Connector) -> Probed:
+    from heliograph.adapters.smpp.probe import probe
+
+    return await probe(connector)
+
+
+ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {
+    SMPP.name: ConnectorAdapter(SMPP, _smpp_carrier, _smpp_probe),
+}
+KINDS: Final[Mapping[str, ConnectorKind]] = {name: adapter.kind for name, adapter in ADAPTERS.items()}
