@@ -1,7 +1,6 @@
 """What requests are answered: status, headers, and a compact JSON body in UTF-8."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -34,6 +33,7 @@ from heliograph.domain.error import (
 )
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
+from heliograph.http.reply import Reply
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
@@ -46,34 +46,26 @@ STORE_PAUSE_S = 2
 _encode = msgspec.json.encode
 
 
-@dataclass(slots=True)
-class Answer:
-    status: int
-    body: bytes
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    """Those beyond content-type, content-length and x-request-id."""
+def of(shape: msgspec.Struct) -> Reply:
+    return Reply(200, _encode(shape))
 
 
-def of(shape: msgspec.Struct) -> Answer:
-    return Answer(200, _encode(shape))
-
-
-def of_fault(fault: Fault) -> Answer:
+def of_fault(fault: Fault) -> Reply:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if fault.entry is UNAUTHENTICATED:
         headers = ((b"www-authenticate", REALM),)
     elif fault.retry_after is not None:
         headers = ((b"retry-after", b"%d" % fault.retry_after),)
-    return Answer(fault.entry.http, _encode(fault.body()), headers)
+    return Reply(fault.entry.http, _encode(fault.body()), headers)
 
 
-def of_accept(accept: Accept) -> Answer:
+def of_accept(accept: Accept) -> Reply:
     """The answer to a request to send, once its verdict stands."""
     verdict = accept.verdict
     if verdict is Verdict.ACCEPTED:
-        return Answer(200, _send_result(accept))
+        return Reply(200, _send_result(accept))
     if verdict is Verdict.REPLAYED:
-        return Answer(200, _send_result(accept), REPLAYED)
+        return Reply(200, _send_result(accept), REPLAYED)
     return of_fault(_REFUSALS[verdict](accept))
 
 
@@ -102,35 +94,35 @@ def _batch_result(
     return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, parts))
 
 
-def of_rescheduled(moved: Rescheduled) -> Answer:
+def of_rescheduled(moved: Rescheduled) -> Reply:
     scheduled = State.SCHEDULED.label
     if moved.batch:
         body = _batch_result(moved.key, moved.tail, moved.total, moved.reference, moved.messages, scheduled)
-        return Answer(200, body)
+        return Reply(200, body)
     return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 
-def of_quote(accept: Accept) -> Answer:
+def of_quote(accept: Accept) -> Reply:
     first = accept.messages[0]
     encoding, segments = segment.count(first.content, Kind(first.kind))
     parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
     return of(QuoteResult("00", _number(accept.total), encoding.label, segments, parts))
 
 
-def of_message(message: Message, zone: ZoneInfo) -> Answer:
+def of_message(message: Message, zone: ZoneInfo) -> Reply:
     return of(_record(message, zone))
 
 
-def of_page(messages: list[Message], zone: ZoneInfo) -> Answer:
+def of_page(messages: list[Message], zone: ZoneInfo) -> Reply:
     return of(RecordList(len(messages), [_record(message, zone) for message in messages]))
 
 
-def of_history(events: list[Event], zone: ZoneInfo) -> Answer:
+def of_history(events: list[Event], zone: ZoneInfo) -> Reply:
     lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in events]
     return of(History(len(lines), lines))
 
 
-def of_balance(micro: int) -> Answer:
+def of_balance(micro: int) -> Reply:
     return of(Balance("00", format_credits(micro)))
 
 
@@ -163,7 +155,7 @@ def no_such_path() -> Fault:
     return Fault(NOT_FOUND, "There is no such path; see the API guide for those there are.")
 
 
-def of_not_allowed(methods: Iterable[str]) -> Answer:
+def of_not_allowed(methods: Iterable[str]) -> Reply:
     """405, with the methods that there are."""
     allowed = ", ".join(sorted(methods))
     reply = of_fault(Fault(METHOD, f"The method is not allowed here; use {allowed}."))

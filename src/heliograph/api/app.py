@@ -15,7 +15,6 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from heliograph.api import answer, decode, doors, operations
-from heliograph.api.answer import Answer
 from heliograph.api.bodies import Bodies
 from heliograph.api.fast_send.head import REQUEST_ID, PlainSend
 from heliograph.api.send_fields import send_fields, time_text
@@ -29,8 +28,9 @@ from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.reschedule import Rescheduling, no_such_message
 from heliograph.app.sending.send import Sending
 from heliograph.domain import ids, limits
-from heliograph.domain.error import INTERNAL, MEDIA_TYPE, TOO_LARGE, Fault
+from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_LARGE, UNAVAILABLE, Fault
 from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
+from heliograph.http.reply import Reply
 
 CHOSEN = "heliograph.chosen"
 """In the scope of a request that `Api.choose` was asked about: what it said."""
@@ -110,7 +110,7 @@ class Handler(NamedTuple):
     door: Door | None
     """Door by which the credentials are checked; None asks for none."""
     reads: bool
-    run: Callable[[Call, bytes], Awaitable[Answer]]
+    run: Callable[[Call, bytes], Awaitable[Reply]]
 
 
 Handlers = dict[str, Handler]
@@ -123,7 +123,7 @@ class Asker(Protocol):
     def address(self) -> str:
         """Returns the address it comes from."""
 
-    def answer(self, reply: Answer) -> None: ...
+    def answer(self, reply: Reply) -> None: ...
 
 
 class Api:
@@ -138,12 +138,12 @@ class Api:
         self._bodies = Bodies()
         self._responses: dict[int, int] = {}
         self._mounts: list[tuple[str, Asgi]] = []
-        self.overhear: Callable[[bytes, Answer], None] | None = None
+        self.overhear: Callable[[bytes, Reply], None] | None = None
         """Is told of each answer of the API and its request's id, while somebody wants to know."""
         self.choose: Callable[[Headers], bool] | None = None
         """Says by its headers whether a send must take the usual way, so that what is around the application sees it;
         the answer then stands in the scope, as `CHOSEN`."""
-        run: dict[str, Callable[[Call, bytes], Awaitable[Answer]]] = {
+        run: dict[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
             "send_message": self._send,
             "send_message_v2": self._send,
             "quote_message": self._quote,
@@ -225,7 +225,7 @@ class Api:
         """Octets of the largest request body."""
         return self._services.max_body
 
-    def failed(self, error: Exception, method: str, request_id: bytes | None) -> Answer:
+    def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         """Returns the answer to an error of ours. The journal has its place, never the values: they may be a text."""
         self._services.journal.say(
             "error",
@@ -238,6 +238,12 @@ class Api:
         return answer.of_fault(
             Fault(INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator.")
         )
+
+    def malformed(self, problem: str) -> Reply:
+        return answer.of_fault(Fault(MALFORMED, problem))
+
+    def overloaded(self, problem: str) -> Reply:
+        return answer.of_fault(Fault(UNAVAILABLE, problem))
 
     def note_no_room(self, problem: OSError) -> None:
         """The system does not let another connection be accepted."""
@@ -300,7 +306,7 @@ class Api:
         self.note_response(reply.status)
         asker.answer(reply)
 
-    async def _handle(self, call: Call) -> Answer:
+    async def _handle(self, call: Call) -> Reply:
         handlers = self._find(call)
         handler = handlers.get(call.scope["method"])
         if handler is None:
@@ -372,7 +378,7 @@ class Api:
 
     # --- operations
 
-    async def _send(self, call: Call, body: bytes) -> Answer:
+    async def _send(self, call: Call, body: bytes) -> Reply:
         fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
         try:
@@ -383,16 +389,16 @@ class Api:
             return answer.of_accept(await self._sending.replay(call.who, fields, fault))
         return answer.of_accept(await stored)
 
-    async def _quote(self, call: Call, body: bytes) -> Answer:
+    async def _quote(self, call: Call, body: bytes) -> Reply:
         fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
         return answer.of_quote(self._sending.quote(call.who, fields))
 
-    async def _list(self, call: Call, _: bytes) -> Answer:
+    async def _list(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
         messages = await self._services.browse.list(call.who.view, query, self._clock.now())
         return answer.of_page(messages, call.who.view.zone)
 
-    async def _get(self, call: Call, _: bytes) -> Answer:
+    async def _get(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
         key, tail = _message_id(call)
         found = await self._services.browse.get(call.who.view, key, tail, query)
@@ -400,11 +406,11 @@ class Api:
             return answer.of_page(found, call.who.view.zone)
         return answer.of_message(found, call.who.view.zone)
 
-    async def _history(self, call: Call, _: bytes) -> Answer:
+    async def _history(self, call: Call, _: bytes) -> Reply:
         events = await self._services.browse.history(call.who.view, *_message_id(call))
         return answer.of_history(events, call.who.view.zone)
 
-    async def _reschedule(self, call: Call, body: bytes) -> Answer:
+    async def _reschedule(self, call: Call, body: bytes) -> Reply:
         media = decode.media_type(call.content_type, body)
         view, now = call.who.view, self._clock.now()
         rescheduling = self._services.rescheduling
@@ -412,17 +418,17 @@ class Api:
         time = rescheduling.new_time(view, None if given is None else time_text(given), now)
         return answer.of_rescheduled(await rescheduling.reschedule(view, *_message_id(call), time, now))
 
-    async def _cancel(self, call: Call, _: bytes) -> Answer:
+    async def _cancel(self, call: Call, _: bytes) -> Reply:
         await self._services.rescheduling.cancel(call.who.view, *_message_id(call), self._clock.now())
         return answer.of(Done("00"))
 
-    async def _balance(self, call: Call, _: bytes) -> Answer:
+    async def _balance(self, call: Call, _: bytes) -> Reply:
         return answer.of_balance(await self._services.browse.balance(call.who.view))
 
-    async def _live(self, _: Call, __: bytes) -> Answer:
+    async def _live(self, _: Call, __: bytes) -> Reply:
         return answer.of(Health("00", "live"))
 
-    async def _ready(self, _: Call, __: bytes) -> Answer:
+    async def _ready(self, _: Call, __: bytes) -> Reply:
         if self._clock.monotonic() >= self._ready_until:
             await self._services.probe()
             self._ready_until = self._clock.monotonic() + READY_KEPT_S
@@ -433,7 +439,7 @@ def build_app(services: Services) -> Api:
     return Api(services)
 
 
-async def _respond(call: Call, reply: Answer, send: Send) -> None:
+async def _respond(call: Call, reply: Reply, send: Send) -> None:
     assert call.request_id is not None, "it is given, or made before anything else"
     headers = [
         (b"content-type", b"application/json"),

@@ -10,6 +10,7 @@ import msgspec
 from heliograph.api import answer
 from heliograph.api.fields import Terms
 from heliograph.http.asgi import Receive, Scope, Send, respond
+from heliograph.http.reply import Reply
 
 DOCUMENT_PATH = "/openapi.json"
 PAGE_PATH = "/docs"
@@ -52,7 +53,7 @@ class Reference:
         await respond(scope, send, 200, headers, content.body)
 
 
-async def _answer(scope: Scope, reply: answer.Answer, send: Send) -> None:
+async def _answer(scope: Scope, reply: Reply, send: Send) -> None:
     headers = [
         (b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body)), *reply.headers,
     ]  # fmt: skip

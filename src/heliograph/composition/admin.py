@@ -18,8 +18,8 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.domain.receipt import Delivery
+from heliograph.http.on_demand import OnDemand
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.on_demand import OnDemand
 from heliograph.runtime.recent_activity import Pulse
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ class Gateway:
         from heliograph.adapters.system.verifier import Verifier
         from heliograph.api.app import Services, build_app
         from heliograph.api.reference import PATHS, Reference
-        from heliograph.api.server import serve as serve_http
+        from heliograph.api.serve import serve as serve_http
         from heliograph.app.sending.authenticate import Authenticator
         from heliograph.app.sending.browse import Browse
         from heliograph.app.sending.reschedule import Rescheduling

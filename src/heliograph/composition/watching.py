@@ -13,8 +13,8 @@ from heliograph.runtime.engine import Engine
 
 if TYPE_CHECKING:
     from heliograph.adapters.tracing import Traces
-    from heliograph.api.answer import Answer
     from heliograph.api.app import Api
+    from heliograph.http.reply import Reply
 
 HTTP_RESPONSES = "http_responses"
 """The journal's counter of answers, by status."""
@@ -120,7 +120,7 @@ def _overhear(api: "Api", tell: Callable[[bytes, int, bytes], None] | None) -> N
         api.overhear = None
         return
 
-    def overheard(request_id: bytes, reply: "Answer") -> None:
+    def overheard(request_id: bytes, reply: "Reply") -> None:
         tell(request_id, reply.status, reply.body)
 
     api.overhear = overheard

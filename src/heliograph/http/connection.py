@@ -13,17 +13,15 @@ from urllib.parse import unquote
 
 import httptools
 
-from heliograph.api import answer
-from heliograph.api.answer import Answer
-from heliograph.domain.error import MALFORMED, UNAVAILABLE, Fault
 from heliograph.http import limits
 from heliograph.http.asgi import Headers, Scope
 from heliograph.http.exchange import Exchange, Turn
 from heliograph.http.flow import Flow, Transport
 from heliograph.http.head import ImproperError, inspect, unheard_of_method
 from heliograph.http.proxies import Address
+from heliograph.http.reply import Reply
 from heliograph.http.response import Response
-from heliograph.http.state import State
+from heliograph.http.server_state import ServerState
 
 IDLE: Final = 0
 HEAD: Final = 1
@@ -55,7 +53,7 @@ class Connection:
     transport: Transport
     flow: Flow
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState) -> None:
         self.state = state
         self.phase = IDLE
         self.since = state.now
@@ -77,7 +75,7 @@ class Connection:
         self._repeated_head = False
         self._held = b""
         """What was read, and is parsed when the requests that came before it have their turn."""
-        self._refusal: Answer | None = None
+        self._refusal: Reply | None = None
         """To what is not read any more: it is given when the requests before it have been answered."""
         self._peer: Address | None = None
         self._local: Address | None = None
@@ -90,7 +88,7 @@ class Connection:
         state = self.state
         state.connections.add(self)
         if len(state.connections) > state.max_connections and not state.make_room():
-            self._refuse(answer.of_fault(Fault(UNAVAILABLE, "Too many connections are open; try again.")))
+            self._refuse(state.replies.overloaded("Too many connections are open; try again."))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         self.state.connections.discard(self)
@@ -98,7 +96,7 @@ class Connection:
             self._under_way.disconnect()
         self._waiting.clear()
         self.flow.resume_writing()
-        self._parser = None  # of two that hold each other the collector would have to hear
+        self._parser = None  # breaks the reference cycle, so that reference counting frees both
 
     def data_received(self, data: bytes) -> None:
         if self.phase == LEAVING:
@@ -200,7 +198,7 @@ class Connection:
         if self.phase == LEAVING:
             self.transport.close()
         elif self.phase == BODY and (self._reading is None or not self._reading.begun):
-            self._give_up(answer.of_fault(Fault(UNAVAILABLE, "The gateway is about to stop; try again.")))
+            self._give_up(self.state.replies.overloaded("The gateway is about to stop; try again."))
         elif latest is None or latest.complete:
             self.transport.close()
         else:
@@ -261,23 +259,23 @@ class Connection:
                 # Where the request begins is only known if it is the first of these octets.
                 method, end = unheard_of_method(octets) if self._begun == begun + 1 else ("", 0)
                 if not method:
-                    self._give_up(_malformed("The HTTP request does not begin with a method that is known here."))
+                    self._give_up(self._malformed("The HTTP request does not begin with a method that is known here."))
                     return
                 self._method = method
                 self._parser, rest, begun = None, _STAND_IN + octets[end:], -1
             except httptools.HttpParserError as error:
-                self._give_up(_unreadable(error))
+                self._give_up(self._unreadable(error))
                 return
             else:
                 break
         if self.phase == HEAD:
             self._head_octets += len(octets)
             if self._head_octets > limits.MAX_HEAD_OCTETS or len(self.headers) > limits.MAX_HEADERS:
-                self._give_up(_malformed("The headers are too large."))
+                self._give_up(self._malformed("The headers are too large."))
         elif self._reading is not None:
             self._octets_without_body += len(octets)
             if self._octets_without_body > limits.MAX_HEAD_OCTETS:
-                self._give_up(_malformed("The trailers or the extensions of a chunk are too large."))
+                self._give_up(self._malformed("The trailers or the extensions of a chunk are too large."))
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
@@ -296,7 +294,7 @@ class Connection:
         self._repeated_head = True
         parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
 
-    def _give_up(self, refusal: Answer) -> None:
+    def _give_up(self, refusal: Reply) -> None:
         """Refuses what is not read to its end, once the whole requests before it have been answered: for all that their
         client knows, an error in the place of such an answer is that answer."""
         if self._is_over():
@@ -339,7 +337,7 @@ class Connection:
         path = raw_path.decode("ascii")
         if "%" in path:
             path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
-        client, scheme = self.client(forwarded_for(headers)), "http"
+        client, scheme = self.client(forwarded_for(headers)), self.state.scheme
         proxies = self.state.proxies
         if proxies is not None and proxies.trust(self.peer()[0]):
             scheme = _forwarded_scheme(headers)
@@ -432,7 +430,7 @@ class Connection:
 
     # --- answers that need no application
 
-    def write(self, reply: Answer, request_id: bytes, keep_alive: bool) -> None:
+    def write(self, reply: Reply, request_id: bytes, keep_alive: bool) -> None:
         """A whole answer at once."""
         more = b"" if keep_alive else b"connection: close\r\n"
         for name, value in reply.headers:
@@ -444,15 +442,23 @@ class Connection:
         if not keep_alive:
             self.hang_up()
 
-    def _refuse(self, reply: Answer) -> None:
+    def _malformed(self, problem: str) -> Reply:
+        return self.state.replies.malformed(problem)
+
+    def _unreadable(self, error: httptools.HttpParserError) -> Reply:
+        improper = error.__context__
+        told = str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read."
+        return self._malformed(told)
+
+    def _refuse(self, reply: Reply) -> None:
         """Answers before there is a request to answer, and closes."""
-        api, parser = self.state.api, self._parser
-        api.note_response(reply.status)
+        replies, parser = self.state.replies, self._parser
+        replies.note_response(reply.status)
         method = "" if parser is None or not self.url else parser.get_method().decode()
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(reply.body)),
-            (b"x-request-id", api.next_request_id()),
+            (b"x-request-id", replies.next_request_id()),
             *reply.headers,
         ]
         response = Response(self.state.opening(reply.status), reply.status, headers, (method, "1.1"), keep=False)
@@ -466,15 +472,6 @@ def _address(told: object) -> Address:
         return NOBODY
     host = str(told[0])
     return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
-
-
-def _malformed(problem: str) -> Answer:
-    return answer.of_fault(Fault(MALFORMED, problem))
-
-
-def _unreadable(error: httptools.HttpParserError) -> Answer:
-    improper = error.__context__
-    return _malformed(str(improper) if isinstance(improper, ImproperError) else "The HTTP request cannot be read.")
 
 
 def forwarded_for(headers: Headers) -> bytes | None:

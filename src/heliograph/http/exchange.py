@@ -8,7 +8,7 @@ from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Event, Scope
 from heliograph.http.flow import Flow, Transport
 from heliograph.http.response import Response
-from heliograph.http.state import State
+from heliograph.http.server_state import ServerState
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -28,7 +28,7 @@ class Line(Protocol):
 
     transport: Transport
     flow: Flow
-    state: State
+    state: ServerState
 
     def ended(self) -> None:
         """The exchange under way is complete."""
@@ -162,12 +162,12 @@ class Exchange(Turn):
 
     def _fail(self, error: Exception) -> None:
         """An error of the application: the answer, if nothing of another one has been written."""
-        api = self._line.state.api
-        request_id = api.next_request_id()
-        reply = api.failed(error, self.scope["method"], request_id)
+        replies = self._line.state.replies
+        request_id = replies.next_request_id()
+        reply = replies.failed(error, self.scope["method"], request_id)
         if self._is_over() or self.begun:
             return
-        api.note_response(reply.status)
+        replies.note_response(reply.status)
         self.keep_alive = False
         headers = [
             (b"content-type", b"application/json"),

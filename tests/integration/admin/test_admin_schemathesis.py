@@ -14,7 +14,7 @@ from schemathesis.specs.openapi import checks
 from heliograph.admin_api import PATH
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
-from heliograph.api.server import serve
+from heliograph.api.serve import serve
 from heliograph.app.admin.oversight import TOKEN_SCOPES, AdminToken
 from heliograph.app.admin.sign_in import digest
 from heliograph.composition.connectors import KINDS

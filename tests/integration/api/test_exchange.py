@@ -13,9 +13,10 @@ import httpx
 import pytest
 import uvloop
 
-from heliograph.api.server import Server, serve
+from heliograph.api.serve import serve
 from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Receive, Scope, Send
+from heliograph.http.server import Server
 from tests.support.gateway import Gateway, open_gateway
 from tests.support.patience import PATIENCE_S
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from heliograph.api import server as server_module
-from heliograph.api.fast_send.connection import HotConnection
-from heliograph.api.server import Server, serve
+from heliograph.api.fast_send.connection import FastConnection
+from heliograph.api.serve import serve
 from heliograph.http import connection, limits
+from heliograph.http import server as server_module
 from heliograph.http.connection import Connection
+from heliograph.http.server import Server
 from tests.integration.api.test_server import AUTH, SEND, client, eventually
 from tests.properties.api.test_short_cut import GOOD, Protocol, opened
 from tests.support.gateway import Gateway, basic, open_gateway
@@ -116,7 +117,7 @@ async def test_an_application_hears_that_its_client_is_refused(gateway: Gateway)
     await running.stop(1.0)
 
 
-@pytest.mark.parametrize("protocol", [HotConnection, Connection])
+@pytest.mark.parametrize("protocol", [FastConnection, Connection])
 async def test_who_takes_no_answers_makes_no_more_requests(protocol: Protocol) -> None:
     """On the short cut nothing else held answers back: whoever read none of them could fill the memory."""
     line = await opened(protocol, credit="100")
@@ -140,7 +141,7 @@ async def test_who_takes_no_answers_makes_no_more_requests(protocol: Protocol) -
 
 
 async def test_who_takes_no_answers_and_goes_leaves_nothing_behind() -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     line.connection.pause_writing()
     line.connection.data_received(GOOD * 30)
     line.wire.closing = True

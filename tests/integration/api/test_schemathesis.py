@@ -16,7 +16,8 @@ from schemathesis.config import SchemathesisConfig
 
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
-from heliograph.api.server import Server, serve
+from heliograph.api.serve import serve
+from heliograph.http.server import Server
 from tests.support.gateway import API_KEY, PASSWORD, START, Gateway, basic, open_gateway
 
 pytestmark = pytest.mark.slow

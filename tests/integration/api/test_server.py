@@ -14,13 +14,14 @@ import uvloop
 
 from heliograph.api import answer as answer_module
 from heliograph.api import bodies
-from heliograph.api import server as server_module
 from heliograph.api.fast_send.head import SHORT_BODY
-from heliograph.api.server import DRAIN_STEP_S, Server, serve
+from heliograph.api.serve import serve
 from heliograph.app.facts import Facts
 from heliograph.http import connection, limits
-from heliograph.http import state as state_module
+from heliograph.http import server as server_module
+from heliograph.http import server_state as state_module
 from heliograph.http.limits import MAX_HEAD_OCTETS
+from heliograph.http.server import DRAIN_STEP_S, Server
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
 
@@ -188,7 +189,7 @@ async def test_a_long_body_is_not_kept_before_its_sender_is_known(server: Server
 
 
 async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = 100_000
     monkeypatch.setattr(bodies, "ACCOUNT_OCTETS", 3 * size // 2)
@@ -197,7 +198,7 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
     other = long.replace(basic("acme", API_KEY), basic("other", API_KEY))
     async with client(server) as first, client(server) as second, client(server) as third:
         await first.write(long)
-        await eventually(lambda: server._state.api._bodies._octets.get(1, 0) == len(padding))
+        await eventually(lambda: gateway.app._bodies._octets.get(1, 0) == len(padding))
         await second.write(long)
         status, headers, body = await second.read()
         assert (status, headers["retry-after"], json.loads(body)["Status"]) == (429, "1", "12")
@@ -207,7 +208,7 @@ async def test_of_long_bodies_each_account_has_only_so_much_on_its_way(
         assert (await first.read())[0] == 200
         await second.write(BODY + long + BODY)
         assert (await second.read())[0] == 200
-    assert server._state.api._bodies._octets == {}
+    assert gateway.app._bodies._octets == {}
 
 
 async def test_a_body_is_asked_for_only_where_it_is_wanted(server: Server) -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heliograph.api import doors
-from heliograph.api.fast_send.connection import HotConnection
+from heliograph.api.fast_send.connection import FastConnection
 from heliograph.api.fast_send.head import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
 from heliograph.app.configuration import Account
 from heliograph.app.sending.authenticate import Proven
@@ -79,14 +79,14 @@ def test_a_familiar_head_is_the_parsed_one(
     wanted = [part for number, piece in enumerate(pieces) for part in cut(piece, sizes[number : number + 1])]
 
     async def both() -> None:
-        familiar = await outcome(HotConnection, wanted, patient, 0, connections=2)
+        familiar = await outcome(FastConnection, wanted, patient, 0, connections=2)
         assert familiar == await outcome(Connection, wanted, patient, 0, connections=2)
 
     asyncio.run(both())
 
 
 async def test_it_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     await line.hear(GOOD)
     await line.settle()
     line.connection._parser = None
@@ -98,12 +98,12 @@ async def test_it_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_it_is_known_on_other_connections_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     goodbye = GOOD.replace(V1, V1 + b"Connection: close\r\n")
     await line.hear(goodbye)
     await line.settle()
     monkeypatch.setattr(httptools, "HttpRequestParser", None)
-    other = line.another(HotConnection)
+    other = line.another(FastConnection)
     await other.hear(goodbye)
     await other.settle()
     for each in (line, other):
@@ -113,11 +113,11 @@ async def test_it_is_known_on_other_connections_too(monkeypatch: pytest.MonkeyPa
 
 
 async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it() -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     await line.gateway.change_account(networks=("192.0.2.7/32",))
     await line.hear(GOOD)
     await line.settle()
-    other = line.another(HotConnection)
+    other = line.another(FastConnection)
     other.wire.peer = ("198.51.100.1", 50_000)
     await other.hear(GOOD)
     await other.settle()
@@ -126,7 +126,7 @@ async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it()
 
 
 async def test_what_changes_about_the_account_counts_at_once() -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     await line.hear(GOOD)
     await line.settle()
     await line.gateway.change_account(suspended=True)
@@ -135,7 +135,7 @@ async def test_what_changes_about_the_account_counts_at_once() -> None:
 
 
 async def test_a_watched_send_is_parsed_again() -> None:
-    line = await opened(HotConnection)
+    line = await opened(FastConnection)
     asked: list[bool] = []
 
     def choose(headers: Headers) -> bool:

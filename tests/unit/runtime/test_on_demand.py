@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send
-from heliograph.runtime.on_demand import OnDemand
+from heliograph.http.on_demand import OnDemand
 from tests.support.patience import PATIENCE_S
 
 

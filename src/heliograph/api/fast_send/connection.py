@@ -5,24 +5,38 @@ is one is seen by its head. All else, also a send whose credentials must be chec
 nothing had been tried.
 """
 
-from heliograph.api.answer import Answer
-from heliograph.api.app import CHOSEN
-from heliograph.api.fast_send.head import PlainSend, plain_send
+from heliograph.api.app import CHOSEN, Api
+from heliograph.api.fast_send.head import SHORT_BODY, Heads, PlainSend, plain_send
 from heliograph.http.asgi import Headers, Scope
 from heliograph.http.connection import ANSWER, BODY, IDLE, Connection
 from heliograph.http.exchange import Turn
-from heliograph.http.state import State
+from heliograph.http.reply import Reply
+from heliograph.http.server_state import ServerState
 
 
-class HotConnection(Connection):
+class FastSend:
+    """The short cut as an extension of the HTTP server (`http.server.Extension`)."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._heads = Heads(min(SHORT_BODY, api.max_body))
+
+    def connection(self, state: ServerState) -> Connection:
+        return FastConnection(state, self._api, self._heads)
+
+    def tick(self, now: float) -> None:
+        self._heads.tick(now)
+
+
+class FastConnection(Connection):
     """Of sends on the short cut one at a time is under way; what comes after it waits, or goes the usual way."""
 
     __slots__ = ("_api", "_body", "_chosen", "_heads", "_parsed", "_send", "_turn")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState, api: Api, heads: Heads) -> None:
         super().__init__(state)
-        self._api = state.api
-        self._heads = state.heads
+        self._api = api
+        self._heads = heads
         self._turn = Turn(keep_alive=True)
         self._chosen: bool | None = None
         """What `Api.choose` said of the request whose head was read last; None where it was not asked."""
@@ -45,10 +59,6 @@ class HotConnection(Connection):
         self._send = None
         super().data_received(data)
         self._learn(data)
-
-    def take(self, send: PlainSend, body: bytes) -> None:
-        """What has been read from the socket already, before there was a connection: its only request."""
-        self._submit(send, body)
 
     def on_headers_complete(self) -> None:
         self._chosen = None
@@ -94,7 +104,7 @@ class HotConnection(Connection):
         send = self._send
         return self.client(None if send is None else send.forwarded)[0]
 
-    def answer(self, reply: Answer) -> None:
+    def answer(self, reply: Reply) -> None:
         """To the send under way."""
         self._turn.complete = True
         send = self._send

@@ -7,10 +7,9 @@ from heapq import nsmallest
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from heliograph.api.app import Api
-from heliograph.api.fast_send.head import SHORT_BODY, Heads
 from heliograph.http.asgi import Asgi
 from heliograph.http.proxies import Proxies
+from heliograph.http.reply import Replies
 
 if TYPE_CHECKING:
     from heliograph.http.connection import Connection
@@ -20,25 +19,34 @@ ROOM = 64
 """Connections that are closed at once to make room for others: finding them takes a look at all."""
 
 
-class State:
-    """`now` is the loop's time as far as connections note it: that of the next tick, so that nobody who has waited
-    since then is taken to have waited for longer."""
+class ServerState:
+    """Connections, tasks and the clock of one server.
+
+    `now` is the loop's time as far as connections note it: that of the next tick, so that no client that has waited
+    since then is taken to have waited for longer.
+    """
 
     __slots__ = (
-        "_full", "_openings", "api", "application", "connections", "heads", "loop", "max_connections", "now", "proxies",
-        "tasks",
+        "_full", "_openings", "application", "connections", "loop", "max_connections", "now", "proxies", "replies",
+        "scheme", "tasks",
     )  # fmt: skip
 
-    def __init__(self, api: Api, application: Asgi, max_connections: int, proxies: Proxies | None = None) -> None:
-        """Must be made on the running loop. `application` is what answers, and `api` what knows request ids and
-        faults; nobody's X-Forwarded-For is believed without `proxies`."""
-        self.api = api
+    def __init__(
+        self,
+        application: Asgi,
+        replies: Replies,
+        max_connections: int,
+        proxies: Proxies | None = None,
+        scheme: str = "http",
+    ) -> None:
+        """Must be made on the running loop. Without `proxies` no client's X-Forwarded-For is believed."""
         self.application = application
+        self.replies = replies
         self.max_connections = max_connections
         self.proxies = proxies
+        self.scheme = scheme
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
-        self.heads = Heads(min(SHORT_BODY, api.max_body))
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}
         self._full = False
@@ -46,11 +54,10 @@ class State:
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
-        """Another second, the next one at `due`: answers have another date."""
+        """Begins another second, the next one at `due`: replies have another date."""
         self.now = due
         self._full = False
         self._openings.clear()
-        self.heads.tick(due)
 
     def make_room(self) -> bool:
         """Closes connections that have been without a request for the longest; False if none has been for long.
@@ -74,7 +81,7 @@ class State:
         task.add_done_callback(self.tasks.discard)
 
     def opening(self, status: int) -> bytes:
-        """The status line, and the date."""
+        """Returns the status line and the date header."""
         found = self._openings.get(status)
         if found is None:
             try:

@@ -1,0 +1,139 @@
+"""Accepting connections from the sockets that listen."""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+from heliograph.http.connection import Connection
+from heliograph.http.server_state import ServerState
+
+BACKLOG: Final = 2_048
+"""Connections that wait to be accepted; the operating system may allow fewer."""
+
+EVERYWHERE: Final = "::"
+"""The host that stands for all addresses of this machine."""
+
+MOST_ACCEPTED: Final = 64
+"""Connections accepted in one turn of the loop, so that those who are connected have theirs."""
+
+PAUSE_S: Final = 0.5
+"""Seconds until connections are accepted again, when the system had no room for one."""
+
+REPORT_S: Final = 60.0
+"""Seconds between two reports of it, at least."""
+
+_NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+async def listen(host: str, port: int) -> list[socket.socket]:
+    """Opens a listening socket for each address of the host: all of them, or OSError.
+
+    Families of addresses that the system does not know are left out. The host `::` means all addresses, those of
+    IPv4 too; port 0 takes a free one.
+    """
+    if host == EVERYWHERE and socket.has_dualstack_ipv6():
+        return [socket.create_server((host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    listening: list[socket.socket] = []
+    with ExitStack() as opened:
+        for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+            try:
+                one = socket.create_server(address, family=family, backlog=BACKLOG)
+            except OSError as problem:
+                if problem.errno != errno.EAFNOSUPPORT:
+                    raise
+            else:
+                listening.append(opened.enter_context(one))
+        if not listening:
+            raise OSError(errno.EAFNOSUPPORT, f"The system knows no family of {host}'s addresses")
+        opened.pop_all()
+    return listening
+
+
+class Listener:
+    """Accepts connections until it is closed, and leaves each to the event loop."""
+
+    def __init__(
+        self,
+        state: ServerState,
+        listening: Sequence[socket.socket],
+        connect: Callable[[], Connection],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`connect` makes the protocol of one accepted connection."""
+        self._state = state
+        self._connect: Any = connect  # a protocol, though it is derived from none
+        self._tls = tls
+        self._listening = list(listening)
+        self._entering: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        self._report_next = 0.0
+        for each in self._listening:
+            each.setblocking(False)
+        self._watch()
+
+    @property
+    def port(self) -> int:
+        """The port of the first socket."""
+        port: int = self._listening[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        """Accepts nothing more; waits until the connections that were just accepted have their protocol."""
+        if self._pause is None:
+            self._look_away()
+        else:
+            self._pause.cancel()
+        for each in self._listening:
+            each.close()
+        self._listening = []
+        if self._entering:
+            await asyncio.wait(self._entering)
+
+    def _watch(self) -> None:
+        self._pause = None
+        for each in self._listening:
+            self._state.loop.add_reader(each, self._accept, each)
+
+    def _look_away(self) -> None:
+        for each in self._listening:
+            self._state.loop.remove_reader(each)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(MOST_ACCEPTED):
+            try:
+                connected, _address = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as problem:
+                if problem.errno in _NO_ROOM:
+                    self._hold_off(problem)
+                    return
+                continue  # it is about a connection that has gone again
+            task = self._state.loop.create_task(self._hand_over(connected))
+            self._entering.add(task)
+            task.add_done_callback(self._entering.discard)
+
+    def _hold_off(self, problem: OSError) -> None:
+        """Pauses until connections have been closed: a socket that listens stays ready, and the loop would spin."""
+        if self._pause is not None:
+            return  # another socket has met the same
+        loop = self._state.loop
+        if loop.time() >= self._report_next:
+            self._report_next = loop.time() + REPORT_S
+            self._state.replies.note_no_room(problem)
+        self._look_away()
+        self._pause = loop.call_later(PAUSE_S, self._watch)
+
+    async def _hand_over(self, connected: socket.socket) -> None:
+        connected.setblocking(False)
+        try:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._state.loop.connect_accepted_socket(self._connect, connected, ssl=self._tls)
+        except OSError:
+            connected.close()  # the client has gone, or does not speak TLS

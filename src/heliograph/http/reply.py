@@ -1,0 +1,43 @@
+"""Whole replies, and what the server says where it answers by itself: the application's words, not the server's."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Reply:
+    """A complete JSON answer to one request."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    """Headers beyond content-type, content-length and x-request-id."""
+
+
+class Replies(Protocol):
+    """Words, request ids and counts of the application that a server stands before.
+
+    The server refuses what never becomes a request (unreadable octets, too many connections, a stop), and answers for
+    an application that failed. None of these methods may raise.
+    """
+
+    def malformed(self, problem: str) -> Reply:
+        """Returns the reply (400) to octets of which no request is made."""
+
+    def overloaded(self, problem: str) -> Reply:
+        """Returns the reply (503) to a client that should come again later."""
+
+    def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
+        """Reports an error of the application, and returns the reply (500) to its request."""
+
+    def next_request_id(self) -> bytes:
+        """Returns a new `X-Request-Id`."""
+
+    def note_response(self, status: int) -> None:
+        """Counts a reply that the application has not seen."""
+
+    def note_no_room(self, problem: OSError) -> None:
+        """Reports that the system lets no more connections be accepted."""
+
+    def flush_counts(self) -> None:
+        """Reports what was counted; called about once a second."""
