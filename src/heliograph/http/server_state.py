@@ -5,18 +5,35 @@ from collections.abc import Coroutine
 from email.utils import formatdate
 from heapq import nsmallest
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from heliograph.http.asgi import Asgi
+from heliograph.http.flow import Transport
 from heliograph.http.proxies import Proxies
 from heliograph.http.reply import Replies
 
-if TYPE_CHECKING:
-    from heliograph.http.connection import Connection
-
-
 ROOM = 64
 """Connections that are closed at once to make room for others: finding them takes a look at all."""
+
+
+class Held(Protocol):
+    """A connection as its server sees it."""
+
+    transport: Transport
+    since: float
+    """The loop's time when it began to wait for what it waits for."""
+
+    def spare(self, now: float) -> bool:
+        """Tells whether it has been without a request for so long that another may have its place."""
+
+    def overdue(self, now: float) -> bool:
+        """Tells whether the client has taken too long for what it is to do next."""
+
+    def cut(self) -> None:
+        """Hangs up on a client that is overdue."""
+
+    def shutdown(self) -> None:
+        """Closes as soon as what is under way has been answered."""
 
 
 class ServerState:
@@ -46,7 +63,7 @@ class ServerState:
         self.proxies = proxies
         self.scheme = scheme
         self.loop = asyncio.get_running_loop()
-        self.connections: set[Connection] = set()
+        self.connections: set[Held] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}
         self._full = False

@@ -15,7 +15,7 @@ from heliograph.http import connection, limits
 from heliograph.http import server as server_module
 from heliograph.http.connection import Connection
 from heliograph.http.server import Server
-from tests.integration.api.test_server import AUTH, SEND, client, eventually
+from tests.integration.api.test_server import AUTH, SEND, client, connections, eventually
 from tests.properties.api.test_short_cut import GOOD, Protocol, opened
 from tests.support.gateway import Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
@@ -67,7 +67,7 @@ def test_who_still_sends_reads_the_answer(run: Callable[[Any], None], head: byte
 
 
 async def leaver(running: Server) -> None:
-    await eventually(lambda: [each.phase for each in running._state.connections] == [connection.LEAVING])
+    await eventually(lambda: [each.phase for each in connections(running)] == [connection.LEAVING])
 
 
 async def test_who_does_not_leave_is_hung_up_on(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

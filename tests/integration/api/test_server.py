@@ -92,6 +92,11 @@ async def client(server: Server) -> AsyncIterator[Client]:
         one.close()
 
 
+def connections(server: Server) -> list[Any]:
+    """The connections of a server, with all that they are."""
+    return list(server._state.connections)
+
+
 async def eventually(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
@@ -541,7 +546,7 @@ async def test_a_stop_does_not_wait_for_the_rest_of_a_body(gateway: Gateway, hea
         await one.write(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b\r\n1" % (AUTH, head))
         if b"Expect" in head:
             await one.skip(b"HTTP/1.1 100 Continue\r\n\r\n")
-        await eventually(lambda: [each.phase for each in running._state.connections] == [connection.BODY])
+        await eventually(lambda: [each.phase for each in connections(running)] == [connection.BODY])
         await running.stop(PATIENCE_S)
         status, headers, body = await one.read()
         assert (status, headers["connection"], headers["retry-after"]) == (503, "close", "1")
@@ -587,7 +592,7 @@ async def test_all_addresses_are_those_of_both_families(gateway: Gateway, host: 
     one = Client(reader, writer)
     await one.write(WHOLE)
     assert (await one.read())[0] == 200
-    assert [each.peer()[0] for each in running._state.connections] == [host]
+    assert [each.peer()[0] for each in connections(running)] == [host]
     one.close()
     await running.stop(1.0)
 
