@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import Users
+    from heliograph.app.admin.users import UserAdministration
     from heliograph.app.admin.views import Views
     from heliograph.config import Settings
 
@@ -68,7 +68,7 @@ class Invocation:
 
         return self._run(commands.manage, work)
 
-    def users(self, work: "Callable[[Users], Awaitable[Answer]]") -> Answer:
+    def users(self, work: "Callable[[UserAdministration], Awaitable[Answer]]") -> Answer:
         """The same for who may look after the gateway."""
         from heliograph.composition import commands
 

@@ -8,7 +8,7 @@ from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import Tally
@@ -105,7 +105,7 @@ class AdminApps:
         self._console = Console(
             ConsoleServices(
                 admin=self._services,
-                users=Users(means.store, means.secrets, means.clock, hash_password=means.hash_password),
+                users=UserAdministration(means.store, means.secrets, means.clock, hash_password=means.hash_password),
                 directory=means.directory,
                 sending=means.sending,
                 clock=means.clock,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heliograph.api.fields import Terms
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import Users
+    from heliograph.app.admin.users import UserAdministration
     from heliograph.app.admin.views import Views
 
 STORE_FILE = "heliograph.db"
@@ -81,15 +81,15 @@ async def manage(settings: Settings) -> AsyncIterator["Manage"]:
 
 
 @asynccontextmanager
-async def users(settings: Settings) -> AsyncIterator["Users"]:
+async def users(settings: Settings) -> AsyncIterator["UserAdministration"]:
     """Who may look after the gateway, likewise."""
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.adapters.system.secrets import Argon2Secrets
-    from heliograph.app.admin.users import Users
+    from heliograph.app.admin.users import UserAdministration
 
     store = await open_store(settings)
     try:
-        yield Users(store, Argon2Secrets(), SystemClock(), _who_types())
+        yield UserAdministration(store, Argon2Secrets(), SystemClock(), _who_types())
     finally:
         await store.close()
 

@@ -15,7 +15,7 @@ import msgspec
 
 from heliograph.app.admin.manage import Credentials, Manage, digest_key
 from heliograph.app.admin.oversight import Role
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.app.ports import Secrets, Store
 from heliograph.domain.money import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
@@ -78,7 +78,7 @@ async def was_last(store: Store) -> bool:
     )
 
 
-async def open_demo_user(users: Users, secrets: Secrets) -> bool:
+async def open_demo_user(users: UserAdministration, secrets: Secrets) -> bool:
     """Makes the console's operator; False if somebody else has the name."""
     user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None:
@@ -87,7 +87,7 @@ async def open_demo_user(users: Users, secrets: Secrets) -> bool:
     return secrets.verify_password(user.password_hash, USER_PASSWORD)
 
 
-async def remove_demo_user(users: Users, secrets: Secrets) -> bool:
+async def remove_demo_user(users: UserAdministration, secrets: Secrets) -> bool:
     """Before a real run: removes the operator with the public password; says whether there was one."""
     user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None or not secrets.verify_password(user.password_hash, USER_PASSWORD):

@@ -16,7 +16,7 @@ import msgspec
 
 from heliograph.admin_api.request import ProbeResult
 from heliograph.app.admin.manage import AlreadyThere, Manage
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, Leases, Sender
 from heliograph.app.sending.compose import Composer
@@ -299,7 +299,7 @@ class Gateway:
 
     async def _see_to_demo_account(self) -> None:
         manage = Manage(self._store, self._secrets, self._clock)
-        users = Users(self._store, self._secrets, self._clock)
+        users = UserAdministration(self._store, self._secrets, self._clock)
         if not self._dev:
             if await development.close_demo_account(manage):
                 self._journal.say("warning", "demo_account.suspended")

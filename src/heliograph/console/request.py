@@ -11,7 +11,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
 from heliograph.app.admin.oversight import Role, Scope
 from heliograph.app.admin.sign_in import Actor
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.sending.directory import Directory
@@ -77,7 +77,7 @@ class ConsoleServices:
     status."""
 
     admin: AdminServices
-    users: Users
+    users: UserAdministration
     directory: Directory
     sending: Sending
     clock: Clock
@@ -158,7 +158,7 @@ class PageRequest:
         return self.services.admin.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def users(self) -> Users:
+    def users(self) -> UserAdministration:
         return self.services.users.acting_as(self.actor.name, self.actor.address)
 
     @property

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
 from tests.support.admin import Browser, open_house
@@ -12,7 +12,7 @@ from tests.support.secrets import CountingSecrets
 async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:
     house = await open_house()
     secrets = CountingSecrets()
-    users = Users(house.gateway.store, secrets, house.gateway.clock)
+    users = UserAdministration(house.gateway.store, secrets, house.gateway.clock)
     assert await dev.open_demo_user(users, secrets)
     assert await dev.open_demo_user(users, secrets)
     browser = Browser(house.console)

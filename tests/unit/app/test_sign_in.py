@@ -8,7 +8,7 @@ from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Role, Scope
 from heliograph.app.admin.sign_in import Actor, SignIn
-from heliograph.app.admin.users import Users
+from heliograph.app.admin.users import UserAdministration
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
@@ -21,7 +21,7 @@ class House:
         self.go = asyncio.Event()
         self.go.set()
         self.access = SignIn(self.store, self.secrets, self.clock, self.verify)
-        self.staff = Users(self.store, self.secrets, self.clock, "cli:root")
+        self.staff = UserAdministration(self.store, self.secrets, self.clock, "cli:root")
 
     async def verify(self, hashed: str, password: str) -> bool:
         await self.go.wait()
@@ -220,7 +220,7 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
         await house.staff.set_role("ada", "viewer")
         return house.secrets.hash_password(password)
 
-    slow = Users(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
+    slow = UserAdministration(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
     await slow.set_password("ada", "another horse")
     (found,) = [user for user in await house.store.users.all() if user.name == "ada"]
     assert found.role is Role.VIEWER

@@ -28,7 +28,7 @@ class NewToken:
     secret: str = field(repr=False)
 
 
-class Users:
+class UserAdministration:
     """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change has its line
     in the audit log by the same transaction."""
 
@@ -49,9 +49,9 @@ class Users:
         self._actor = actor
         self._address = address
 
-    def acting_as(self, actor: str, address: str = "") -> "Users":
+    def acting_as(self, actor: str, address: str = "") -> "UserAdministration":
         """The same, at the hands of another."""
-        return Users(self._store, self._secrets, self._clock, actor, address, self._hash)
+        return UserAdministration(self._store, self._secrets, self._clock, actor, address, self._hash)
 
     # --- users
 
