@@ -6,7 +6,7 @@ Each target takes octets and returns nothing; what it raises is a finding.
 from collections.abc import Callable
 from typing import Final
 
-from heliograph.adapters.smpp.reports import report_of
+from heliograph.adapters.smpp.receipts import report_of
 from heliograph.domain.operator_id import MAX_CHARS, variants
 from heliograph.smpp import codec
 from heliograph.smpp import constants as c

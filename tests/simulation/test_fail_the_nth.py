@@ -18,7 +18,7 @@ from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled,
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.message import State
-from heliograph.runtime.environment import World
+from heliograph.runtime.environment import Environment
 from tests.simulation import checks
 from tests.simulation.faults import FaultyStore, Odds, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import GRACE_MS, Plan, Simulation
@@ -244,7 +244,7 @@ class MainJob(Simulation):
 
     # --- its world
 
-    def _world(self, sender: ScriptedSender) -> World:
+    def _world(self, sender: ScriptedSender) -> Environment:
         world = super()._world(sender)
         self.directory = world.directory
         return world

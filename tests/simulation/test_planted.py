@@ -49,7 +49,7 @@ from heliograph.domain.pace import Pace
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
-from heliograph.runtime.group_commit import Gatherer
+from heliograph.runtime.group_commit import GroupCommit
 from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
@@ -206,24 +206,24 @@ def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was accepted and is not there")
 def customers_are_told_yes_when_the_commit_failed(patch: pytest.MonkeyPatch) -> None:
-    answer = Gatherer._answer
+    answer = GroupCommit._answer
 
-    def broken(self: Gatherer, thens: list[Any]) -> None:
+    def broken(self: GroupCommit, thens: list[Any]) -> None:
         for accept, _ in thens:
             if accept.verdict is Verdict.UNAVAILABLE:
                 accept.verdict = Verdict.ACCEPTED
         answer(self, thens)
 
-    patch.setattr(Gatherer, "_answer", broken)
+    patch.setattr(GroupCommit, "_answer", broken)
 
 
 @bug("a task died: .*commit")
 def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
-    def broken(self: Gatherer, facts: Facts, seconds: float) -> None:
+    def broken(self: GroupCommit, facts: Facts, seconds: float) -> None:
         if facts.callbacks:
             raise ArithmeticError
 
-    patch.setattr(Gatherer, "_show", broken)
+    patch.setattr(GroupCommit, "_show", broken)
 
 
 # --- what the store will not have
@@ -592,11 +592,11 @@ def a_flight_never_lands(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the gatherer still holds something")
 def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
-    def broken(self: Gatherer, thens: list[Any]) -> None:
+    def broken(self: GroupCommit, thens: list[Any]) -> None:
         for accept, then in thens:
             then(accept)
 
-    patch.setattr(Gatherer, "_answer", broken)
+    patch.setattr(GroupCommit, "_answer", broken)
 
 
 # --- the tests

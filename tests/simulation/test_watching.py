@@ -9,7 +9,7 @@ from heliograph.app.facts import Facts, Final
 from heliograph.app.observing.counters import Tally
 from heliograph.app.observing.events import Happening, Narrator
 from heliograph.domain.message import State
-from heliograph.runtime.environment import World
+from heliograph.runtime.environment import Environment
 from tests.simulation.faults import Odds, ScriptedSender
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
@@ -34,7 +34,7 @@ class Watched(Simulation):
             assert final.key not in self.finals
             self.finals[final.key] = final
 
-    def _world(self, sender: ScriptedSender) -> World:
+    def _world(self, sender: ScriptedSender) -> Environment:
         narrator = Narrator()
         narrator.listen(self.heard.extend)
         return replace(super()._world(sender), watchers=(self.tally, narrator, self))

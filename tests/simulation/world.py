@@ -16,7 +16,7 @@ from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.domain.slot import SLOTS
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.environment import Deadlines, World
+from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
@@ -190,7 +190,7 @@ class Simulation:
         return self.odds
 
     async def _start(self) -> tuple[Engine, ScriptedSender]:
-        deadlines = Deadlines(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=0.3)
+        deadlines = TimeLimits(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=0.3)
         while True:
             self.node += 1
             sender = self._make_sender()
@@ -204,8 +204,8 @@ class Simulation:
             self.intake = engine.gatherer
             return engine, sender
 
-    def _world(self, sender: ScriptedSender) -> World:
-        return World(
+    def _world(self, sender: ScriptedSender) -> Environment:
+        return Environment(
             store=self.store,
             directory=Directory(self.store.network, self.store.accounts),
             sender=sender,

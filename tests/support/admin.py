@@ -23,7 +23,7 @@ from heliograph.console import PATH
 from heliograph.console.app import Console
 from heliograph.console.request import SESSION_COOKIE, ConsoleServices, KnobView, SimulatedMessage
 from heliograph.http.asgi import Asgi, Event
-from heliograph.runtime.recent_activity import Pulse
+from heliograph.runtime.recent_activity import RecentActivity
 from tests.support.connectors import kinds, smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.secrets import CountingSecrets
@@ -261,7 +261,7 @@ async def open_house() -> AdminHouse:
         sending=gateway.sending,
         clock=clock,
         secrets=secrets,
-        pulse=Pulse(dict, ("accepted", "submitted", "delivered", "failed")),
+        pulse=RecentActivity(dict, ("accepted", "submitted", "delivered", "failed")),
         waiting=lambda: {1: (3, START - 5_000)},
         healthy=lambda: True,
         status_name=lambda status: f"STATUS_{status:X}",

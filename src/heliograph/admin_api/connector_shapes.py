@@ -1,4 +1,4 @@
-"""What requests and answers about connectors consist of, drawn from the settings of the kinds that there are."""
+"""Shapes of requests and answers about connectors, drawn from the settings of the kinds that there are."""
 
 import types
 from collections.abc import Mapping

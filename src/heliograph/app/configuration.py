@@ -77,7 +77,7 @@ class Connector:
     name: str
     kind: str = "smpp"
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What belongs to the kind, by name, as text forms are read."""
+    """Settings of the kind and its options, by name: the values of their text forms."""
     binds: int = 1
     """Binds, or connections of another kind, at once."""
     window: int = 10
@@ -118,8 +118,8 @@ class Tables:
 
 
 class Exists(Exception):
-    """What was to be created is there already; nothing was changed."""
+    """Raised where something to be created is there already; nothing was changed."""
 
 
 class Missing(Exception):
-    """What was named is not there; nothing was changed."""
+    """Raised where something that was named is not there; nothing was changed."""

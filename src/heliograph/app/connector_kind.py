@@ -34,7 +34,7 @@ class Setting:
     most: float | None = None
     choices: tuple[str, ...] = ()
     default: Any = None
-    """None: the setting is needed."""
+    """Value where none is given; a setting with the default None is needed."""
     title: str = ""
     """The label of its field, where that is not its name."""
     hint: str = ""
@@ -54,17 +54,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class LanePolicy:
-    """How the lane of a connector sends."""
+    """Policy by which the lane of a connector sends."""
 
     unknown_wait_ms: int = 0
-    """How long a part without an answer is left alone before it is sent again; 0 sends it again at once."""
+    """Milliseconds that a part without an answer is left alone before it is sent again; 0 sends it again at once."""
     joins_parts: bool = False
     """Whether all parts of a long message are submitted as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorKind:
-    """What is known of all connectors of one kind. Beside `settings` there may be options: further ones, by name, that
+    """Declaration of one kind of connectors. Beside `settings` there may be options: further ones, by name, that
     only the adapter knows."""
 
     name: str
@@ -73,9 +73,9 @@ class ConnectorKind:
     identity: str
     """The setting that names us to the operator."""
     problems: Callable[[Mapping[str, Any]], list[str]]
-    """What is wrong with a connector's options, in sentences."""
+    """Finds what is wrong with a connector's options, in sentences."""
     warnings: Callable[[Connector], list[str]]
-    """What may not work, in sentences."""
+    """Finds what may not work, in sentences."""
     policy: Callable[[Connector], LanePolicy]
     address: Callable[[Connector], tuple[str, int]]
     """Host and port that a connector connects to first."""

@@ -20,7 +20,7 @@ from heliograph.app.sending.send import Sending
 from heliograph.domain.receipt import Delivery
 from heliograph.http.on_demand import OnDemand
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.recent_activity import Pulse
+from heliograph.runtime.recent_activity import RecentActivity
 
 if TYPE_CHECKING:
     from heliograph.admin_api.app import AdminApi
@@ -77,7 +77,7 @@ class AdminApps:
             probe=means.probe,
             carrier_states=means.engine.carrier_states,
         )
-        self._pulse = Pulse(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
+        self._pulse = RecentActivity(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None
 
     def start(self, api: "Api") -> None:

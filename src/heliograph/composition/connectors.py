@@ -12,7 +12,7 @@ from heliograph.config import Settings
 
 
 class Probed(Protocol):
-    """What trying a connector out came to: each step with its name, whether it worked, and what happened."""
+    """Result of trying a connector out: each step with its name, whether it worked, and what happened."""
 
     steps: list[tuple[str, bool, str]]
 
@@ -22,7 +22,7 @@ class Probed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorAdapter:
-    """What carries the connectors of one kind. Importing it waits until it is used."""
+    """The adapter that carries the connectors of one kind. Its modules are imported when they are used."""
 
     kind: ConnectorKind
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]

@@ -31,7 +31,7 @@ from heliograph.config import Settings, parse_address
 from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.environment import Deadlines, Duties, World
+from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 
 LOCK_FILE = "engine.lock"
 
@@ -150,7 +150,7 @@ class Gateway:
         directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
         self._watching = watching = Watching(settings, clock, journal)
         self.engine = Engine(
-            World(
+            Environment(
                 store=store,
                 directory=directory,
                 sender=watching.sender(await self._make_sender()),
@@ -164,12 +164,12 @@ class Gateway:
                 watchers=watching.watchers,
                 leases=cast("Leases", store) if settings.store.url else None,
             ),
-            Deadlines(
+            TimeLimits(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
             ),
             node=secrets.randbits(48),
             fallbacks=() if self._simulator is None else (self._simulated_connector(),),
-            duties=Duties("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
+            roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
         )
         await self.engine.start()
         in_force = terms(settings)

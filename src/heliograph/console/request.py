@@ -21,7 +21,7 @@ from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers
-from heliograph.runtime.recent_activity import Pulse
+from heliograph.runtime.recent_activity import RecentActivity
 
 SESSION_COOKIE = "heliograph_session"
 NOTICE_COOKIE = "heliograph_notice"
@@ -82,7 +82,7 @@ class ConsoleServices:
     sending: Sending
     clock: Clock
     secrets: Secrets
-    pulse: Pulse
+    pulse: RecentActivity
     waiting: Callable[[], dict[int, tuple[int, int | None]]]
     healthy: Callable[[], bool]
     status_name: Callable[[int], str]

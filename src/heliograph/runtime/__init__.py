@@ -1,1 +1,1 @@
-"""How long-lived tasks live: group commit, ticking, supervision, drain."""
+"""Life of long-lived tasks: group commit, ticking, supervision, drain."""

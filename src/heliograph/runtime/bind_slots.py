@@ -1,4 +1,4 @@
-"""Which of the operators' binds are this node's, where several nodes share them."""
+"""Shares the operators' binds out to several nodes: each bind is a slot that one node has at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import Leases
 
 
-class Slots:
+class BindSlots:
     """A connector's binds are slots, each of which one node has at a time."""
 
     def __init__(self, leases: Leases, node: int, most: int) -> None:
@@ -19,8 +19,8 @@ class Slots:
         self._usable: dict[int, int] = {}
 
     async def share_out(self, connectors: Iterable[Connector], is_down: Callable[[int, int], bool]) -> None:
-        """Takes slots that are free, and gives back those that are not wanted any more once their links are down:
-        `is_down` says whether no more than so many links of a connector are left. Raises Unavailable."""
+        """Takes slots that are free, and gives back those that are not wanted any more once their binds are down:
+        `is_down` says whether no more than so many binds of a connector are left. Raises Unavailable."""
         binds = {connector.id: connector.binds for connector in connectors if connector.enabled}
         for number in {**binds, **self._leased}:
             all_ = binds.get(number, 0)
@@ -36,7 +36,7 @@ class Slots:
             self._leased[number] = self._usable[number] = len(slots)
 
     def of(self, connector: int) -> int:
-        """How many binds of the connector this node may have."""
+        """Number of binds of the connector that this node may have."""
         return self._usable.get(connector, 0)
 
     def part(self, connector: Connector) -> Connector:

@@ -11,8 +11,8 @@ from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.receipts.awaiting import Awaited
-from heliograph.runtime.bind_slots import Slots
-from heliograph.runtime.environment import Duties, World
+from heliograph.runtime.bind_slots import BindSlots
+from heliograph.runtime.environment import Environment, NodeRoles
 from heliograph.runtime.lease import MARGIN_S, Lease
 
 DRAIN_S = 10.0
@@ -23,17 +23,22 @@ class Carriers:
     """Keeps carriers and lanes in line with the connectors that there are, and with the slots that this node has."""
 
     def __init__(
-        self, world: World, node: int, duties: Duties, fallbacks: tuple[Connector, ...], lease: Lease | None
+        self,
+        environment: Environment,
+        node: int,
+        roles: NodeRoles,
+        fallbacks: tuple[Connector, ...],
+        lease: Lease | None,
     ) -> None:
         """`lease` is there where other nodes may be on the same store."""
-        self._world = world
+        self._environment = environment
         self._node = node
-        self._dispatches = duties.dispatch
+        self._dispatches = roles.dispatch
         self._own = {connector.id: connector for connector in fallbacks}
         self._lease = lease
-        self._slots: Slots | None = None
-        if world.leases is not None:
-            self._slots = Slots(world.leases, node, duties.most_binds)
+        self._slots: BindSlots | None = None
+        if environment.leases is not None:
+            self._slots = BindSlots(environment.leases, node, roles.most_binds)
         self._dispatcher: Dispatcher | None = None
         self._awaited: Awaited | None = None
         self._up: dict[int, tuple[Connector, Carrier]] = {}
@@ -46,27 +51,27 @@ class Carriers:
 
     @property
     def dispatcher(self) -> Dispatcher:
-        """Whose lanes they serve."""
+        """The dispatcher whose lanes these carriers serve."""
         assert self._dispatcher is not None
         return self._dispatcher
 
     def live(self) -> dict[int, Connector]:
         """The connectors that there are, by id."""
-        return self._own | {connector.id: connector for connector in self._world.directory.connectors()}
+        return self._own | {connector.id: connector for connector in self._environment.directory.connectors()}
 
     def suit(self, connector: Connector) -> Lane:
         """Returns the connector's lane, set to the policy of its settings."""
         lane = self.dispatcher.lane(connector.id)
-        policy = self._world.policy(connector)
+        policy = self._environment.policy(connector)
         lane.unknown_wait_ms, lane.joins = policy.unknown_wait_ms, policy.joins_parts
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:
-        """Each connector that has a carrier here, with its state, for people."""
+        """Returns each connector that has a carrier here, with its state, for people."""
         return [(connector, carrier.state()) for connector, carrier in self._up.values()]
 
     def reports(self, now: int) -> list[ConnectorReport]:
-        """What the store keeps for people of the connectors that it has."""
+        """Returns the reports that the store keeps for people, of the connectors that it has."""
         return [
             ConnectorReport(connector.id, self._node, self._state(connector, carrier), now)
             for connector, carrier in self._up.values()
@@ -101,7 +106,7 @@ class Carriers:
                 lane = self.dispatcher.lane(number)
                 if number in self._own or self._slots.of(number):
                     if lane.closed:
-                        await self.dispatcher.claims.open(lane, self._world.store)
+                        await self.dispatcher.claims.open(lane, self._environment.store)
                     continue
                 lane.closed = True
                 if not lane.idle:
@@ -109,7 +114,7 @@ class Carriers:
         self.sync()
 
     def lapsed(self) -> None:
-        """The lease was not renewed in time: nothing is sent any more, and the links go down before others bind. What
+        """The lease was not renewed in time: nothing is sent any more, and the binds go down before others bind. What
         is with the operator has its answers or is in doubt."""
         if self._slots is not None:
             self._slots.lose()
@@ -132,9 +137,9 @@ class Carriers:
                 self._end(number, carrier, drain)
         for number, connector in live.items():
             lane = self.suit(connector)
-            lane.pace.limit(self._world.clock.monotonic(), connector.rate)
+            lane.pace.limit(self._environment.clock.monotonic(), connector.rate)
             if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
-                carrier = self._world.make_carrier(connector, LaneEvents(self.dispatcher, lane))
+                carrier = self._environment.make_carrier(connector, LaneEvents(self.dispatcher, lane))
                 self._up[number] = (connector, carrier)
                 lane.carrier = carrier
 
@@ -167,7 +172,7 @@ class Carriers:
         }
 
     def _end(self, connector: int, carrier: Carrier, seconds: float) -> None:
-        deadline = self._world.clock.monotonic() + seconds
+        deadline = self._environment.clock.monotonic() + seconds
         task = asyncio.create_task(carrier.drain(deadline), name=_ending_name(connector))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

@@ -1,38 +1,40 @@
-"""How long the next commit waits for more: the gap between the starts of two commits, and when to end it early."""
+"""The interval between the starts of two commits, in which requests gather, and when to end it early."""
 
 from math import exp
 
-GAP_S = 0.002
+INTERVAL_S = 0.002
 """Seconds between the starts of two commits under load. It gathers more facts a commit, hence fewer of them."""
 
 REST_S = 0.0005
-"""Seconds under load that a commit waits at least for more, once there is something. Who had an answer from the last
-one sends the next request in time for this one: where commits take longer than the gap, as on PostgreSQL, half of them
-came too late and waited for two. In a closed loop that was an eighth more messages, for 15 us less of CPU each."""
+"""Seconds under load that a commit waits at least for more, once there is something. A customer that had an answer from
+the last one sends the next request in time for this one: where commits take longer than the interval, as on PostgreSQL,
+half of them came too late and waited for two. In a closed loop that was an eighth more messages, for 15 us less of CPU
+each."""
 
 BUSY_FACTS_PER_S = 4_000.0
-"""From so many facts a second on gap and rest are whole; below they shrink in proportion, for the sake of latency."""
+"""Facts a second from which on interval and rest are whole; below they shrink in proportion, for latency's sake."""
 
 AVERAGE_S = 0.02
 """Seconds over which the rate of facts is averaged."""
 
-SHORTEST_GAP_S = 0.0005
-"""Seconds; a gap shorter than this is not worth a timer."""
+SHORTEST_INTERVAL_S = 0.0005
+"""Seconds; an interval shorter than this is not worth a timer."""
 
-PROBE_GAPS = 16
-"""So often a gap is not ended early. What gathers then is what there is to wait for: were it judged by gaps that ended
-early, small commits would keep themselves small."""
+PROBE_INTERVALS = 16
+"""One interval of so many is not ended early. The requests that gather in it are all that there are to wait for: judged
+by intervals that ended early, small commits would keep themselves small."""
 
 CALM_S = 0.0004
-"""Seconds before the end of such a gap in which no request comes if those that wait are all there are."""
+"""Seconds before the end of such an interval in which no request comes if those that wait are all there are."""
 
 _UNKNOWN = 1 << 30
 """More requests than ever wait."""
 
 
-class Gap:
-    """Customers who wait for their answers send nothing more. As soon as as many requests wait as ever do, a longer gap
-    gathers none: it holds up all of them, and few connections would get no further than one request a gap each.
+class CommitInterval:
+    """Decides when the next commit begins. Customers who wait for their answers send nothing more: as soon as as many
+    requests wait as ever do, waiting longer gathers none and holds up all, and few connections would get no further
+    than one request an interval each.
 
     Times are seconds of one monotonic clock.
     """
@@ -44,15 +46,15 @@ class Gap:
         self._tallied = 0.0
         self._latest = 0.0
         self._crowd = _UNKNOWN
-        self._gaps = 0
+        self._intervals = 0
         self.probing = True
-        """Whether the gap is left whole: then `came` is to be told of each request."""
+        """Whether the interval is left whole: then `came` is to be told of each request."""
 
     def left(self, now: float) -> float:
         """Seconds that the next commit is to wait; 0.0 if it is to begin at once."""
         share = min(1.0, self._rate / BUSY_FACTS_PER_S)
-        left = max(GAP_S * share - (now - self._started), REST_S * share)
-        self._left = left if left >= SHORTEST_GAP_S else 0.0
+        left = max(INTERVAL_S * share - (now - self._started), REST_S * share)
+        self._left = left if left >= SHORTEST_INTERVAL_S else 0.0
         return self._left
 
     def crowded(self, requests: int) -> bool:
@@ -70,8 +72,8 @@ class Gap:
             return  # nobody has waited to see who comes
         if self.probing:
             self._crowd = requests if now - self._latest >= CALM_S else _UNKNOWN
-        self._gaps += 1
-        self.probing = self._gaps % PROBE_GAPS == 0
+        self._intervals += 1
+        self.probing = self._intervals % PROBE_INTERVALS == 0
 
     def tally(self, now: float, facts: int) -> None:
         """A commit is over, with so many facts."""

@@ -1,4 +1,4 @@
-"""What has to be there after a loss of power beyond what a store writes: files and directories under their names."""
+"""Makes files and directories survive a loss of power under their names; a store does so for what it writes itself."""
 
 import os
 from contextlib import suppress

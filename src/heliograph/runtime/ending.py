@@ -1,4 +1,4 @@
-"""How tasks and processes come to their end."""
+"""Ends tasks and processes."""
 
 import asyncio
 from typing import Any
@@ -21,7 +21,7 @@ async def end(task: asyncio.Task[None]) -> None:
 
 
 def whereabouts(task: asyncio.Task[Any]) -> str:
-    """Where a task stands: what its coroutines wait for, the outermost first. Compiled ones do not tell."""
+    """Says where a task stands: what its coroutines wait for, the outermost first. Compiled ones do not tell."""
     places: list[str] = []
     coroutine: Any = task.get_coro()
     while coroutine is not None and len(places) < DEEPEST:

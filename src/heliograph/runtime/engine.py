@@ -1,4 +1,4 @@
-"""The engine: the gateway's core as it lives in one process, from recovery to drain."""
+"""The engine: the gateway's parts as it lives in one process, from recovery to drain."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -21,10 +21,10 @@ from heliograph.app.receipts.matcher import Reporter
 from heliograph.domain.ids import worker_of
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.ending import end
-from heliograph.runtime.engine_parts import Core
-from heliograph.runtime.environment import Deadlines, Duties, World
+from heliograph.runtime.engine_parts import EngineParts
+from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.feeder import Feeder
-from heliograph.runtime.group_commit import Gatherer, Hooks
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.upkeep import Upkeep
@@ -45,28 +45,28 @@ class Engine:
 
     def __init__(
         self,
-        world: World,
-        deadlines: Deadlines,
+        environment: Environment,
+        limits: TimeLimits,
         *,
         worker: int = 0,
         node: int,
         fallbacks: tuple[Connector, ...] = (),
-        duties: Duties | None = None,
+        roles: NodeRoles | None = None,
     ) -> None:
-        """`worker` is leased anew where the world has leases."""
-        self._world = world
-        self._duties = duties = duties or Duties()
-        self._outage = outage = Outage(world.clock, world.journal)
+        """`worker` is leased anew where the environment has leases."""
+        self._environment = environment
+        self._roles = roles = roles or NodeRoles()
+        self._outage = outage = Outage(environment.clock, environment.journal)
         self._lease: Lease | None = None
-        if world.leases is not None:
-            self._lease = Lease(world.leases, node, world.clock, world.journal, outage, self._lapsed)
-        self._deadlines = deadlines
+        if environment.leases is not None:
+            self._lease = Lease(environment.leases, node, environment.clock, environment.journal, outage, self._lapsed)
+        self._limits = limits
         self._worker = worker
         self._node = node
-        self._carriers = Carriers(world, node, duties, fallbacks, self._lease)
+        self._carriers = Carriers(environment, node, roles, fallbacks, self._lease)
         self._tasks: list[asyncio.Task[None]] = []
         self._pump_timer: asyncio.TimerHandle | None = None
-        self._accounts = AccountCache(world.store)
+        self._accounts = AccountCache(environment.store)
         self.failed = asyncio.Event()
         """Set when a task has died: the process should end and be started again."""
 
@@ -74,64 +74,75 @@ class Engine:
 
     async def start(self) -> None:
         """Recovers what was in the air, and takes it up. Raises Unavailable."""
-        world = self._world
-        await world.directory.refresh()
+        environment = self._environment
+        await environment.directory.refresh()
         shared = self._lease is not None
         if self._lease is not None:
             self._worker = await self._lease.begin()
             self._spawn(self._lease.keep(), "lease")
-        recovery = await world.store.recover(self._worker, self._node)
-        core = self._make(recovery, shared=shared)
+        recovery = await environment.store.recover(self._worker, self._node)
+        parts = self._make(recovery, shared=shared)
         await self._take_up(recovery, shared=shared)
-        await core.carriers.share_binds()
-        self._spawn(core.gatherer.run(), "commit")
-        feeder = Feeder(world, self._node, self._duties, core)
+        await parts.carriers.share_binds()
+        self._spawn(parts.gatherer.run(), "commit")
+        feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
         self._spawn(feeder.seek(), "lookup")
-        upkeep = Upkeep(world, self._deadlines, self._node, self._duties, core, self._accounts, self._lease)
+        upkeep = Upkeep(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
-        core.gatherer.wake()
-        core.gatherer.stir()
+        parts.gatherer.wake()
+        parts.gatherer.stir()
 
-    def _make(self, recovery: Recovery, *, shared: bool) -> Core:
+    def _make(self, recovery: Recovery, *, shared: bool) -> EngineParts:
         """The parts of the core, which go on where the marks say that others ended."""
-        world, marks = self._world, recovery.marks
+        environment, marks = self._environment, recovery.marks
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
-        self.gatherer = gatherer = Gatherer(
-            world.store, self._worker, last_key, world.ids, world.clock, world.journal, self._outage, world.watchers
+        self.gatherer = gatherer = GroupCommit(
+            environment.store,
+            self._worker,
+            last_key,
+            environment.ids,
+            environment.clock,
+            environment.journal,
+            self._outage,
+            environment.watchers,
         )
         self.reporter = Reporter(
-            gatherer, world.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
+            gatherer, environment.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
         )
-        webhooks = WebhookDeliverer(world.sender, self._accounts, {FinalState: ReceiptForm(world.encode_json)})
+        webhooks = WebhookDeliverer(
+            environment.sender, self._accounts, {FinalState: ReceiptForm(environment.encode_json)}
+        )
         self.notifier = Notifier(
             gatherer,
-            world.clock,
+            environment.clock,
             {Way.WEBHOOK: webhooks},
             self._accounts,
-            world.jitter,
+            environment.jitter,
             mark=marks.get(CALLBACK, 0),
-            retry_hours=self._deadlines.callback_retry,
+            retry_hours=self._limits.callback_retry,
             keeps=self._keeps_callback,
         )
         self.dispatcher = Dispatcher(
             gatherer,
-            world.clock,
+            environment.clock,
             self.reporter,
             self._finish,
-            world.directory.route,
+            environment.directory.route,
             marks.get(DISPATCH, 0),
             shared=shared,
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
         self._carriers.attach(self.dispatcher, self.reporter.awaited)
-        lookup = Lookup(self.reporter, gatherer, world.clock, marks.get(GATHERED, 0))
-        return Core(gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier, self._outage)
+        lookup = Lookup(self.reporter, gatherer, environment.clock, marks.get(GATHERED, 0))
+        return EngineParts(
+            gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier, self._outage
+        )
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Brings to memory what was in the air. Raises Unavailable."""
-        store, live = self._world.store, self._carriers.live()
+        store, live = self._environment.store, self._carriers.live()
         for number, connector in live.items():
             self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
         for outstanding in recovery.outstanding:
@@ -147,7 +158,7 @@ class Engine:
             if self._accounts.known(notice.account) is None:
                 await self._accounts.learn(notice.account)
         self.notifier.resume(recovery.owed, rowed=False)
-        self._world.journal.say(
+        self._environment.journal.say(
             "info",
             "recovered",
             unsent=len(recovery.unsent),
@@ -157,7 +168,7 @@ class Engine:
 
     async def stop(self, seconds: float) -> None:
         """Takes nothing more, waits for the operators' answers, commits, unbinds; at most `seconds`."""
-        clock = self._world.clock
+        clock = self._environment.clock
         if self._lease is not None and self.failed.is_set() and not self._lease.holds:
             seconds = min(seconds, FENCED_S)
         deadline = clock.monotonic() + seconds
@@ -179,11 +190,11 @@ class Engine:
         if self._pump_timer is not None:
             self._pump_timer.cancel()
         with suppress(Unavailable):
-            await self._world.store.release(self._node)
+            await self._environment.store.release(self._node)
         if self._lease is not None:
             await self._cancel("lease")
             await self._lease.give_back()
-        await self._world.sender.close()
+        await self._environment.sender.close()
 
     async def _callbacks_landed(self) -> None:
         for _ in range(int(CALLBACKS_END_S / LANDING_S)):
@@ -222,7 +233,7 @@ class Engine:
             return
         again = self.dispatcher.pump()
         if again is not None:
-            delay = max(0.001, again - self._world.clock.monotonic())
+            delay = max(0.001, again - self._environment.clock.monotonic())
             self._pump_timer = asyncio.get_running_loop().call_later(delay, self._pump_again)
 
     def _pump_again(self) -> None:
@@ -232,7 +243,7 @@ class Engine:
 
     def _keeps_callback(self, key: int) -> bool:
         """Whether this node both makes and recovers the callbacks of such messages."""
-        return self._duties.notify and (self._lease is None or worker_of(key) == self._worker)
+        return self._roles.notify and (self._lease is None or worker_of(key) == self._worker)
 
     def _finish(self, message: Message, final: Final) -> None:
         if final.owed:
@@ -244,11 +255,11 @@ class Engine:
     # --- for people
 
     def connector_names(self) -> dict[int, str]:
-        """Of all connectors that there are, whether or not this node has binds of them."""
+        """Names of all connectors that there are, whether or not this node has binds of them."""
         return {number: connector.name for number, connector in self._carriers.live().items()}
 
     def carrier_states(self) -> list[tuple[Connector, CarrierState]]:
-        """Each connector that this process has a carrier of, with its state."""
+        """Returns each connector that this process has a carrier of, with its state."""
         return self._carriers.states()
 
     def lane(self, connector: int) -> Lane:
@@ -264,7 +275,7 @@ class Engine:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (problem := task.exception()) is not None:
-            self._world.journal.say("critical", "task.died", task=task.get_name(), problem=repr(problem))
+            self._environment.journal.say("critical", "task.died", task=task.get_name(), problem=repr(problem))
             self.failed.set()
 
     async def _cancel(self, name: str) -> None:
@@ -274,4 +285,4 @@ class Engine:
 
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(work, max(0.1, deadline - self._world.clock.monotonic()))
+            await asyncio.wait_for(work, max(0.1, deadline - self._environment.clock.monotonic()))

@@ -1,4 +1,4 @@
-"""The core: the parts of one engine that share its messages."""
+"""The parts of one engine, which share its messages."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from heliograph.app.notices.notifier import Notifier
 from heliograph.app.receipts.lookup import Lookup
 from heliograph.app.receipts.matcher import Reporter
 from heliograph.runtime.carriers import Carriers
-from heliograph.runtime.group_commit import Gatherer
+from heliograph.runtime.group_commit import GroupCommit
 from heliograph.runtime.outage import Outage
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class EngineParts:
     """Made at the start, when it is known what was in the air."""
 
-    gatherer: Gatherer
+    gatherer: GroupCommit
     carriers: Carriers
     dispatcher: Dispatcher
     reporter: Reporter

@@ -1,4 +1,4 @@
-"""What an engine is given: the world outside, how long it waits, and what of the work is its own."""
+"""Everything an engine is given: its environment, how long it waits, and its share of the work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
 
 @dataclass(slots=True)
-class Deadlines:
-    """How long messages, receipts and callbacks are waited for, in hours."""
+class TimeLimits:
+    """Hours for which messages, receipts and callbacks are waited for."""
 
     validity: float
     receipt_grace: float
@@ -21,8 +21,8 @@ class Deadlines:
 
 
 @dataclass(slots=True)
-class World:
-    """Everything outside the core that the engine needs."""
+class Environment:
+    """Everything outside the engine that it needs."""
 
     store: Store
     directory: Directory
@@ -35,14 +35,14 @@ class World:
     encode_json: Callable[[dict[str, str]], bytes]
     watchers: tuple[Watcher, ...] = ()
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
-    """How a connector's lane is to send."""
+    """Tells the policy of a connector's lane."""
     leases: Leases | None = None
-    """Where other nodes may be on the same store; None where this one is alone."""
+    """Leases of a store that other nodes may share; None where this one is alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Duties:
-    """What this node does of all that is to be done. `most_binds` is of one connector; 0 is all that are free."""
+class NodeRoles:
+    """The share of the work that this node does. `most_binds` is of one connector; 0 is all that are free."""
 
     dispatch: bool = True
     notify: bool = True

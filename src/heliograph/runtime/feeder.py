@@ -4,8 +4,8 @@ from math import inf
 
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Unavailable
-from heliograph.runtime.engine_parts import Core
-from heliograph.runtime.environment import Duties, World
+from heliograph.runtime.engine_parts import EngineParts
+from heliograph.runtime.environment import Environment, NodeRoles
 
 TICK_S = 0.25
 """Seconds between two looks at the queue when nothing says that there is work."""
@@ -14,19 +14,19 @@ TICK_S = 0.25
 class Feeder:
     """Claims what is due, sends callbacks that are due, and, beside that, looks up receipts."""
 
-    def __init__(self, world: World, node: int, duties: Duties, core: Core) -> None:
-        self._world = world
+    def __init__(self, environment: Environment, node: int, roles: NodeRoles, parts: EngineParts) -> None:
+        self._environment = environment
         self._node = node
-        self._duties = duties
-        self._gatherer = core.gatherer
-        self._carriers = core.carriers
-        self._lookup = core.lookup
-        self._dispatcher = core.dispatcher
-        self._notifier = core.notifier
-        self._outage = core.outage
+        self._roles = roles
+        self._gatherer = parts.gatherer
+        self._carriers = parts.carriers
+        self._lookup = parts.lookup
+        self._dispatcher = parts.dispatcher
+        self._notifier = parts.notifier
+        self._outage = parts.outage
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Feeds until cancelled."""
         pause = TICK_S
         while True:
             await self._gatherer.stirred(pause)
@@ -42,18 +42,18 @@ class Feeder:
         without an answer, and with a backlog to send there would be more and more of them."""
         while True:
             await self._gatherer.sought()
-            await self._lookup.look_up(self._world.store)
+            await self._lookup.look_up(self._environment.store)
 
     async def _feed(self) -> float:
         """Returns the seconds until there is something to do again."""
-        store, clock = self._world.store, self._world.clock
+        store, clock = self._environment.store, self._environment.clock
         await self._lookup.look_again(store)
         await self._dispatcher.late.settle(store)
-        due = await store.next_due() if self._duties.dispatch else {}
+        due = await store.next_due() if self._roles.dispatch else {}
         now = clock.now()
         more = await self._feed_lanes(due, now)
         wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])
-        callback_due = await self._notifier.next_due(store) if self._duties.notify else None
+        callback_due = await self._notifier.next_due(store) if self._roles.notify else None
         if callback_due is not None:
             if callback_due > now:
                 wake_at = min(wake_at, callback_due)
@@ -63,7 +63,7 @@ class Feeder:
 
     async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
         """Claims messages for the lanes that run low; True if there may be more for them at once."""
-        store, dispatcher = self._world.store, self._dispatcher
+        store, dispatcher = self._environment.store, self._dispatcher
         live = self._carriers.live()
         more = False
         for connector in [connector for connector, at in due.items() if at <= now]:
@@ -83,5 +83,5 @@ class Feeder:
         return more
 
     def _may_fill(self, lane: Lane) -> bool:
-        """Where others may send it too, nothing is claimed that could not be sent."""
-        return self._world.leases is None or (not lane.closed and lane.capacity > 0)
+        """Whether a lane may claim rows. Where other nodes may send them too, it claims none that it could not send."""
+        return self._environment.leases is None or (not lane.closed and lane.capacity > 0)

@@ -8,17 +8,17 @@ from heliograph.app.commit.isolate import Apart
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
-from heliograph.runtime.commit_interval import GAP_S, Gap
+from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
-from heliograph.runtime.refused_facts import Misfits
+from heliograph.runtime.refused_facts import RefusedFacts
 
 WAITING_MESSAGES = 10_000
 """Messages that wait for a commit at once; beyond that requests are told to come back later."""
 
 COMMIT_PARTS = 80
 """Parts of new messages that one commit takes, or one request if that has more. Less than a lane sends with a commit
-(`app.dispatch.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. Those
-that are left wait for a whole gap, too: commits without one would leave no turn of the loop to read receipts in."""
+(`app.dispatch.lane.PARTS_A_COMMIT`): else more would be accepted than is sent, for as long as there are requests. The
+rest waits for a whole interval, too: commits without one would leave no turn of the loop to read receipts in."""
 
 SPILL_S = 1.0
 """Seconds between two moves of the durable marks."""
@@ -31,7 +31,7 @@ Then = Callable[[Accept], None]
 
 @dataclass(slots=True)
 class Hooks:
-    """What takes part in a commit. All are called on the event loop and must not raise."""
+    """Callbacks around a commit. All are called on the event loop and must not raise."""
 
     prepare: Callable[[Facts, int], None]
     """Right before it: may add facts. Called again, with more facts, if the commit fails."""
@@ -40,10 +40,10 @@ class Hooks:
     committed: Callable[[], None]
     """Right after it, when its requests have their answers."""
     refused: Callable[[], None]
-    """It failed; its facts are in the next one, its requests are not."""
+    """Called when a commit failed; its facts are in the next one, its requests are not."""
 
 
-class Gatherer:
+class GroupCommit:
     """The one place from which facts are recorded: implements the ports `Gathering` and `Intake`.
 
     One commit at a time. When it fails, its requests are refused as unavailable and all other facts stay for the
@@ -81,7 +81,7 @@ class Gatherer:
         self._seek = asyncio.Event()
         self._idle = asyncio.Event()
         self._hooks: Hooks | None = None
-        self._gap = Gap()
+        self._interval = CommitInterval()
         self._waiter: asyncio.Future[None] | None = None
         self._last_spill = 0.0
         self._woken = False
@@ -90,7 +90,7 @@ class Gatherer:
         """Whether the last commit worked."""
         self.failures = 0
         """Commits that did not."""
-        self.misfits = Misfits(clock, journal)
+        self.refused_facts = RefusedFacts(clock, journal)
 
     def attach(self, hooks: Hooks) -> None:
         """Must be called before `run`."""
@@ -108,10 +108,10 @@ class Gatherer:
             self._work.set()
 
     def wake_later(self) -> None:
-        """There is something to write that nobody waits for. What comes within a gap goes with it: a commit of nothing
-        else would hold up the answers and receipts that are about to be read."""
+        """Wakes the commit within an interval, for facts that nobody waits for. What comes until then goes with them: a
+        commit of nothing else would hold up the answers and receipts that are about to be read."""
         if not self._woken and self._later is None:
-            self._later = asyncio.get_running_loop().call_later(GAP_S, self.wake)
+            self._later = asyncio.get_running_loop().call_later(INTERVAL_S, self.wake)
 
     def stir(self) -> None:
         self._stir.set()
@@ -128,10 +128,10 @@ class Gatherer:
         self._thens.append((accept, then))
         self.wake()
         if self._waiter is not None:
-            if self._gap.probing:
-                self._gap.came(self._clock.monotonic())
-            elif self._gap.crowded(len(self._thens)):
-                self._end_gap()
+            if self._interval.probing:
+                self._interval.came(self._clock.monotonic())
+            elif self._interval.crowded(len(self._thens)):
+                self._end_wait()
         return True
 
     # --- life
@@ -155,8 +155,8 @@ class Gatherer:
         self._open = False
 
     def refuse_waiting(self) -> None:
-        """Where nothing is committed any more: tells the requests that no commit has taken up that they are not
-        accepted."""
+        """Tells the requests that no commit has taken up that they are not accepted; for when nothing is committed any
+        more."""
         accepts, self._facts.accepts = self._facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
@@ -186,7 +186,7 @@ class Gatherer:
             self._idle.set()
             await self._work.wait()
             self._idle.clear()
-            began = await self._leave_gap()
+            began = await self._wait_for_more()
             facts, thens = self._take(hooks, began)
             start = self._clock.monotonic()
             try:
@@ -209,7 +209,7 @@ class Gatherer:
             pause = RETRY_S[0]
             self._answer(thens)
             hooks.committed()
-            self._gap.tally(self._clock.monotonic(), _events(facts))
+            self._interval.tally(self._clock.monotonic(), _events(facts))
             if facts:
                 self._show(facts, seconds)
 
@@ -219,25 +219,25 @@ class Gatherer:
         try:
             await self._store.record(facts)
         except Unfit:
-            await Apart(self._store, facts, self.misfits.note).record()
+            await Apart(self._store, facts, self.refused_facts.note).record()
 
-    async def _leave_gap(self) -> float:
+    async def _wait_for_more(self) -> float:
         """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""
-        left = self._gap.left(self._clock.monotonic())
-        if left and not self._gap.crowded(len(self._thens)):
+        left = self._interval.left(self._clock.monotonic())
+        if left and not self._interval.crowded(len(self._thens)):
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
-            timer = loop.call_later(left, self._end_gap)
+            timer = loop.call_later(left, self._end_wait)
             try:
                 await self._waiter
             finally:
                 timer.cancel()
                 self._waiter = None
         began = self._clock.monotonic()
-        self._gap.begin(began, len(self._thens))
+        self._interval.begin(began, len(self._thens))
         return began
 
-    def _end_gap(self) -> None:
+    def _end_wait(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -265,7 +265,7 @@ class Gatherer:
 
     @staticmethod
     def _within_limit(accepts: list[Accept]) -> int:
-        """How many of the requests that wait one commit takes."""
+        """Number of waiting requests that one commit takes."""
         parts = 0
         for count, accept in enumerate(accepts):
             for message in accept.messages:
@@ -330,5 +330,5 @@ class Gatherer:
 
 
 def _events(facts: Facts) -> int:
-    """What came from outside, of these facts."""
+    """Counts the facts that came from outside."""
     return len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)

@@ -9,12 +9,12 @@ AGAIN_S: Final = (5.0, 60.0)
 """Seconds until it is said again: the first time, and at the most. Each time it is twice as long."""
 
 CALM_S: Final = 60.0
-"""When the store goes again before so many seconds have passed it is still the same trouble, and said as seldom."""
+"""Seconds. A store that goes away again sooner is still the same trouble, and said as seldom."""
 
 
 class Outage:
-    """Several tasks find that the store is away, each by itself and again and again. It is back when all of them that
-    found it away have found it there."""
+    """Tracks whether the store is away, as several tasks find it, each by itself and again and again. The store is back
+    when all tasks that found it away have found it there."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
         self._clock = clock

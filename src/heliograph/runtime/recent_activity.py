@@ -1,4 +1,4 @@
-"""The gateway's pulse: how much happened in each of the last seconds, kept in memory for people to look at."""
+"""Recent activity: how much happened in each of the last seconds, kept in memory for people to look at."""
 
 import asyncio
 from collections import deque
@@ -12,7 +12,7 @@ SECONDS = 300
 Counts = Mapping[str, int]
 
 
-class Pulse:
+class RecentActivity:
     """Samples counters that only ever grow, once a second. `names` are those that are kept."""
 
     def __init__(self, read: Callable[[], Counts], names: tuple[str, ...]) -> None:
@@ -24,7 +24,7 @@ class Pulse:
 
     def start(self) -> None:
         self._remember(self._read())
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="pulse")
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="recent activity")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -38,7 +38,7 @@ class Pulse:
         self._remember(counts)
 
     def series(self, name: str) -> list[int]:
-        """How much each second had, the latest last."""
+        """Counts of each second, the latest last."""
         return list(self._series[name])
 
     def rate(self, name: str, seconds: int = 5) -> float:

@@ -1,4 +1,4 @@
-"""What the store would not have is counted, and told in the log as far as that does not fill it."""
+"""Counts facts that the store refused, and logs them as far as that does not fill the log."""
 
 from collections import Counter
 
@@ -11,8 +11,8 @@ LINES = 60
 MINUTE_S = 60.0
 
 
-class Misfits:
-    """Those of one run."""
+class RefusedFacts:
+    """Refused facts of one run."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
         self.counts: Counter[Fate] = Counter()

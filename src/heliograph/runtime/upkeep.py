@@ -4,8 +4,8 @@ import asyncio
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
-from heliograph.runtime.engine_parts import Core
-from heliograph.runtime.environment import Deadlines, Duties, World
+from heliograph.runtime.engine_parts import EngineParts
+from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
 
 HOUSEKEEPING_S = 1.0
@@ -45,10 +45,10 @@ ORPHAN_DAYS = 7
 """Days that receipts which matched nothing are kept."""
 
 ORPHANS = 1_000_000
-"""How many of them are kept, the latest: an operator may send more than the disk has room for."""
+"""Most of them that are kept, the latest: an operator may send more than the disk has room for."""
 
 EARLY_KEPT_MS = 60_000
-"""How long an early receipt is in memory where nodes share a store: another node may have found its message."""
+"""Milliseconds that early receipts are in memory where nodes share a store: another one may have found the message."""
 
 HOUR_MS = 3_600_000
 
@@ -58,64 +58,66 @@ class Upkeep:
 
     def __init__(
         self,
-        world: World,
-        deadlines: Deadlines,
+        environment: Environment,
+        limits: TimeLimits,
         node: int,
-        duties: Duties,
-        core: Core,
+        roles: NodeRoles,
+        parts: EngineParts,
         accounts: AccountCache,
         lease: Lease | None,
     ) -> None:
         """`lease` is there where other nodes may be on the same store."""
-        self._world = world
-        self._deadlines = deadlines
+        self._environment = environment
+        self._limits = limits
         self._node = node
-        self._duties = duties
-        self._core = core
+        self._roles = roles
+        self._parts = parts
         self._accounts = accounts
         self._lease = lease
         self._round = 0
         self._unfinished: set[str] = set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Keeps house until cancelled."""
         while True:
             await asyncio.sleep(HOUSEKEEPING_S)
             try:
                 await self._keep_house()
-                self._core.outage.found_there("housekeeping")
+                self._parts.outage.found_there("housekeeping")
             except Unavailable as problem:
-                self._core.outage.found_away("housekeeping", problem)
+                self._parts.outage.found_away("housekeeping", problem)
 
     async def _keep_house(self) -> None:
-        world = self._world
+        environment = self._environment
         self._round += 1
-        if await world.directory.refresh():
+        if await environment.directory.refresh():
             self._accounts.invalidate()
             if self._lease is None:
-                self._core.carriers.sync()
+                self._parts.carriers.sync()
         await self._look_after_nodes()
         await self._accounts.refresh()
-        now = world.clock.now()
-        self._core.dispatcher.reroute(self._core.carriers.live())
+        now = environment.clock.now()
+        self._parts.dispatcher.reroute(self._parts.carriers.live())
         if self._due("sweep", SWEEP_ROUNDS):
-            self._core.dispatcher.sweep(now)
-            if self._duties.upkeep:
-                self._repeat("sweep", await self._core.dispatcher.claims.drop_expired(world.store, self._node, BATCH))
-        if self._duties.upkeep:
+            self._parts.dispatcher.sweep(now)
+            if self._roles.upkeep:
+                self._repeat(
+                    "sweep", await self._parts.dispatcher.claims.drop_expired(environment.store, self._node, BATCH)
+                )
+        if self._roles.upkeep:
             await self._keep_rows(now)
         if self._round % STATE_ROUNDS == 1:
-            reports = self._core.carriers.reports(now)
+            reports = self._parts.carriers.reports(now)
             if reports:
-                await world.store.network.save_link_states(reports)
-        if len(self._core.reporter.awaited) or self._core.notifier.in_the_air or self._core.dispatcher.busy:
-            self._core.gatherer.wake()
+                await environment.store.network.save_link_states(reports)
+        if len(self._parts.reporter.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
+            self._parts.gatherer.wake()
 
     async def _keep_rows(self, now: int) -> None:
-        store = self._world.store
-        oldest = now - int((self._deadlines.validity + self._deadlines.receipt_grace) * HOUR_MS)
-        expired = now - int(self._deadlines.receipt_grace * HOUR_MS)
-        if self._due("overdue", OVERDUE_ROUNDS) and not await self._core.lookup.give_up(store, expired, BATCH):
+        store = self._environment.store
+        oldest = now - int((self._limits.validity + self._limits.receipt_grace) * HOUR_MS)
+        expired = now - int(self._limits.receipt_grace * HOUR_MS)
+        if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(store, expired, BATCH):
             self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
@@ -124,25 +126,25 @@ class Upkeep:
                 if await store.index_numbers(now, NUMBERS_BLOCK) == 0:
                     self._unfinished.discard("numbers")
                     break
-        if self._lease is None or self._world.leases is None:
+        if self._lease is None or self._environment.leases is None:
             return
         if self._round % OVERDUE_ROUNDS == 0:
-            await self._core.lookup.reconsider(store, await store.orphans(BATCH))
+            await self._parts.lookup.reconsider(store, await store.orphans(BATCH))
         if self._due("gathered", GATHERED_ROUNDS):
             for _ in range(GATHERED_SPANS):
-                if not await self._core.lookup.find_gathered(self._world.leases, oldest):
+                if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):
                     self._unfinished.discard("gathered")
                     break
 
     async def _look_after_nodes(self) -> None:
-        """Where nodes share the store: takes over from those that are gone, and takes what binds are free."""
+        """Takes over from nodes that are gone, and takes the binds that are free; for nodes that share a store."""
         if self._lease is None or not self._lease.holds:
             return
-        self._core.reporter.early.drop(self._world.clock.now() - EARLY_KEPT_MS)
-        if self._duties.upkeep and await self._lease.release_dead():
+        self._parts.reporter.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
+        if self._roles.upkeep and await self._lease.release_dead():
             self._unfinished.add("gathered")
-            self._core.gatherer.stir()
-        await self._core.carriers.share_binds()
+            self._parts.gatherer.stir()
+        await self._parts.carriers.share_binds()
 
     def _due(self, chore: str, rounds: int) -> bool:
         """Whether a chore of every so many rounds is due in this one."""

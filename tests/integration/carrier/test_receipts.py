@@ -135,7 +135,7 @@ async def test_a_receipt_without_an_id_is_taken_counted_and_said_once() -> None:
 
 
 async def test_more_receipts_than_can_wait_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heliograph.adapters.smpp.link.MAX_UNACKNOWLEDGED", 3)
+    monkeypatch.setattr("heliograph.adapters.smpp.receipts.MAX_UNACKNOWLEDGED", 3)
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)
         for n in range(5):

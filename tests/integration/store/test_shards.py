@@ -20,7 +20,7 @@ from heliograph.app.sending.directory import Directory
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.environment import Deadlines, World
+from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import NoJournal, SeededIds
 from tests.support.connectors import smpp_connector
@@ -54,13 +54,13 @@ class Gateway:
         if self.node == 1:
             await self.furnish()
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
-        world = World(
+        world = Environment(
             store=self.store, directory=Directory(self.store.network, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=SeededIds(self.chance), clock=self.clock, journal=self.journal, jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
-        self.engine = Engine(world, Deadlines(48, 24, 24), node=self.node)
+        self.engine = Engine(world, TimeLimits(48, 24, 24), node=self.node)
         await self.engine.start()
 
     async def furnish(self) -> None:

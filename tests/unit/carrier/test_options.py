@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, parse_hosts, read_options
-from heliograph.adapters.smpp.outcome import Verdict
+from heliograph.adapters.smpp.outcome import OutcomeOverride
 from heliograph.app.admin.fields import parse_option
 
 
@@ -33,7 +33,7 @@ def test_options_are_read_as_the_command_line_stores_them() -> None:
     assert (dialect.system_type, dialect.interface_version, dialect.source_ton) == ("VMA", 0x50, 1)
     assert dialect.hosts == (("b.example", 2776), ("2001:db8::1", 2777))
     assert (dialect.binary_coding, dialect.alphabet, dialect.tls_verify) == (0xF5, "latin1", False)
-    assert isinstance(dialect.outcomes[0x0B], Verdict)
+    assert isinstance(dialect.outcomes[0x0B], OutcomeOverride)
     assert (timings.response_timeout_s, timings.enquire_interval_s) == (5.0, 7)
 
 

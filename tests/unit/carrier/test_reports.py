@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.adapters.smpp.reports import report_of
+from heliograph.adapters.smpp.receipts import report_of
 from heliograph.app.ports import Report
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from heliograph.console import chart, render
-from heliograph.runtime.recent_activity import SECONDS, Pulse
+from heliograph.runtime.recent_activity import SECONDS, RecentActivity
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_bars_tell_their_values_and_need_no_style() -> None:
 
 def test_the_pulse_keeps_what_each_second_had() -> None:
     counted = {"accepted": 100}
-    pulse = Pulse(lambda: counted, ("accepted", "failed"))
+    pulse = RecentActivity(lambda: counted, ("accepted", "failed"))
     pulse._remember(counted)
     for number in (110, 110, 125):
         counted["accepted"] = number
@@ -65,7 +65,7 @@ def test_the_pulse_keeps_what_each_second_had() -> None:
 
 
 async def test_the_pulse_beats_by_itself() -> None:
-    pulse = Pulse(dict, ("accepted",))
+    pulse = RecentActivity(dict, ("accepted",))
     pulse.start()
     await pulse.stop()
-    await Pulse(dict, ()).stop()
+    await RecentActivity(dict, ()).stop()

@@ -18,7 +18,7 @@ from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.environment import Deadlines, World
+from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.core import Messages, SetClock, accept_of
@@ -110,13 +110,13 @@ class Rig:
     async def start(self) -> Engine:
         self.node += 1
         self.sender = ScriptedSender(self.chance, Odds(), self.arrived.append)
-        world = World(
+        world = Environment(
             store=self.store, directory=Directory(self.store.network, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
-        self.engine = Engine(world, Deadlines(48, 24, 24), node=self.node)
+        self.engine = Engine(world, TimeLimits(48, 24, 24), node=self.node)
         await self.engine.start()
         return self.engine
 

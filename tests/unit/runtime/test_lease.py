@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Fenced, Unavailable
-from heliograph.runtime.bind_slots import Slots
+from heliograph.runtime.bind_slots import BindSlots
 from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
 from heliograph.runtime.outage import Outage
 from tests.support.connectors import smpp_connector
@@ -194,7 +194,7 @@ def connector(number: int = 1, binds: int = 4, *, enabled: bool = True) -> Conne
 async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() -> None:
     register = Register()
     register.others = 3
-    slots = Slots(register, 1, 0)
+    slots = BindSlots(register, 1, 0)
     await slots.share_out([connector()], lambda _, __: True)
     assert slots.of(1) == 1
     assert (slots.part(connector()).binds, slots.part(connector()).rate) == (1, 25.0)
@@ -207,7 +207,7 @@ async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() 
 
 
 async def test_no_more_binds_than_the_node_is_to_take() -> None:
-    slots = Slots(Register(), 1, 2)
+    slots = BindSlots(Register(), 1, 2)
     await slots.share_out([connector()], lambda _, __: True)
     assert slots.of(1) == 2
 
@@ -215,7 +215,7 @@ async def test_no_more_binds_than_the_node_is_to_take() -> None:
 @pytest.mark.parametrize("now", [[connector(enabled=False)], [connector(binds=1)], []], ids=["off", "fewer", "gone"])
 async def test_slots_are_given_back_only_when_their_links_are_down(now: list[Connector]) -> None:
     register = Register()
-    slots = Slots(register, 1, 0)
+    slots = BindSlots(register, 1, 0)
     await slots.share_out([connector()], lambda _, __: True)
     left = sum(each.binds for each in now if each.enabled)
     register.asked.clear()
@@ -228,7 +228,7 @@ async def test_slots_are_given_back_only_when_their_links_are_down(now: list[Con
 
 async def test_after_a_lapse_nothing_is_this_nodes_until_it_has_asked_again() -> None:
     register = Register()
-    slots = Slots(register, 1, 0)
+    slots = BindSlots(register, 1, 0)
     await slots.share_out([connector()], lambda _, __: True)
     slots.lose()
     assert slots.of(1) == 0

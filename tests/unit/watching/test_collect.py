@@ -30,7 +30,7 @@ def engine() -> Any:
     return SimpleNamespace(
         carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
-        gatherer=SimpleNamespace(healthy=True, failures=0, misfits=SimpleNamespace(counts=Counter())),
+        gatherer=SimpleNamespace(healthy=True, failures=0, refused_facts=SimpleNamespace(counts=Counter())),
     )  # fmt: skip
 
 

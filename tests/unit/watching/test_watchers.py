@@ -4,7 +4,7 @@ import asyncio
 
 from heliograph.app.facts import Attempt, Facts
 from heliograph.app.ports import Unavailable
-from heliograph.runtime.group_commit import Gatherer, Hooks
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.gateway import START, HandClock, MemoryJournal
 from tests.support.memory_store import MemoryStore
@@ -42,11 +42,11 @@ class SlowStore(MemoryStore):
         await super().record(facts)
 
 
-async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, Gatherer]:
+async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, GroupCommit]:
     clock, journal, seen = HandClock(), MemoryJournal(), Seen()
     store = SlowStore(clock)
     store.failures = failures
-    gatherer = Gatherer(store, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
+    gatherer = GroupCommit(store, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
@@ -75,7 +75,7 @@ async def test_a_commit_that_fails_is_shown_when_it_works() -> None:
 
 async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     journal, clock = MemoryJournal(), HandClock()
-    gatherer = Gatherer(SlowStore(clock), 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
+    gatherer = GroupCommit(SlowStore(clock), 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     for segment in range(3):

@@ -129,7 +129,7 @@ class Collector:
         yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
         for fate in Fate:
-            yield Sample("heliograph_store_refused_total", (fate,), gatherer.misfits.counts[fate])
+            yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
         yield Sample("heliograph_store_commit_seconds", (), self._tally.commit_us)

@@ -5,11 +5,11 @@ import random
 from dataclasses import replace
 from typing import Final, Protocol
 
+from heliograph.adapters.smpp.connection import BindConnection
+from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import dial
 from heliograph.adapters.smpp.kind import SmppSettings
-from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.reasons import why_not_connected
-from heliograph.adapters.smpp.setup import Setup
 from heliograph.app.ports.carrier_state import BindCounters, BindState
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
@@ -26,10 +26,10 @@ ROLES: Final[dict[str, tuple[type[p.Bind], ...]]] = {
 
 
 class BindOwner(Protocol):
-    """Who a bind belongs to."""
+    """The owner of a bind."""
 
-    def links_changed(self) -> None:
-        """A link is up, or no longer is."""
+    def binds_changed(self) -> None:
+        """A connection is up, or no longer is."""
 
 
 def bind_request(settings: SmppSettings, role: type[p.Bind]) -> p.Bind:
@@ -47,15 +47,15 @@ def bind_request(settings: SmppSettings, role: type[p.Bind]) -> p.Bind:
 
 
 class Bind:
-    """Holds at most one link at a time. `number` counts from 1."""
+    """Holds at most one connection at a time. `number` counts from 1."""
 
-    def __init__(self, setup: Setup, owner: BindOwner, number: int, role: type[p.Bind]) -> None:
-        settings, timings = setup.settings, setup.timings
+    def __init__(self, context: BindContext, owner: BindOwner, number: int, role: type[p.Bind]) -> None:
+        settings, timings = context.settings, context.timings
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")
-        self.link: Link | None = None
+        self.connection: BindConnection | None = None
         self.counters = BindCounters()
-        self._setup = setup
+        self._context = context
         self._owner = owner
         self._request = bind_request(settings, role)
         self._hosts = ((settings.host, settings.port), *settings.dialect.hosts)
@@ -67,7 +67,7 @@ class Bind:
         self._retry_at = 0.0
         self._up_at = 0.0
         self._state = "stopped"
-        self._since = setup.clock.now()
+        self._since = context.clock.now()
         self._error = ""
         self._error_at = 0
 
@@ -77,17 +77,17 @@ class Bind:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name=f"bind {self._setup.connector.name} {self.number}")
+        self._task = asyncio.create_task(self._run(), name=f"bind {self._context.connector.name} {self.number}")
 
     async def stop(self, deadline: float) -> None:
-        """Ends the link as `Link.retire` does, or the attempt to make one."""
+        """Ends the connection as `BindConnection.retire` does, or the attempt to make one."""
         self._stopping = True
-        link = self.link
-        if link is not None and link.was_bound:
+        connection = self.connection
+        if connection is not None and connection.was_bound:
             self._enter("unbinding")
-            await link.retire(deadline)
-        elif link is not None:
-            link.abort()
+            await connection.retire(deadline)
+        elif connection is not None:
+            connection.abort()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -98,109 +98,115 @@ class Bind:
     async def _run(self) -> None:
         failed_in_a_row = 0
         while not self._stopping:
-            link = await self._attempt()
-            if link is not None and link.was_bound and self._backoff.stood(self._setup.clock.monotonic() - self._up_at):
+            connection = await self._attempt()
+            if (
+                connection is not None
+                and connection.was_bound
+                and self._backoff.stood(self._context.clock.monotonic() - self._up_at)
+            ):
                 failed_in_a_row = 0
             else:
                 failed_in_a_row += 1
                 self._turn += 1
-            status = link.refused if link is not None else None
+            status = connection.refused if connection is not None else None
             if status is None and failed_in_a_row % len(self._hosts):
                 continue  # the other hosts come first
             await self._wait(self._pause(status))
-            while (left := self._setup.bar.until - self._setup.clock.monotonic()) > 0:
+            while (left := self._context.credentials.until - self._context.clock.monotonic()) > 0:
                 await self._wait(left * (1.05 + 0.2 * random.random()))
 
     async def _wait(self, pause: float) -> None:
-        self._retry_at = self._setup.clock.monotonic() + pause
+        self._retry_at = self._context.clock.monotonic() + pause
         self._enter("waiting")
         await asyncio.sleep(pause)
 
     def _pause(self, status: int | None) -> float:
         if status is None or status not in WRONG_CREDENTIALS:
             return self._backoff.pause(random.random())
-        timings, bar, now = self._setup.timings, self._setup.bar, self._setup.clock.monotonic()
-        if bar.until > now:
+        timings, credentials, now = self._context.timings, self._context.credentials, self._context.clock.monotonic()
+        if credentials.until > now:
             # Another bind had the same answer just before: it is also the one to try again first.
-            return (bar.until - now) * (1.05 + 0.2 * random.random())
-        ceiling = timings.credentials_first_s * 2.0 ** min(bar.refusals, 16)
+            return (credentials.until - now) * (1.05 + 0.2 * random.random())
+        ceiling = timings.credentials_first_s * 2.0 ** min(credentials.refusals, 16)
         self._backoff.credentials_pause = min(timings.credentials_most_s, ceiling)
-        bar.refusals += 1
+        credentials.refusals += 1
         pause = self._backoff.pause_after_refusal(status, random.random())
-        bar.until = now + pause
+        credentials.until = now + pause
         return pause
 
-    async def _attempt(self) -> Link | None:
+    async def _attempt(self) -> BindConnection | None:
         """One connection from its beginning to its end; None if there was none."""
-        setup, limit = self._setup, self._setup.timings.connect_timeout_s
+        context, limit = self._context, self._context.timings.connect_timeout_s
         host, port = self._hosts[self._turn % len(self._hosts)]
         self._enter("connecting")
-        began = setup.clock.monotonic()
+        began = context.clock.monotonic()
 
-        def make() -> Link:
-            left = max(0.1, limit - (setup.clock.monotonic() - began))
-            self.link = Link(setup, self, self._request, self.counters, left)
-            return self.link
+        def make() -> BindConnection:
+            left = max(0.1, limit - (context.clock.monotonic() - began))
+            self.connection = BindConnection(context, self, self._request, self.counters, left)
+            return self.connection
 
         try:
-            _, link = await dial(make, host, port, tls=setup.settings.tls, dialect=setup.dialect, timeout_s=limit)
+            _, connection = await dial(
+                make, host, port, tls=context.settings.tls, dialect=context.dialect, timeout_s=limit
+            )
         except (OSError, ValueError) as error:  # ValueError: a name that no address can have
-            self.link = None
-            self._fail(why_not_connected(error, self.where, limit, tls=setup.settings.tls))
+            self.connection = None
+            self._fail(why_not_connected(error, self.where, limit, tls=context.settings.tls))
             return None
         if self._state == "connecting":
             self._enter("binding")
         try:
-            await link.ended
+            await connection.ended
         finally:
-            self.link = None
+            self.connection = None
         if not self._stopping:
-            self._fail(link.reason, lost=link.was_bound)
-        return link
+            self._fail(connection.reason, lost=connection.was_bound)
+        return connection
 
     def _fail(self, reason: str, *, lost: bool = False) -> None:
-        setup = self._setup
+        context = self._context
         # The same trouble again is no news: it stands in the state. That it was bound was said, and so is its end.
         level = "debug" if reason == self._error and self._backoff.failures and not lost else "warning"
-        self._error, self._error_at = reason, setup.clock.now()
-        setup.journal.say(
-            level, "smpp.not_bound", connector=setup.connector.name, bind=self.number, host=self.where, reason=reason
+        self._error, self._error_at = reason, context.clock.now()
+        context.journal.say(
+            level, "smpp.not_bound", connector=context.connector.name, bind=self.number, host=self.where, reason=reason
         )
 
     def _enter(self, state: str) -> None:
         if state != self._state:
             self._state = state
-            self._since = self._setup.clock.now()
+            self._since = self._context.clock.now()
 
-    # --- what its link says
+    # --- what its connection says
 
-    def link_up(self) -> None:
-        self._up_at = self._setup.clock.monotonic()
-        self._setup.bar.refusals, self._setup.bar.until = 0, 0.0
+    def on_bound(self) -> None:
+        self._up_at = self._context.clock.monotonic()
+        self._context.credentials.refusals, self._context.credentials.until = 0, 0.0
         self._enter("bound")
-        setup = self._setup
-        setup.journal.say(
-            "info", "smpp.bound", connector=setup.connector.name, bind=self.number, role=self.role, host=self.where
+        context = self._context
+        context.journal.say(
+            "info", "smpp.bound", connector=context.connector.name, bind=self.number, role=self.role, host=self.where
         )
-        self._owner.links_changed()
+        self._owner.binds_changed()
 
-    def link_down(self) -> None:
+    def on_unbound(self) -> None:
         self._enter("unbinding")
-        self._owner.links_changed()
+        self._owner.binds_changed()
 
     # --- for people
 
     @property
     def bound(self) -> bool:
-        return self.link is not None and self.link.up
+        return self.connection is not None and self.connection.up
 
     @property
     def silent_s(self) -> float:
-        return self.link.silent_s if self.link is not None else 0.0
+        return self.connection.silent_s if self.connection is not None else 0.0
 
     @property
     def silent(self) -> bool:
-        return self.link is not None and self.link.silent
+        return self.connection is not None and self.connection.silent
 
     @property
     def stopped(self) -> bool:
@@ -213,10 +219,10 @@ class Bind:
     @property
     def reconnect_in(self) -> float | None:
         """Seconds until the next attempt, if it waits for that."""
-        return max(0.0, self._retry_at - self._setup.clock.monotonic()) if self._state == "waiting" else None
+        return max(0.0, self._retry_at - self._context.clock.monotonic()) if self._state == "waiting" else None
 
     def state(self) -> BindState:
-        link, wait = self.link, self.reconnect_in
+        connection, wait = self.connection, self.reconnect_in
         return BindState(
             bind=self.number,
             role=self.role,
@@ -226,10 +232,12 @@ class Bind:
             last_error=self._error or None,
             last_error_at=self._error_at or None,
             reconnect_in=None if wait is None else round(wait, 1),
-            in_flight=link.session.in_flight + len(link.waiting) if link is not None else 0,
-            window=self._setup.connector.window if self.role != "receiver" else 0,
+            in_flight=connection.session.in_flight + len(connection.waiting) if connection is not None else 0,
+            window=self._context.connector.window if self.role != "receiver" else 0,
             silent=self.silent,
             silent_s=round(self.silent_s, 1),
-            answer_ms=round(link.answer_s * 1000, 1) if link is not None and link.answer_s is not None else None,
+            answer_ms=round(connection.answer_s * 1000, 1)
+            if connection is not None and connection.answer_s is not None
+            else None,
             counters=replace(self.counters),
         )

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
+from heliograph.adapters.smpp.affinity import RecipientAffinity
 from heliograph.adapters.smpp.bind import ROLES, Bind
+from heliograph.adapters.smpp.connection import BindConnection
+from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import read_settings
-from heliograph.adapters.smpp.link import Link
 from heliograph.adapters.smpp.options import Timings
-from heliograph.adapters.smpp.setup import Setup
-from heliograph.adapters.smpp.spread import Spread
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
@@ -33,17 +33,17 @@ class SmppCarrier:
         self._journal = journal
         encoder = Encoder(settings.dialect)
         self.header_octets = encoder.header_octets
-        """What the parts of a long message must leave free for their header."""
-        setup = Setup(connector, events, clock, journal, settings, encoder)
-        self._bar = setup.bar
-        self._complaints = setup.complaints
+        """Octets that the parts of a long message must leave free for their header."""
+        context = BindContext(connector, events, clock, journal, settings, encoder)
+        self._credentials = context.credentials
+        self._complaints = context.complaints
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
-        self._binds = [Bind(setup, self, number, role) for number, role in enumerate(roles, 1)]
-        self._spread = Spread() if connector.binds > 1 else None
-        if self._spread is not None:
-            setup.over = self._spread.over
-        self._links: list[Link] = []
+        self._binds = [Bind(context, self, number, role) for number, role in enumerate(roles, 1)]
+        self._affinity = RecipientAffinity() if connector.binds > 1 else None
+        if self._affinity is not None:
+            context.settled = self._affinity.settled
+        self._connections: list[BindConnection] = []
         self._capacity = 0
         self._draining = False
 
@@ -63,11 +63,11 @@ class SmppCarrier:
         return self._capacity
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes them, each link's share in one go; what has lost its place with a link comes back as not sent."""
-        links = self._links
+        """Writes each connection's share in one go. Parts that lost their places with it come back as not sent."""
+        connections = self._connections
         used = 0
-        for link in links:
-            used += link.session.in_flight + len(link.waiting)
+        for connection in connections:
+            used += connection.session.in_flight + len(connection.waiting)
         room = max(0, self._capacity - used)
         if len(parts) > room:
             loop = asyncio.get_running_loop()
@@ -76,24 +76,25 @@ class SmppCarrier:
             parts = parts[:room]
         if not parts:
             return
-        if self._spread is None:
-            links[0].submit(parts)
+        if self._affinity is None:
+            connections[0].submit(parts)
             return
-        for link, share in self._spread.share(parts, links).items():
-            link.submit(share)
+        for connection, share in self._affinity.share(parts, connections).items():
+            connection.submit(share)
 
     async def drain(self, deadline: float) -> None:
         """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""
         self._draining = True
-        self.links_changed()
+        self.binds_changed()
         await asyncio.gather(*(bind.stop(deadline) for bind in self._binds))
         self._complaints.close()
 
-    def links_changed(self) -> None:
-        """A link is up, or no longer is."""
-        links = [] if self._draining else [bind.link for bind in self._binds if bind.link and bind.link.transmits]
-        capacity = sum(link.session.window_limit for link in links)
-        self._links = links
+    def binds_changed(self) -> None:
+        """A connection is up, or no longer is."""
+        up = [bind.connection for bind in self._binds if bind.connection and bind.connection.transmits]
+        connections = [] if self._draining else up
+        capacity = sum(connection.session.window_limit for connection in connections)
+        self._connections = connections
         if capacity != self._capacity:
             self._capacity = capacity
             self._events.on_capacity()
@@ -101,25 +102,25 @@ class SmppCarrier:
     # --- for people
 
     def state(self) -> CarrierState:
-        """Each bind, its state, last error, what it waits for; `summary` says it in a sentence."""
+        """Returns the state of each bind; `summary` says in a sentence what is wrong, if anything is."""
         return CarrierState(
             connector=self._connector.name,
             summary=self._summary(),
-            credentials_refused=self._bar.refusals > 0,
+            credentials_refused=self._credentials.refusals > 0,
             credentials_retry_in=self._credentials_wait(),
             bound=sum(bind.bound for bind in self._binds),
             silent=sum(bind.silent for bind in self._binds),
             silent_s=round(max(bind.silent_s for bind in self._binds), 1),
             capacity=self._capacity,
-            in_flight=sum(link.session.in_flight + len(link.waiting) for link in self._links),
+            in_flight=sum(connection.session.in_flight + len(connection.waiting) for connection in self._connections),
             counters=BindCounters.sum(bind.counters for bind in self._binds),
             binds=[bind.state() for bind in self._binds],
         )
 
     def _credentials_wait(self) -> float | None:
         """Seconds until credentials that the operator called wrong are tried again."""
-        left = self._bar.until - self._clock.monotonic()
-        return round(left, 1) if self._bar.refusals and left > 0 else None
+        left = self._credentials.until - self._clock.monotonic()
+        return round(left, 1) if self._credentials.refusals and left > 0 else None
 
     def _summary(self) -> str:
         if self._problems:
@@ -129,7 +130,7 @@ class SmppCarrier:
             return "It is taken down." if gone else "It is being taken down."
         bound, total = sum(bind.bound for bind in self._binds), len(self._binds)
         troubled = next((bind for bind in self._binds if not bind.bound), None)
-        if troubled is None and any(link.stalled for link in self._links):
+        if troubled is None and any(connection.stalled for connection in self._connections):
             return "It is bound, but the operator does not read what it is sent."
         if troubled is None and (silence := self._silence()):
             return silence
@@ -138,7 +139,7 @@ class SmppCarrier:
         return self._unbound(troubled, bound, total)
 
     def _silence(self) -> str:
-        """Where all are bound: what the operator owes an answer to, if it has kept quiet for long."""
+        """Says for how long the operator has answered nothing; empty unless a bind is silent."""
         silent, total = sum(bind.silent for bind in self._binds), len(self._binds)
         if not silent:
             return ""

@@ -1,4 +1,4 @@
-"""What an operator says no to, in the log: a line when it begins, one a minute while it lasts, one when it is over.
+"""Refusals of an operator in the log: a line when one begins, one a minute while it lasts, one when it is over.
 
 Each status has its own lines, and no message has any: an operator that throttles says so thousands of times a minute.
 """
@@ -16,7 +16,7 @@ LINE_S: Final = 60.0
 """Seconds between two lines about the same thing. When nothing more has come for so long it is over."""
 
 QUIET_S: Final = {"smpp.put_off": 360.0}
-"""Where it is over only after more seconds: what is put off again and again is tried every five minutes in the end."""
+"""Events that are over only after more seconds: what is put off again and again is tried every five minutes."""
 
 MOST: Final = 40
 """Complaints that are told apart for one connector: an operator may make up any number of statuses."""
@@ -36,12 +36,12 @@ class Complaint:
     began: float
     latest: float
     untold: int = 0
-    """How often it came since the last line."""
+    """Occurrences since the last line."""
     total: int = 0
 
 
 class Complaints:
-    """Those of one connector, over all of its binds. Belongs to the running loop."""
+    """Complaints of one connector, over all of its binds. Belongs to the running loop."""
 
     def __init__(self, connector: str, clock: Clock, journal: Journal) -> None:
         self._connector = connector

@@ -21,7 +21,7 @@ HEADER16_OCTETS: Final = 7
 MINUTE_MS: Final = 60_000
 
 _MAX_RELATIVE_DAYS: Final = 30
-"""Of validity: longer ones are cut to this many days, since months have no length that both ends agree on."""
+"""Days to which a longer validity is cut, since months have no length that both ends agree on."""
 
 _MESSAGE_CLASS_0: Final = 0x10
 """Bit 4 of data_coding: a class is given, and it is 0 (3GPP TS 23.038, 4)."""
@@ -42,7 +42,7 @@ class Encoder:
 
     @property
     def header_octets(self) -> int:
-        """What a long message's part must leave free for the header (`domain.segment.split`)."""
+        """Octets that a long message's part must leave free for the header (`domain.segment.split`)."""
         return HEADER16_OCTETS if self._concatenation == "udh16" else HEADER_OCTETS
 
     def body(self, part: Part, now: int) -> bytes:

@@ -1,4 +1,4 @@
-"""A connector's options: the operator's dialect, and the times of its links, by name.
+"""A connector's options: the operator's dialect, and the times of its binds, by name.
 
 Every option has a default that suits most operators. What cannot be understood is a problem in words, and a
 connector with a problem does not bind: its messages wait, instead of going out wrong.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
-from heliograph.adapters.smpp.outcome import Verdict, read_override
+from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
 from heliograph.smpp import constants as c
 
 DEFAULT_PORT: Final = 2775
@@ -134,7 +134,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an operator wants things. The names are those of the options."""
+    """The operator's dialect. The names are those of the options."""
 
     hosts: tuple[tuple[str, int], ...] = option(
         (), parse_hosts, "more hosts, `host:port` and comma separated: tried in turn after the connector's own"
@@ -201,7 +201,7 @@ class Dialect:
     tls_verify: bool = option(True, _truth, "false takes any certificate: for tests only")
     tls_server_name: str = option("", _text(253), "the name that the certificate must bear, if not the host's")
 
-    outcomes: Mapping[int, Verdict] = field(default_factory=dict)
+    outcomes: Mapping[int, OutcomeOverride] = field(default_factory=dict)
     """Options `outcome_STATUS`, such as `outcome_rinvdstadr` or `outcome_0x401`: see `outcome.read_override`."""
 
 
@@ -209,7 +209,7 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
     """The dialect and the times that `options` make, and a sentence for each option that is not right."""
     values: dict[str, Any] = {}
     times: dict[str, float] = {}
-    outcomes: dict[int, Verdict] = {}
+    outcomes: dict[int, OutcomeOverride] = {}
     problems: list[str] = []
     for name, value in options.items():
         try:

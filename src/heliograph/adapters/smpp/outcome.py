@@ -1,4 +1,4 @@
-"""What an operator's answer to a submit_sm means: from command_status to outcome.
+"""Meaning of an operator's answer to a submit_sm: from command_status to outcome.
 
 ======================================  ==========================================================================
 command_status                          outcome
@@ -36,7 +36,7 @@ ESME_RINVBNDSTS on a link that we hold for bound says that the operator does not
 """
 
 THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RMSGQFUL})
-"""What says that we are too fast."""
+"""Statuses that say that we are too fast."""
 
 MAX_PAUSE_S: Final = 3600.0
 
@@ -44,8 +44,8 @@ _DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLI
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a connector makes of one status, in place of the table."""
+class OutcomeOverride:
+    """A connector's own meaning of one status, in place of the table."""
 
     kind: Literal["accept", "defer", "refuse", "unknown"]
     pause: float = 0.0
@@ -64,7 +64,7 @@ class Verdict:
                 return Unknown(f"the operator answered {CommandStatus.name_of(status)}")
 
 
-def outcome_of(status: int, message_id: str, overrides: Mapping[int, Verdict]) -> Outcome:
+def outcome_of(status: int, message_id: str, overrides: Mapping[int, OutcomeOverride]) -> Outcome:
     """The outcome of an answer with `status`; the table above."""
     if status in overrides:
         return overrides[status].outcome(status, message_id)
@@ -73,7 +73,7 @@ def outcome_of(status: int, message_id: str, overrides: Mapping[int, Verdict]) -
     return _DEFERRED.get(status) or Refused(status, Delivery.REJECTD, err_of_status(status))
 
 
-def read_override(name: str, text: str) -> tuple[int, Verdict]:
+def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
     """A status by name or number, and what it shall mean; raises ValueError with a sentence for people.
 
     `name` is a name with or without `esme_`, a decimal number, or a hexadecimal one after `0x`. `text` is `accept`,
@@ -84,14 +84,14 @@ def read_override(name: str, text: str) -> tuple[int, Verdict]:
     kind, *rest = text.split() or [""]
     match kind.lower(), rest:
         case "accept", []:
-            return status, Verdict("accept")
+            return status, OutcomeOverride("accept")
         case "unknown", []:
-            return status, Verdict("unknown")
+            return status, OutcomeOverride("unknown")
         case "defer", [] | [_]:
-            return status, Verdict("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status, 1.0))
+            return status, OutcomeOverride("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status, 1.0))
         case "refuse", [] | [_] | [_, _]:
             state = _final(rest[0]) if rest else Delivery.REJECTD
-            return status, Verdict("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
+            return status, OutcomeOverride("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
     raise ValueError(f"{text!r} is none of accept, defer [SECONDS], refuse [STATE [ERR]], unknown")
 
 

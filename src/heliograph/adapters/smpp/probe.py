@@ -26,7 +26,7 @@ READ_OCTETS: Final = 65_536
 
 @dataclass(slots=True)
 class ProbeReport:
-    """What was tried, in order: name, whether it worked, and what happened. The first failure is the last step."""
+    """Steps in order: name, whether it worked, and what happened. The first failure is the last step."""
 
     steps: list[tuple[str, bool, str]] = field(default_factory=list)
 

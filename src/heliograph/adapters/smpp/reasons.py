@@ -1,4 +1,4 @@
-"""What went wrong with a link, in sentences that say what to do."""
+"""Troubles of a connection, in sentences that say what to do."""
 
 import socket
 import ssl

@@ -25,9 +25,9 @@ class Part:
     owner: Any = None
     """The dispatcher's own mark; carriers leave it alone."""
     header_octets: int = HEADER_OCTETS
-    """What the parts of a long message leave free for their header."""
+    """Octets that the parts of a long message leave free for their header."""
     written: float = 0.0
-    """When it went to the carrier last, in monotonic seconds; the lane's own mark too."""
+    """Monotonic seconds of its last hand-over to the carrier; the lane's own mark too."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Report:
 
 
 class CarrierEvents(Protocol):
-    """What a carrier tells its owner. Called on the event loop; must not block or raise."""
+    """Receives what a carrier tells its owner. Called on the event loop; must not block or raise."""
 
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
         """Exactly once for each part submitted."""
@@ -108,8 +108,8 @@ class Carrier(Protocol):
 
     @property
     def header_octets(self) -> int:
-        """What the parts of a long message should leave free for their header; `Part.header_octets` says whether they
-        do, since they may not become more of them than the customer was charged for."""
+        """Octets that the parts of a long message should leave free for their header. `Part.header_octets` says whether
+        they do, since they may not become more of them than the customer was charged for."""
 
     def submit(self, parts: Sequence[Part]) -> None:
         """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""

@@ -1,4 +1,4 @@
-"""How a connector stands: what its carrier says of its binds, and how its lane goes. For people and for metrics.
+"""State of a connector: of its binds, as its carrier says it, and of its lane. For people and for metrics.
 
 The admin API shows these fields under their names, so they are part of the contract. Nodes exchange them as JSON
 through the store: every field has a default, for what a node of another version leaves out. Not compiled, since
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(slots=True)
 class BindCounters:
-    """What happened on one bind since the carrier started."""
+    """Counts what happened on one bind since the carrier started."""
 
     submitted: int = 0
     accepted: int = 0
@@ -44,7 +44,7 @@ class BindState:
     """One bind. Moments are in ms since the epoch, durations in seconds unless the name has another unit."""
 
     bind: int = 0
-    """Its number, from 1."""
+    """Number of the bind, from 1."""
     role: str = ""
     state: str = "?"
     """`stopped`, `waiting`, `connecting`, `binding`, `bound` or `unbinding`."""
@@ -61,7 +61,7 @@ class BindState:
     """Whether the operator has answered nothing for too long to be merely slow."""
     silent_s: float = 0.0
     answer_ms: float | None = None
-    """How long a recent submission took to be answered."""
+    """Milliseconds that a recent submission took to be answered."""
     counters: BindCounters = field(default_factory=BindCounters)
 
 
@@ -93,19 +93,19 @@ class ConnectorState(CarrierState):
     rate: float = 0.0
     """The configured limit, in parts a second; 0 is none."""
     pace: float | None = None
-    """What the operator takes at present, in parts a second; None where nothing limits it."""
+    """Parts a second that the operator takes at present; None where nothing limits it."""
     throttles: int = 0
     window_used: int = 0
     """Places taken in the window, by parts that await an answer or the commit of one."""
     waiting: int = 0
     """Messages in memory."""
     oldest: int | None = None
-    """When the message that has waited longest was due, in ms since the epoch."""
+    """Due time of the message that has waited longest, in ms since the epoch."""
 
 
 @dataclass(slots=True)
 class ConnectorReport:
-    """What a node said last of one connector, at `at`."""
+    """The last word of a node on one connector, said at `at`."""
 
     connector: int
     node: int

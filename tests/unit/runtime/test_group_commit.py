@@ -13,8 +13,8 @@ from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, Cal
 from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import group_commit
-from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, REST_S
-from heliograph.runtime.group_commit import Gatherer, Hooks
+from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
@@ -81,7 +81,7 @@ class Rig:
         self.clock = VirtualClock()
         self.journal = Journal()
         outage = Outage(self.clock, self.journal)
-        self.gatherer = Gatherer(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
+        self.gatherer = GroupCommit(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
         self.log: list[str] = []
         self.spills: list[tuple[float, int]] = []
         self.on_prepare: Callable[[Facts], None] = lambda _: None
@@ -329,7 +329,7 @@ def test_what_the_store_will_not_have_is_left_out_and_all_else_goes_on() -> None
         (facts,) = shown
         assert [attempt.key for attempt in facts.attempts] == [1, 2]
         assert facts.accepts == [good, bad, batch]
-        assert rig.gatherer.misfits.counts == {Fate.DROPPED: 1, Fate.REFUSED: 1}
+        assert rig.gatherer.refused_facts.counts == {Fate.DROPPED: 1, Fate.REFUSED: 1}
         assert rig.journal.said == ["store.refused", "store.refused"]
         assert rig.journal.fields == [
             {"facts": "attempts", "fate": "dropped", "problem": "it is too large", "account": 1,
@@ -358,7 +358,7 @@ def test_where_the_store_goes_away_meanwhile_the_commit_fails_and_nothing_is_wri
         rig.attempt(4)
         await rig.gatherer.flushed()
         assert [key for keys in rig.attempts for key in keys] == [1, 2, 3, 4]
-        assert rig.gatherer.misfits.counts == {Fate.DROPPED: 1}
+        assert rig.gatherer.refused_facts.counts == {Fate.DROPPED: 1}
         assert rig.log[-2:] == ["prepare", "committed"]
 
     scenario(story)
@@ -485,7 +485,7 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         rig.gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0, START))
         rig.gatherer.wake_later()
         rig.gatherer.wake_later()
-        await asyncio.sleep(GAP_S / 2)
+        await asyncio.sleep(INTERVAL_S / 2)
         assert rig.log == []
         rig.attempt(2)
         await rig.gatherer.flushed()
@@ -494,7 +494,7 @@ def test_what_nobody_waits_for_leaves_a_gap_for_what_comes_meanwhile() -> None:
         assert rig.log == ["prepare", "committed"], "one commit took all of it"
         rig.gatherer.facts.attempts.append(Attempt(1, 3, 0, 1, 0, START))
         rig.gatherer.wake_later()
-        await asyncio.sleep(GAP_S + COMMIT_S / 2)
+        await asyncio.sleep(INTERVAL_S + COMMIT_S / 2)
         assert rig.log[2:] == ["prepare"]
         await asyncio.sleep(COMMIT_S)
         assert rig.attempts == [[1, 2], [3]]
@@ -513,9 +513,9 @@ def test_under_load_a_commit_begins_when_as_many_requests_wait_as_ever_do() -> N
             await rig.gatherer.flushed()
             return rig.clock.monotonic() - COMMIT_S - sent
 
-        for _ in range(3 * PROBE_GAPS):
+        for _ in range(3 * PROBE_INTERVALS):
             await begins_after(crowd)
-        begun = [await begins_after(crowd) for _ in range(2 * PROBE_GAPS)]
+        begun = [await begins_after(crowd) for _ in range(2 * PROBE_INTERVALS)]
         assert sum(each < 1e-9 for each in begun) == len(begun) - 2
         assert max(begun) == pytest.approx(REST_S), "now and then it looks how many there are"
         assert [await begins_after(crowd - 1) for _ in range(2)] == pytest.approx([REST_S, REST_S])

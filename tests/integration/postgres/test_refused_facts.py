@@ -25,7 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Unfit
 from heliograph.domain.receipt import Delivery
-from heliograph.runtime.group_commit import Gatherer, Hooks
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.simulation.world import SeededIds
 from tests.support.patience import PATIENCE_S
@@ -90,11 +90,11 @@ def journal() -> Journal:
 
 
 @pytest.fixture
-async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[Gatherer]:
+async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[GroupCommit]:
     """At work, from above the keys that `given` gives on."""
     clock = SystemClock()
     outage = Outage(clock, journal)
-    gatherer = Gatherer(store, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
+    gatherer = GroupCommit(store, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     yield gatherer
@@ -104,7 +104,7 @@ async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[Gath
         await task
 
 
-def answered(gatherer: Gatherer, accept: Accept) -> asyncio.Future[Accept]:
+def answered(gatherer: GroupCommit, accept: Accept) -> asyncio.Future[Accept]:
     future: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
     assert gatherer.accept(accept, future.set_result)
     return future
@@ -118,7 +118,7 @@ async def told(store: PostgresStore, message: Message) -> list[str]:
 
 @pytest.mark.parametrize("what", VALUES)
 async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
-    store: PostgresStore, given: Given, account: Account, url: str, gatherer: Gatherer, journal: Journal, what: str
+    store: PostgresStore, given: Given, account: Account, url: str, gatherer: GroupCommit, journal: Journal, what: str
 ) -> None:
     make, problem, fate = VALUES[what]
     await server().execute("ALTER TABLE sent ADD CHECK (operator_id <> 'forbidden')", url.rpartition("/")[2])
@@ -140,7 +140,7 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
         assert [each.result().verdict for each in good] == [Verdict.ACCEPTED] * 2
         assert bad.result().verdict is Verdict.UNAVAILABLE
         assert [await told(store, each) for each in neighbours] == [[f"id-{n}"] for n in range(len(neighbours))]
-        assert gatherer.misfits.counts == {fate: 1, Fate.REFUSED: 1}
+        assert gatherer.refused_facts.counts == {fate: 1, Fate.REFUSED: 1}
         assert (gatherer.healthy, gatherer.failures) == (True, 0)
         assert [(level, event) for level, event, _ in journal.said] == [("error", "store.refused")] * 2
         assert "secret" not in repr(journal.said)

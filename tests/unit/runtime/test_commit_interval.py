@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, GAP_S, PROBE_GAPS, Gap
+from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, CommitInterval
 
 FACTS = 4
 """A message's: accepted, submitted, ended, called back."""
@@ -31,7 +31,7 @@ class Played:
 
 def play(first: list[float], after: Callable[[float], float] | None = None) -> Played:
     """`first` are the times of the first requests, `after` says when the one comes that follows an answer."""
-    gap, played, now = Gap(), Played(), 0.0
+    gap, played, now = CommitInterval(), Played(), 0.0
     coming = list(first)
     heapify(coming)
     while now < SECONDS:
@@ -79,14 +79,14 @@ def opened(rate: float, random: Random) -> Played:
 @pytest.mark.parametrize("connections", [1, 4, 16])
 def test_few_connections_do_not_wait_for_a_gap_in_which_nobody_is_left_to_send(connections: int) -> None:
     played = closed(connections, Random(connections))
-    assert played.requests > 1.5 * connections * SECONDS / GAP_S
+    assert played.requests > 1.5 * connections * SECONDS / INTERVAL_S
     assert played.each > 0.9 * connections, "all who can ask share a commit"
 
 
 @pytest.mark.parametrize("rate", [2_000, 6_000, 12_000, 20_000])
 def test_requests_that_come_at_any_time_are_gathered_for_nearly_a_whole_gap(rate: int) -> None:
     played = opened(rate, Random(rate))
-    assert played.each > 0.85 * rate * GAP_S
+    assert played.each > 0.85 * rate * INTERVAL_S
 
 
 def test_a_request_now_and_then_does_not_wait() -> None:
@@ -95,18 +95,18 @@ def test_a_request_now_and_then_does_not_wait() -> None:
 
 @given(st.lists(st.tuples(st.floats(0.0, 0.01), st.integers(0, 2_000)), max_size=60))
 def test_nothing_waits_for_longer_than_a_gap(commits: list[tuple[float, int]]) -> None:
-    gap, now = Gap(), 0.0
+    gap, now = CommitInterval(), 0.0
     for pause, requests in commits:
         now += pause
-        assert 0.0 <= gap.left(now) <= GAP_S
+        assert 0.0 <= gap.left(now) <= INTERVAL_S
         gap.begin(now, requests)
         gap.tally(now, requests * FACTS)
         assert not gap.crowded(0), "without a request there is nobody whom the gap holds up"
 
 
-def loaded() -> Gap:
+def loaded() -> CommitInterval:
     """A gap that is whole: a commit is over at 1.2 s."""
-    gap = Gap()
+    gap = CommitInterval()
     gap.begin(1.0, 1)
     for count in range(1, 200):
         gap.tally(1.0 + count / 1_000, round(BUSY_FACTS_PER_S / 1_000))
@@ -114,22 +114,22 @@ def loaded() -> Gap:
     return gap
 
 
-def probe(gap: Gap, now: float, requests: int, latest: float) -> float:
+def probe(gap: CommitInterval, now: float, requests: int, latest: float) -> float:
     """A whole gap in which so many requests come, the latest at `latest` of it; then when it is over."""
     gap.left(now)
     while not gap.probing:
         gap.begin(now, 0)
-    gap.came(now + latest * GAP_S)
-    now += GAP_S
+    gap.came(now + latest * INTERVAL_S)
+    now += INTERVAL_S
     gap.begin(now, requests)
     return now
 
 
 def test_a_gap_is_whole_under_load_alone() -> None:
-    idle = Gap()
+    idle = CommitInterval()
     idle.begin(1.0, 1)
     assert idle.left(1.0) == 0.0
-    assert loaded().left(1.2) == pytest.approx(GAP_S, rel=0.01)
+    assert loaded().left(1.2) == pytest.approx(INTERVAL_S, rel=0.01)
 
 
 def test_the_gap_ends_for_as_many_as_were_there_when_nobody_came_any_more() -> None:
@@ -150,7 +150,7 @@ def test_small_commits_do_not_keep_themselves_small() -> None:
     """Now and then a gap is whole, whoever waits: of a crowd that has grown some may come later."""
     gap, now = loaded(), 1.2
     now = probe(gap, now, 3, latest=0.5)
-    for _ in range(PROBE_GAPS - 1):
+    for _ in range(PROBE_INTERVALS - 1):
         gap.left(now)
         assert gap.crowded(3)
         gap.begin(now, 3)
@@ -162,7 +162,7 @@ def test_small_commits_do_not_keep_themselves_small() -> None:
 def test_commits_that_nothing_held_up_say_nothing_about_who_is_left() -> None:
     gap = loaded()
     now = probe(gap, 1.2, 3, latest=0.5)
-    for _ in range(PROBE_GAPS - 1):
+    for _ in range(PROBE_INTERVALS - 1):
         gap.left(now)
         gap.begin(now, 3)
     assert gap.probing

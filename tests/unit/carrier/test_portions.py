@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp.intake import PORTION_OCTETS, Intake
+from heliograph.adapters.smpp.portions import PORTION_OCTETS, PortionedReader
 
 
 class Tap(asyncio.Transport):
@@ -35,7 +35,7 @@ class Rig:
         self.tap = Tap()
         self.taken: list[bytes] = []
         self.then: Callable[[], Any] = lambda: None
-        self.intake = Intake(self.tap, self._take)
+        self.intake = PortionedReader(self.tap, self._take)
 
     def _take(self, data: bytes) -> None:
         self.taken.append(data)

@@ -4,7 +4,7 @@ from heliograph.app.commit.isolate import Fate, Misfit
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
-from heliograph.runtime.refused_facts import LINES, MINUTE_S, Misfits
+from heliograph.runtime.refused_facts import LINES, MINUTE_S, RefusedFacts
 from tests.support.core import SetClock
 from tests.support.store import START
 
@@ -30,7 +30,7 @@ def about_a_message(fate: Fate = Fate.REDUCED) -> Misfit:
 
 def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
     journal = Journal()
-    misfits = Misfits(SetClock(), journal)
+    misfits = RefusedFacts(SetClock(), journal)
     misfits.note(about_a_message())
     misfits.note(Misfit(Facts(dequeued=[(4, KEY)]), "too long", Fate.DROPPED))
     misfits.note(Misfit(Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", Fate.REDUCED))
@@ -47,7 +47,7 @@ def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
 
 def test_a_flood_of_them_is_counted_and_does_not_fill_the_log() -> None:
     clock, journal = SetClock(), Journal()
-    misfits = Misfits(clock, journal)
+    misfits = RefusedFacts(clock, journal)
     for _ in range(LINES + 40):
         misfits.note(about_a_message())
     assert len(journal.said) == LINES

@@ -1,4 +1,4 @@
-"""What the links of one connector, and those of one bind after another, have in common."""
+"""Everything that the binds of one connector share, and the connections of one bind after another."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
 
 
 @dataclass(slots=True)
-class Bar:
-    """Keeps all binds of an account from trying while the operator calls its credentials wrong: who tries again and
-    again is locked out. `until` is monotonic, `refusals` counts them since the last bind."""
+class CredentialsPause:
+    """Keeps all binds of an account from trying while the operator calls its credentials wrong: operators lock out
+    accounts that hammer. `until` is monotonic, `refusals` counts those since the last bind."""
 
     until: float = 0.0
     refusals: int = 0
 
 
 @dataclass(slots=True)
-class Setup:
-    """What all links of a connector share. `over` (if any) is told of each part that has its outcome."""
+class BindContext:
+    """Shared by all binds of a connector. `settled` (if any) is called with each part that has its outcome."""
 
     connector: Connector
     events: CarrierEvents
@@ -31,10 +31,10 @@ class Setup:
     journal: Journal
     settings: SmppSettings
     encoder: Encoder
-    over: Callable[[Part], None] | None = None
-    bar: Bar = field(default_factory=Bar)
+    settled: Callable[[Part], None] | None = None
+    credentials: CredentialsPause = field(default_factory=CredentialsPause)
     said: set[str] = field(default_factory=set)
-    """What is said once only."""
+    """Events that were logged and are logged once only."""
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
     complaints: Complaints = field(init=False)

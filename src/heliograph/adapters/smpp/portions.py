@@ -1,4 +1,4 @@
-"""What one connection brings, a portion in each turn of the loop, however fast the peer is.
+"""Reads a connection in portions, one in each turn of the loop, however fast the peer is.
 
 A read may bring a quarter of a mebioctet, and the next one follows in the same turn: sixteen thousand requests, each of
 which is to be answered, while all other connections wait.
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 PORTION_OCTETS: Final = 16_384
-"""What is looked at in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
+"""Octets that are read in one turn: about a hundred receipts, or five hundred answers to submit_sm."""
 
 
-class Intake:
+class PortionedReader:
     """Hands on to `take` what is fed to it. While something is held back nothing more is read."""
 
     __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
@@ -26,7 +26,7 @@ class Intake:
         self._paused = False
 
     def feed(self, data: bytes) -> None:
-        """What was just read."""
+        """Takes `data` at once if it is little and nothing is held back, else after what is held back."""
         if self._held or self._paused or len(data) > PORTION_OCTETS:
             self._hold(data)
         else:

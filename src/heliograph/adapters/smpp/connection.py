@@ -1,22 +1,21 @@
 """One connection to an operator and the session on it, from the bind request to the end.
 
 Everything happens in the callbacks of the loop: what one of them has to say is written in one piece at its end, and
-one timer serves all deadlines of the link.
+one timer serves all deadlines of the connection.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from functools import partial
 from math import inf
 from typing import Final, Protocol, cast
 
+from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import send_at_once
-from heliograph.adapters.smpp.intake import Intake
 from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
+from heliograph.adapters.smpp.portions import PortionedReader
 from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
-from heliograph.adapters.smpp.reports import report_of
-from heliograph.adapters.smpp.setup import Setup
+from heliograph.adapters.smpp.receipts import ReceiptReceiver
 from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
 from heliograph.app.ports.carrier_state import BindCounters
@@ -32,74 +31,69 @@ from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import State
 
 BARE_OCTETS: Final = 17
-"""What a submit_sm_resp without optional parameters has over its message_id."""
+"""Octets of a submit_sm_resp without optional parameters, beyond its message_id."""
 
 MAX_LATE: Final = 1_000
-"""Parts of one link whose answer may still come after it was given up."""
-
-MAX_UNACKNOWLEDGED: Final = 5_000
-"""Receipts of one link that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
+"""Parts of one connection whose answer may still come after it was given up."""
 
 MAX_UNREAD_OCTETS: Final = 1 << 20
-"""What may wait to be taken by an operator that does not read; beyond that nothing it sends is read either, as each
+"""Octets that may wait for an operator that does not read; beyond that nothing it sends is read either, as each
 request makes an answer. A window of a thousand ordinary messages, or fifty thousand answers to receipts, fit."""
 
 SILENT_SHARE: Final = 1 / 3
-"""Of `response_timeout_s`: an operator that answers nothing for so long is called silent."""
+"""Share of `response_timeout_s` after which an operator that answers nothing is called silent."""
 
 CLOSE_GRACE_S: Final = 2.0
-"""How long the last octets may take to leave before the connection is cut."""
+"""Seconds that the last octets may take to leave before the connection is cut."""
 
 NO_CODE: Final = "001"
 """The error code of a final state that no operator gave."""
 
 
-class LinkOwner(Protocol):
-    """Who a link belongs to."""
+class ConnectionOwner(Protocol):
+    """The owner of a connection."""
 
-    def link_up(self) -> None:
-        """It is bound."""
+    def on_bound(self) -> None:
+        """The session is bound."""
 
-    def link_down(self) -> None:
-        """It was bound, and takes nothing new any more; answers may still come."""
+    def on_unbound(self) -> None:
+        """The session was bound, and takes nothing new any more; answers may still come."""
 
 
-class Link(asyncio.Protocol):
+class BindConnection(asyncio.Protocol):
     """`ended` has its result once the connection is gone and every part has its outcome."""
 
     __slots__ = (
-        "_closing", "_counters", "_flush_due", "_guard", "_intake", "_late", "_loop", "_owner", "_quiet", "_request",
-        "_retiring", "_sampled", "_setup", "_stalled", "_timer", "_timer_at", "_transport", "answer_s", "ended",
-        "reason", "refused", "session", "unanswered_since", "up", "waiting", "was_bound",
+        "_closing", "_context", "_counters", "_guard", "_late", "_loop", "_owner", "_quiet",
+        "_reader", "_receipts", "_request", "_sampled", "_stalled", "_timer", "_timer_at", "_transport",
+        "answer_s", "ended", "reason", "refused", "session", "unanswered_since", "up", "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
-        self, setup: Setup, owner: LinkOwner, request: p.Bind, counters: BindCounters, bind_timeout: float
+        self, context: BindContext, owner: ConnectionOwner, request: p.Bind, counters: BindCounters, bind_timeout: float
     ) -> None:
-        timings = setup.timings
-        self._setup = setup
+        timings = context.timings
+        self._context = context
         self._owner = owner
         self._request = request
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._intake: Intake | None = None
+        self._reader: PortionedReader | None = None
         self._stalled: asyncio.TimerHandle | None = None
-        """Set while the operator does not read: when it goes off, the link ends."""
+        """Set while the operator does not read: when it goes off, the connection ends."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._guard: asyncio.TimerHandle | None = None
-        self._flush_due = False
         self._closing = False
         self._quiet: asyncio.Future[None] | None = None
-        self._retiring = False
         self._sampled: tuple[Part, float] | None = None
         self._late: dict[int, Part] = {}
         self.session = Session(
             Role.ESME,
-            setup.clock.monotonic(),
+            context.clock.monotonic(),
             SessionOptions(
-                window=setup.connector.window,
+                window=context.connector.window,
                 response_timeout=timings.response_timeout_s,
                 bind_timeout=bind_timeout,
                 unbind_timeout=timings.unbind_timeout_s,
@@ -107,15 +101,16 @@ class Link(asyncio.Protocol):
                 enquire_timeout=timings.enquire_timeout_s or None,
             ),
         )
+        self._receipts = ReceiptReceiver(context, self.session, counters, self._flush)
         self.waiting: deque[Part] = deque()
-        """Parts that follow others to the same recipient and find this link's window full."""
+        """Parts that follow others to the same recipient and find this window full."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
         self.up = False
         self.was_bound = False
         self.refused: int | None = None
         self.reason = ""
         self.answer_s: float | None = None
-        """How long a recent submit_sm took to be answered."""
+        """Seconds that a recent submit_sm took to be answered."""
         self.unanswered_since: float | None = None
         """Since when no submit_sm has been answered, while one was to be; monotonic."""
 
@@ -139,12 +134,12 @@ class Link(asyncio.Protocol):
         """For how long the operator has answered no submit_sm, late ones neither; 0 where it owes no answer."""
         if self.unanswered_since is None or not self.up:
             return 0.0
-        return self._setup.clock.monotonic() - self.unanswered_since
+        return self._context.clock.monotonic() - self.unanswered_since
 
     @property
     def silent(self) -> bool:
         """Whether that is too long to be the way of a slow operator."""
-        return self.silent_s >= self._setup.timings.response_timeout_s * SILENT_SHARE
+        return self.silent_s >= self._context.timings.response_timeout_s * SILENT_SHARE
 
     # --- parts
 
@@ -156,12 +151,12 @@ class Link(asyncio.Protocol):
         self._flush()
 
     def _submit_waiting(self) -> None:
-        setup, session, waiting = self._setup, self.session, self.waiting
+        context, session, waiting = self._context, self.session, self.waiting
         count = min(len(waiting), session.room)
         if count <= 0 or self._stalled is not None:
             return
-        now, now_ms = setup.clock.monotonic(), setup.clock.now()
-        body, send = setup.encoder.body, session.send_request
+        now, now_ms = context.clock.monotonic(), context.clock.now()
+        body, send = context.encoder.body, session.send_request
         take = waiting.popleft
         if self._sampled is None:
             self._sampled = (waiting[0], now)
@@ -175,12 +170,12 @@ class Link(asyncio.Protocol):
                 if self._sampled is not None and self._sampled[0] is part:
                     self._sampled = None
                 message = to_hex(part.message.key, part.message.tail)
-                setup.say_once("error", "smpp.cannot_be_sent", message=message, error=error)
+                context.say_once("error", "smpp.cannot_be_sent", message=message, error=error)
                 self._loop.call_soon(self._end, part, Refused(-1, Delivery.REJECTD, NO_CODE))
             else:
                 send(c.SUBMIT_SM, octets, part, now)
         self._counters.submitted += count
-        due = now + setup.timings.response_timeout_s
+        due = now + context.timings.response_timeout_s
         if due < self._timer_at:
             self._arm_at(due)
 
@@ -195,58 +190,20 @@ class Link(asyncio.Protocol):
                 self._counters.refused += 1
             case Unknown():
                 self._counters.unknown += 1
-        if self._setup.over is not None:
-            self._setup.over(part)
-        self._setup.events.on_outcome(part, outcome)
+        if self._context.settled is not None:
+            self._context.settled(part)
+        self._context.events.on_outcome(part, outcome)
 
     def _on_refusal(self, event: e.Answered) -> None:
         """An answer that says no, or anything but the usual."""
-        setup, status = self._setup, event.status
-        outcome = outcome_of(status, event.message_id, setup.dialect.outcomes)
+        context, status = self._context, event.status
+        outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
         if status in THROTTLING:
             self._counters.throttled += 1
-        setup.complaints.answered(status, outcome)
+        context.complaints.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
             self.unbind("the operator no longer holds the link for bound")
-
-    # --- receipts
-
-    def _on_delivery(self, request: p.DeliverSm | p.DataSm) -> None:
-        setup, counters = self._setup, self._counters
-        report = report_of(request)
-        if report is None:
-            counters.mobile_originated += 1
-            accepts = setup.dialect.mobile_originated == "accept"
-            setup.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
-            self.session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
-        elif not report.operator_id:
-            # Nothing can be learnt from it, now or when it came again.
-            counters.receipts_unreadable += 1
-            setup.say_once("warning", "smpp.receipt_without_id")
-            self.session.answer(request)
-        elif self.session.unanswered > MAX_UNACKNOWLEDGED or (self._retiring and self._only_receipts_come):
-            counters.receipts_put_off += 1
-            self.session.answer(request, CommandStatus.ESME_RX_T_APPN)
-        else:
-            counters.receipts += 1
-            setup.events.on_report(report, partial(self._acknowledge, request))
-
-    @property
-    def _only_receipts_come(self) -> bool:
-        """Whether nothing is waited for any more but what the operator sends of its own accord, which has no end."""
-        return self.session.in_flight == 0 or self.session.state is State.UNBOUND
-
-    def _acknowledge(self, request: p.DeliverSm | p.DataSm, kept: bool) -> None:
-        """If the link is gone, nothing: the operator sends the receipt again elsewhere."""
-        if not kept:
-            self._counters.receipts_put_off += 1
-        if (
-            self.session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
-            and not self._flush_due
-        ):
-            self._flush_due = True
-            self._loop.call_soon(self._flush)
 
     # --- the loop's callbacks
 
@@ -254,9 +211,9 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         send_at_once(self._transport)
         self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS, MAX_UNREAD_OCTETS * 3 // 4)
-        self._intake = Intake(self._transport, self._read)
+        self._reader = PortionedReader(self._transport, self._read)
         try:
-            self.session.bind(self._request, self._setup.clock.monotonic())
+            self.session.bind(self._request, self._context.clock.monotonic())
         except FieldError as error:
             self.reason = f"the bind cannot be written: {error}"
             self._close()
@@ -265,19 +222,19 @@ class Link(asyncio.Protocol):
         self._arm()
 
     def data_received(self, data: bytes) -> None:
-        cast("Intake", self._intake).feed(data)
+        cast("PortionedReader", self._reader).feed(data)
 
     def pause_writing(self) -> None:
         """The operator does not read."""
-        cast("Intake", self._intake).pause()
-        self._stalled = self._loop.call_later(self._setup.timings.response_timeout_s, self._cut_off)
+        cast("PortionedReader", self._reader).pause()
+        self._stalled = self._loop.call_later(self._context.timings.response_timeout_s, self._cut_off)
 
     def resume_writing(self) -> None:
-        """It has read a good part of what waited."""
+        """The operator has read a good part of what waited."""
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
-        cast("Intake", self._intake).resume()
+        cast("PortionedReader", self._reader).resume()
         if self.waiting and self.transmits:
             self._submit_waiting()
             self._flush()
@@ -287,16 +244,16 @@ class Link(asyncio.Protocol):
         self.abort()
 
     def _read(self, data: bytes) -> None:
-        now = self._setup.clock.monotonic()
-        on_outcome, over = self._setup.events.on_outcome, self._setup.over
-        overrides = self._setup.dialect.outcomes
+        now = self._context.clock.monotonic()
+        on_outcome, settled = self._context.events.on_outcome, self._context.settled
+        overrides = self._context.dialect.outcomes
         accepted = 0
         answered = rare = False
         for event in self.session.receive(data, now):
             if type(event) is e.Answered:
                 answered = True
                 if len(event.frame) > len(event.message_id) + BARE_OCTETS and event.congestion is not None:
-                    self._setup.events.on_congestion(event.congestion)
+                    self._context.events.on_congestion(event.congestion)
                 if self._sampled is not None and self._sampled[0] is event.token:
                     self.answer_s = now - self._sampled[1]
                     self._sampled = None
@@ -305,11 +262,11 @@ class Link(asyncio.Protocol):
                     continue
                 accepted += 1
                 part: Part = event.token
-                if over is not None:
-                    over(part)
+                if settled is not None:
+                    settled(part)
                 on_outcome(part, Accepted(kept(event.message_id)))
             elif type(event) is e.Delivered:
-                self._on_delivery(event.request)
+                self._receipts.receive(event.request)
             else:
                 rare = True
                 self._on_event(event)
@@ -330,8 +287,8 @@ class Link(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._down()
-        if self._intake is not None:
-            self._intake.finish()
+        if self._reader is not None:
+            self._reader.finish()
         self._cancel_timers()
         events = self.session.connection_lost()
         if not self.reason:
@@ -346,7 +303,7 @@ class Link(asyncio.Protocol):
             self.ended.set_result(None)
 
     def _on_event(self, event: e.Event) -> None:
-        """What is not of every day."""
+        """Handles the rarer events of a session."""
         counters = self._counters
         match event:
             case e.TimedOut(token, sequence):
@@ -354,11 +311,11 @@ class Link(asyncio.Protocol):
                 self._late[sequence] = cast("Part", token)
                 if len(self._late) > MAX_LATE:
                     del self._late[next(iter(self._late))]
-                self._setup.complaints.unanswered()
-                self._end(cast("Part", token), Unknown(f"no answer in {self._setup.timings.response_timeout_s:g} s"))
+                self._context.complaints.unanswered()
+                self._end(cast("Part", token), Unknown(f"no answer in {self._context.timings.response_timeout_s:g} s"))
             case e.Bound():
                 self.up = self.was_bound = True
-                self._owner.link_up()
+                self._owner.on_bound()
             case e.BindRefused(status):
                 self.refused, self.reason = status, why_refused(status)
                 self._close()
@@ -378,21 +335,21 @@ class Link(asyncio.Protocol):
                     self._on_late(response)
             case e.ProtocolError(error):
                 counters.protocol_errors += 1
-                self._setup.say_once("warning", "smpp.protocol_error", error=error)
+                self._context.say_once("warning", "smpp.protocol_error", error=error)
             case _:
                 pass  # alert_notification and outbind ask nothing of us
 
     def _on_late(self, response: p.SubmitSmResp) -> None:
-        self._heard(self._setup.clock.monotonic())
+        self._heard(self._context.clock.monotonic())
         part = self._late.pop(response.sequence, None)
         if part is not None:
-            outcome = outcome_of(response.status, response.message_id, self._setup.dialect.outcomes)
-            self._setup.events.on_late(part, outcome)
+            outcome = outcome_of(response.status, response.message_id, self._context.dialect.outcomes)
+            self._context.events.on_late(part, outcome)
 
     # --- writing, time and the end
 
     def _flush(self) -> None:
-        self._flush_due = False
+        self._receipts.flush_due = False
         data = self.session.data_to_send()
         if data and self._transport is not None:
             self._transport.write(data)
@@ -410,9 +367,9 @@ class Link(asyncio.Protocol):
         deadline = self.session.next_deadline()
         if deadline is None:
             return
-        interval = self._setup.timings.enquire_interval_s
+        interval = self._context.timings.enquire_interval_s
         if interval:
-            deadline = min(deadline, self._setup.clock.monotonic() + interval)
+            deadline = min(deadline, self._context.clock.monotonic() + interval)
         if deadline < self._timer_at:
             self._arm_at(deadline)
 
@@ -420,11 +377,11 @@ class Link(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
-        self._timer = self._loop.call_later(max(0.001, deadline - self._setup.clock.monotonic()), self._on_timer)
+        self._timer = self._loop.call_later(max(0.001, deadline - self._context.clock.monotonic()), self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer, self._timer_at = None, inf
-        for event in self.session.handle_timers(self._setup.clock.monotonic()):
+        for event in self.session.handle_timers(self._context.clock.monotonic()):
             self._on_event(event)
         if self.waiting and self.transmits:
             self._submit_waiting()
@@ -434,11 +391,11 @@ class Link(asyncio.Protocol):
     def _down(self) -> None:
         if self.up:
             self.up = False
-            self._owner.link_down()
+            self._owner.on_unbound()
             self._put_back()
 
     def _put_back(self) -> None:
-        """What was never written goes back: it may be sent elsewhere at once."""
+        """Gives back the parts that were never written: they may be sent elsewhere at once."""
         while self.waiting:
             self._end(self.waiting.popleft(), Deferred(NOT_SENT, 0.0))
 
@@ -478,7 +435,7 @@ class Link(asyncio.Protocol):
             return
         self.reason = self.reason or reason
         self._down()
-        self.session.unbind(self._setup.clock.monotonic())
+        self.session.unbind(self._context.clock.monotonic())
         self._flush()
         self._arm()
 
@@ -487,13 +444,13 @@ class Link(asyncio.Protocol):
 
         Receipts are taken while answers are waited for; what comes later is put off, and the operator sends it again.
         """
-        self._retiring = True
+        self._receipts.retiring = True
         self._down()
         if self.session.bound and not self._is_quiet:
             self._quiet = self._loop.create_future()
             await asyncio.wait([self._quiet], timeout=max(0.0, deadline - self._loop.time()))
         self.unbind("the gateway unbound the link")
-        left = max(deadline - self._loop.time(), min(CLOSE_GRACE_S, self._setup.timings.unbind_timeout_s) / 4)
+        left = max(deadline - self._loop.time(), min(CLOSE_GRACE_S, self._context.timings.unbind_timeout_s) / 4)
         await asyncio.wait([self.ended], timeout=left)
         if not self.ended.done():
             self.abort()

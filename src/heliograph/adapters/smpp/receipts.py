@@ -1,0 +1,96 @@
+"""Receipts on the wire: from deliver_sm to reports and back to deliver_sm_resp."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from heliograph.adapters.smpp.context import BindContext
+from heliograph.app.ports import Report
+from heliograph.app.ports.carrier_state import BindCounters
+from heliograph.domain.operator_id import kept
+from heliograph.domain.receipt import Delivery, is_final, normalise_err, parse_state
+from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.pdu import DataSm, DeliverSm
+from heliograph.smpp.receipt import parse_receipt
+from heliograph.smpp.session import Session
+from heliograph.smpp.state import State
+
+MAX_UNACKNOWLEDGED: Final = 5_000
+"""Receipts of one connection that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
+
+MAX_ADDRESS_CHARS: Final = 64
+"""Characters of a receipt's source_addr that are kept. SMPP v3.4 has room for 20 (4.6.1)."""
+
+
+def report_of(pdu: DeliverSm | DataSm) -> Report | None:
+    """The report in a deliver_sm or data_sm whose esm_class says that it is a receipt, else None.
+
+    `operator_id` is empty where the receipt names no message. An intermediate notification is not final whatever
+    it says, save that a delivered message stays delivered.
+    """
+    receipt = parse_receipt(pdu)
+    if receipt is None:
+        return None
+    state = parse_state(receipt.state)
+    final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
+    destination = receipt.source_addr[:MAX_ADDRESS_CHARS]
+    return Report(kept(receipt.message_id), destination, state, final, normalise_err(receipt.err, state))
+
+
+class ReceiptReceiver:
+    """Receives what the operator sends of its own accord on one connection, and answers it: a receipt once its fate is
+    known, a message from a phone at once."""
+
+    __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "flush_due", "retiring")
+
+    def __init__(
+        self, context: BindContext, session: Session, counters: BindCounters, flush: Callable[[], None]
+    ) -> None:
+        """`flush` writes what the session has to say; it is called in the loop's next turn."""
+        self._context = context
+        self._session = session
+        self._counters = counters
+        self._flush = flush
+        self._loop = asyncio.get_running_loop()
+        self.flush_due = False
+        """Whether `flush` is about to be called; cleared by its owner when it has written."""
+        self.retiring = False
+        """Whether the bind comes to its end: what comes once all parts are answered is put off, and comes again."""
+
+    def receive(self, request: DeliverSm | DataSm) -> None:
+        """Takes a deliver_sm or data_sm. Its answer is written with the next flush, or later."""
+        context, counters, session = self._context, self._counters, self._session
+        report = report_of(request)
+        if report is None:
+            counters.mobile_originated += 1
+            accepts = context.dialect.mobile_originated == "accept"
+            context.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
+            session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
+        elif not report.operator_id:
+            # Nothing can be learnt from it, now or when it came again.
+            counters.receipts_unreadable += 1
+            context.say_once("warning", "smpp.receipt_without_id")
+            session.answer(request)
+        elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
+            counters.receipts_put_off += 1
+            session.answer(request, CommandStatus.ESME_RX_T_APPN)
+        else:
+            counters.receipts += 1
+            context.events.on_report(report, partial(self._acknowledge, request))
+
+    @property
+    def _only_receipts_come(self) -> bool:
+        """Whether nothing is waited for any more but what the operator sends of its own accord, which has no end."""
+        return self._session.in_flight == 0 or self._session.state is State.UNBOUND
+
+    def _acknowledge(self, request: DeliverSm | DataSm, kept: bool) -> None:
+        """Answers a receipt; does nothing if the connection is gone, since the operator sends it again elsewhere."""
+        if not kept:
+            self._counters.receipts_put_off += 1
+        if (
+            self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
+            and not self.flush_due
+        ):
+            self.flush_due = True
+            self._loop.call_soon(self._flush)
