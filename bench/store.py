@@ -168,7 +168,7 @@ async def measure_server(
     cpu, count, busy = 0, 0, server_cpu(folder)
     for facts in makes:
         cpu_start, wall_start = time.process_time_ns(), time.perf_counter_ns()
-        await store.record(facts)
+        await store.commits.record(facts)
         wall.append((time.perf_counter_ns() - wall_start) / rows / 1e3)
         cpu += time.process_time_ns() - cpu_start
         count += rows
@@ -199,14 +199,14 @@ async def all_on_server(folder: Path | None, rounds: int) -> None:
     try:
         store = await PostgresStore.open(server.url())
         await open_accounts(store)
-        await store.recover(0, 1)
+        await store.commits.recover(0, 1)
         load = Load()
         print("microseconds a row, CPU here / server / wall clock  accept  submission  final  callback")
         for size in SIZES:
             await life_on_server(store, server.folder, load, size, 10, load.accepts)
             show(f"{size} requests", await life_on_server(store, server.folder, load, size, rounds, load.accepts))
         show("1 request of 1000", await life_on_server(store, server.folder, load, 1_000, rounds // 4, load.batch))
-        problems = await store.audit()
+        problems = await store.upkeep.audit()
         assert problems == [], problems[:3]
         await store.close()
     finally:

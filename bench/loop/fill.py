@@ -60,7 +60,7 @@ def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
             facts.callbacks = [CallbackDone(owner.id, key, CallbackEnd.DELIVERED, 200, 1, key >> 12) for key in keys]
             facts.marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), keys[-1])
             await _record(store, facts)
-        while await store.index_numbers(now, NUMBERS_BLOCK):
+        while await store.upkeep.index_numbers(now, NUMBERS_BLOCK):
             pass
 
     _fill(gateway, fill)
@@ -126,7 +126,7 @@ def _accept(owner: Account, connector: int, key: int, number: int) -> Accept:
 
 
 async def _record(store: Store, facts: Facts) -> None:
-    await store.record(facts)
+    await store.commits.record(facts)
     if any(accept.verdict is not Verdict.ACCEPTED for accept in facts.accepts):
         raise RuntimeError("the store did not take a message")
 

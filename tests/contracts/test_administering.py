@@ -61,11 +61,11 @@ async def test_an_account_is_created_with_key_credit_and_prices(store: Store) ->
     assert await store.accounts.find(FULL.name) == (created, [replace(key, account=created.id)])
     assert await store.accounts.by_id(created.id) == created
     assert await store.accounts.all() == [(created, 7 * CREDIT)]
-    assert await store.balance(created.id) == 7 * CREDIT
+    assert await store.customers.balance(created.id) == 7 * CREDIT
     (entry,) = await store.accounts.ledger(created.id, 10)
     assert (entry.kind, entry.amount, entry.message, entry.at) == (EntryKind.TOP_UP, 7 * CREDIT, 0, START)
     assert (await store.network.tables()).prices == [Price("gold", "", 9), Price("gold", "49", 5)]
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_an_account_without_credit_has_no_entry(store: Store, given: Given) -> None:
@@ -123,7 +123,7 @@ async def test_no_other_field_can_be_changed(store: Store, account: Account, nam
 async def test_changing_an_account_does_not_touch_its_balance(store: Store, given: Given, account: Account) -> None:
     await given.sent(account.id)
     await store.accounts.update(account.id, {"credit_limit": 5})
-    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.customers.balance(account.id) == 99 * CREDIT
 
 
 # --- keys
@@ -157,7 +157,7 @@ async def test_credit_is_added_and_taken_back(store: Store, account: Account) ->
         (5, "paid", EntryKind.TOP_UP),
     ]
     assert len({entry.key for entry in entries}) == 3
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_ledger_is_read_page_by_page(store: Store, given: Given, account: Account) -> None:
@@ -168,7 +168,7 @@ async def test_the_ledger_is_read_page_by_page(store: Store, given: Given, accou
     whole = await store.accounts.ledger(account.id, 100)
     assert len(whole) == 19
     assert [entry.at for entry in whole] == sorted((entry.at for entry in whole), reverse=True)
-    assert sum(entry.amount for entry in whole) == await store.balance(account.id)
+    assert sum(entry.amount for entry in whole) == await store.customers.balance(account.id)
     pages, before = [], None
     while page := await store.accounts.ledger(account.id, 4, before):
         pages += page
@@ -178,9 +178,9 @@ async def test_the_ledger_is_read_page_by_page(store: Store, given: Given, accou
 
 async def test_credit_added_by_many_at_once_is_all_there(store: Store, account: Account) -> None:
     await asyncio.gather(*(store.accounts.add_credit(account.id, 1, "", START) for _ in range(50)))
-    assert await store.balance(account.id) == 100 * CREDIT + 50
+    assert await store.customers.balance(account.id) == 100 * CREDIT + 50
     assert len(await store.accounts.ledger(account.id, 100)) == 51
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 # --- connectors, routes, prices
@@ -245,8 +245,8 @@ async def test_routes_go_with_their_connector(store: Store, given: Given, accoun
     with pytest.raises(Missing):
         await store.network.remove_connector("a")
     # what waits for it is still found under its number
-    assert await store.next_due() == {one.id: message.time}
-    assert len(await store.claim_queued(one.id, 10, message.time, 1)) == 1
+    assert await store.queue.next_due() == {one.id: message.time}
+    assert len(await store.queue.claim(one.id, 10, message.time, 1)) == 1
 
 
 async def test_routes(store: Store) -> None:
@@ -309,11 +309,11 @@ async def test_nothing_else_changes_the_revision(store: Store, given: Given, acc
     before = await store.network.revision()
     message = await given.scheduled(account.id)
     await given.sent(account.id)
-    await store.cancel(account.id, message.key, message.tail, START)
+    await store.customers.cancel(account.id, message.key, message.tail, START)
     await store.network.save_link_states([ConnectorReport(1, 1, ConnectorState(), START)])
-    await store.admit_list(account.id, START, 5)
-    await store.probe()
-    await store.recover(0, 1)
+    await store.customers.admit_list(account.id, START, 5)
+    await store.upkeep.probe()
+    await store.commits.recover(0, 1)
     assert await store.network.revision() == before
 
 

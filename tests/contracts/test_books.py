@@ -87,14 +87,14 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_in_order(self) -> None:
-        assert self.run(self.store.audit()) == []
+        assert self.run(self.store.upkeep.audit()) == []
         for account, balance in self.model.balances.items():
-            assert self.run(self.store.balance(account)) == balance
+            assert self.run(self.store.customers.balance(account)) == balance
 
     @invariant()
     def every_message_is_listed_in_its_state(self) -> None:
         for account in self.model.balances:
-            listed = self.run(self.store.messages(account, ListQuery(pending=True)))
+            listed = self.run(self.store.customers.messages(account, ListQuery(pending=True)))
             known = [each for each in self.model.messages.values() if each.message.account == account]
             visible = sorted(
                 (each.due, each.message.key, each.state) for each in known if each.state != State.CANCELLED
@@ -127,7 +127,7 @@ class Books(RuleBasedStateMachine):
     def run_begins(self) -> None:
         """Of the engine. Its node is a new one; what the one before it had claimed is free."""
         before, self.model.engine = self.model.engine, 100 + len(self.model.messages) + self.model.engine
-        recovery = self.run(self.store.recover(0, self.model.engine))
+        recovery = self.run(self.store.commits.recover(0, self.model.engine))
         for known in self.model.messages.values():
             known.node = None if self.opener.embedded or known.node == before else known.node
         assert [each.message.key for each in recovery.unsent] == [
@@ -143,7 +143,7 @@ class Books(RuleBasedStateMachine):
         accepts = [self.draw_request(data) for _ in range(data.draw(st.integers(1, 4)))]
         expected = [self.expect(accept) for accept in accepts]
         originals = [(accept.key, accept.messages) for accept in accepts]
-        self.run(self.store.record(Facts(accepts=accepts)))
+        self.run(self.store.commits.record(Facts(accepts=accepts)))
         assert [accept.verdict for accept in accepts] == [verdict for verdict, _ in expected]
         for accept, (_, first), (key, messages) in zip(accepts, expected, originals, strict=True):
             if first is None:
@@ -200,7 +200,7 @@ class Books(RuleBasedStateMachine):
     def customer_cancels(self, data: st.DataObject) -> None:
         accept = data.draw(st.sampled_from(self.model.requests))
         expected = self.still_scheduled(accept)
-        work = self.store.cancel(accept.account, accept.key, accept.tail, self.given.now)
+        work = self.store.customers.cancel(accept.account, accept.key, accept.tail, self.given.now)
         if not expected:
             with pytest.raises(NotScheduled):
                 self.run(work)
@@ -216,7 +216,7 @@ class Books(RuleBasedStateMachine):
         accept = data.draw(st.sampled_from(self.model.requests))
         expected = self.still_scheduled(accept)
         now, time = self.given.now, self.given.now + after
-        work = self.store.reschedule(accept.account, accept.key, accept.tail, time, time + HOUR, now)
+        work = self.store.customers.reschedule(accept.account, accept.key, accept.tail, time, time + HOUR, now)
         if not expected:
             with pytest.raises(NotScheduled):
                 self.run(work)
@@ -239,7 +239,7 @@ class Books(RuleBasedStateMachine):
             for key, known in self.model.messages.items()
             if known.queued and known.node is None and known.due <= now
         )
-        claimed = self.run(self.store.claim_queued(1, limit, now, node))
+        claimed = self.run(self.store.queue.claim(1, limit, now, node))
         assert [each.message.key for each in claimed] == [key for _, key in due[:limit]]
         self.claim([each.message.key for each in claimed], node)
 
@@ -247,7 +247,7 @@ class Books(RuleBasedStateMachine):
     def expired_messages_are_claimed(self, node: int) -> None:
         node = self.number(node)
         now = self.given.now
-        claimed = self.run(self.store.claim_expired(100, now, node))
+        claimed = self.run(self.store.queue.claim_expired(100, now, node))
         assert sorted(each.message.key for each in claimed) == sorted(
             key
             for key, known in self.model.messages.items()
@@ -264,7 +264,7 @@ class Books(RuleBasedStateMachine):
     def claims_are_released(self, node: int) -> None:
         node = self.number(node)
         held = [known for known in self.model.messages.values() if known.node == node]
-        assert self.run(self.store.release(node)) == len(held)
+        assert self.run(self.store.queue.release(node)) == len(held)
         for known in held:
             known.node = None
 
@@ -280,7 +280,7 @@ class Books(RuleBasedStateMachine):
     def operator_takes_messages(self, data: st.DataObject) -> None:
         taken = data.draw(st.lists(st.sampled_from(self.in_dispatch()), min_size=1, max_size=3, unique_by=id))
         self.run(
-            self.store.record(
+            self.store.commits.record(
                 Facts(
                     submissions=[
                         Submission(known.message.account, known.message.key, 0, 1, "id", 0, self.given.now)
@@ -309,8 +309,8 @@ class Books(RuleBasedStateMachine):
             True,
             message.price,
         )
-        self.run(self.store.record(Facts(finals=[final, final])))
-        self.run(self.store.record(Facts(finals=[final])))
+        self.run(self.store.commits.record(Facts(finals=[final, final])))
+        self.run(self.store.commits.record(Facts(finals=[final])))
         known.state, known.ended, known.queued, known.node = State.FAILED, True, False, None
         self.model.balances[message.account] += message.price
 
@@ -320,7 +320,7 @@ class Books(RuleBasedStateMachine):
         waiting = [known for known in self.model.messages.values() if known.answered and not known.ended]
         known = data.draw(st.sampled_from(waiting))
         final = Final(known.message.account, known.message.key, Delivery.DELIVRD, "000", self.given.now, owed=False)
-        self.run(self.store.record(Facts(finals=[final])))
+        self.run(self.store.commits.record(Facts(finals=[final])))
         known.ended = True
 
     @precondition(lambda self: any(known.ended or known.state == State.CANCELLED for known in self.known()))
@@ -328,7 +328,7 @@ class Books(RuleBasedStateMachine):
     def a_final_comes_after_the_end(self, data: st.DataObject, failed: bool) -> None:
         over = [known for known in self.known() if known.ended or known.state == State.CANCELLED]
         message = data.draw(st.sampled_from(over)).message
-        before = self.run(self.store.delivery(message.key))
+        before = self.run(self.store.customers.delivery(message.key))
         final = Final(
             message.account,
             message.key,
@@ -339,8 +339,8 @@ class Books(RuleBasedStateMachine):
             failed,
             message.price,
         )
-        self.run(self.store.record(Facts(finals=[final])))
-        assert self.run(self.store.delivery(message.key)) == before
+        self.run(self.store.commits.record(Facts(finals=[final])))
+        assert self.run(self.store.customers.delivery(message.key)) == before
 
     def known(self) -> list[Known]:
         return list(self.model.messages.values())

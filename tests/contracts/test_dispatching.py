@@ -11,7 +11,7 @@ from heliograph.app.ports import ListQuery, Store
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
-from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, history_of
 
 OTHER_NODE = 8
 
@@ -50,27 +50,27 @@ async def test_a_scheduled_message_is_claimed_when_it_is_due_and_not_before(
     store: Store, given: Given, account: Account
 ) -> None:
     message = await given.scheduled(account.id, HOUR)
-    assert await store.next_due() == {1: START + HOUR}
-    assert await store.claim_queued(1, 10, START + HOUR - 1, NODE) == []
-    (claimed,) = await store.claim_queued(1, 10, START + HOUR, NODE)
+    assert await store.queue.next_due() == {1: START + HOUR}
+    assert await store.queue.claim(1, 10, START + HOUR - 1, NODE) == []
+    (claimed,) = await store.queue.claim(1, 10, START + HOUR, NODE)
     assert claimed == Queued(replace(message, state=State.SENT, queued=True), attempted=False)
-    found = await store.message(account.id, message.key, message.tail)
+    found = await store.customers.message(account.id, message.key, message.tail)
     assert found is not None
     assert found.state == State.SENT
 
 
 async def test_nobody_else_gets_a_claimed_message(store: Store, given: Given, account: Account) -> None:
     await given.scheduled(account.id)
-    assert len(await store.claim_queued(1, 10, START + HOUR, NODE)) == 1
+    assert len(await store.queue.claim(1, 10, START + HOUR, NODE)) == 1
     for node in (NODE, OTHER_NODE):
-        assert await store.claim_queued(1, 10, START + HOUR, node) == []
-        assert await store.claim_expired(10, START + 9 * HOUR, node) == []
-    assert await store.next_due() == {}
+        assert await store.queue.claim(1, 10, START + HOUR, node) == []
+        assert await store.queue.claim_expired(10, START + 9 * HOUR, node) == []
+    assert await store.queue.next_due() == {}
 
 
 async def test_claims_at_once_share_out_the_messages(store: Store, given: Given, account: Account) -> None:
     messages = [await given.scheduled(account.id) for _ in range(20)]
-    shares = await asyncio.gather(*(store.claim_queued(1, 3, START + HOUR, node) for node in range(1, 11)))
+    shares = await asyncio.gather(*(store.queue.claim(1, 3, START + HOUR, node) for node in range(1, 11)))
     taken = [key for share in shares for key in keys(share)]
     assert sorted(taken) == [message.key for message in messages]
 
@@ -80,8 +80,8 @@ async def test_the_oldest_due_come_first(store: Store, given: Given, account: Ac
     early = await given.scheduled(account.id, HOUR)
     middle = [await given.scheduled(account.id, 2 * HOUR) for _ in range(2)]
     now = START + 4 * HOUR
-    assert keys(await store.claim_queued(1, 3, now, NODE)) == [early.key, middle[0].key, middle[1].key]
-    assert keys(await store.claim_queued(1, 3, now, NODE)) == [late.key]
+    assert keys(await store.queue.claim(1, 3, now, NODE)) == [early.key, middle[0].key, middle[1].key]
+    assert keys(await store.queue.claim(1, 3, now, NODE)) == [late.key]
 
 
 async def test_each_of_several_accounts_gets_its_share(store: Store, given: Given) -> None:
@@ -92,38 +92,38 @@ async def test_each_of_several_accounts_gets_its_share(store: Store, given: Give
     of_other = await given.sent(other, queued=True)
     await given.scheduled(none, HOUR)
     await given.sent(none, queued=True, connector=2)
-    assert await store.queued_accounts(1, START) == [big, small, other]
-    claimed = await store.claim_queued(1, 3, START, NODE, [big, small, none])
+    assert await store.queue.accounts(1, START) == [big, small, other]
+    claimed = await store.queue.claim(1, 3, START, NODE, [big, small, none])
     assert sorted(keys(claimed)) == [each.key for each in of_big[:3] + of_small]
     for account, messages in ((big, of_big[:3]), (small, of_small)):
         own = [each.message.key for each in claimed if each.message.account == account]
         assert own == [each.key for each in messages], "each account's in their order"
-    assert await store.queued_accounts(1, START) == [big, other]
-    assert keys(await store.claim_queued(1, 9, START, NODE)) == [each.key for each in of_big[3:]] + [of_other.key]
-    assert await store.queued_accounts(1, START) == []
-    assert await store.queued_accounts(1, START + HOUR) == [none]
-    assert await store.queued_accounts(2, START) == [none]
+    assert await store.queue.accounts(1, START) == [big, other]
+    assert keys(await store.queue.claim(1, 9, START, NODE)) == [each.key for each in of_big[3:]] + [of_other.key]
+    assert await store.queue.accounts(1, START) == []
+    assert await store.queue.accounts(1, START + HOUR) == [none]
+    assert await store.queue.accounts(2, START) == [none]
 
 
 async def test_a_row_that_is_put_into_the_queue_later_is_its_accounts(store: Store, given: Given) -> None:
     one, other = [(await given.account(name)).id for name in ("one", "other")]
     messages = [await given.sent(account) for account in (other, one)]
-    await store.record(Facts(queueings=[queueing(message) for message in messages]))
-    assert await store.queued_accounts(1, START) == [one, other]
-    assert keys(await store.claim_queued(1, 9, START, NODE, [one])) == [messages[1].key]
-    await store.record(Facts(queueings=[queueing(messages[1])]))
-    assert await store.queued_accounts(1, START) == [one, other]
+    await store.commits.record(Facts(queueings=[queueing(message) for message in messages]))
+    assert await store.queue.accounts(1, START) == [one, other]
+    assert keys(await store.queue.claim(1, 9, START, NODE, [one])) == [messages[1].key]
+    await store.commits.record(Facts(queueings=[queueing(messages[1])]))
+    assert await store.queue.accounts(1, START) == [one, other]
 
 
 async def test_each_connector_has_its_own_queue(store: Store, given: Given, account: Account) -> None:
     first = await given.scheduled(account.id, HOUR, connector=1)
     third = await given.scheduled(account.id, 2 * HOUR, connector=3)
     await given.scheduled(account.id, 3 * HOUR, connector=3)
-    assert await store.next_due() == {1: START + HOUR, 3: START + 2 * HOUR}
+    assert await store.queue.next_due() == {1: START + HOUR, 3: START + 2 * HOUR}
     now = START + 2 * HOUR
-    assert keys(await store.claim_queued(3, 10, now, NODE)) == [third.key]
-    assert keys(await store.claim_queued(2, 10, now, NODE)) == []
-    assert keys(await store.claim_queued(1, 10, now, NODE)) == [first.key]
+    assert keys(await store.queue.claim(3, 10, now, NODE)) == [third.key]
+    assert keys(await store.queue.claim(2, 10, now, NODE)) == []
+    assert keys(await store.queue.claim(1, 10, now, NODE)) == [first.key]
 
 
 async def test_a_message_beyond_the_lane_is_queued_as_it_is_accepted(
@@ -131,75 +131,77 @@ async def test_a_message_beyond_the_lane_is_queued_as_it_is_accepted(
 ) -> None:
     message = await given.sent(account.id, queued=True)
     await given.sent(account.id)
-    assert (await store.backlog())["queued"] == 1
-    assert keys(await store.claim_queued(1, 10, START, NODE)) == [message.key]
+    assert (await store.upkeep.backlog())["queued"] == 1
+    assert keys(await store.queue.claim(1, 10, START, NODE)) == [message.key]
 
 
 async def test_a_released_claim_is_free_again_and_stays_marked(store: Store, given: Given, account: Account) -> None:
     one, other = [await given.scheduled(account.id) for _ in range(2)]
     now = START + HOUR
-    await store.claim_queued(1, 1, now, NODE)
-    await store.claim_queued(1, 1, now, OTHER_NODE)
-    await store.record(Facts(sending=[(one.account, one.key)]))
-    assert await store.release(NODE) == 1
-    (again,) = await store.claim_queued(1, 10, now, OTHER_NODE)
+    await store.queue.claim(1, 1, now, NODE)
+    await store.queue.claim(1, 1, now, OTHER_NODE)
+    await store.commits.record(Facts(sending=[(one.account, one.key)]))
+    assert await store.queue.release(NODE) == 1
+    (again,) = await store.queue.claim(1, 10, now, OTHER_NODE)
     assert (again.message.key, again.attempted) == (one.key, True)
     assert again.message.state == State.SENT
-    assert await store.release(OTHER_NODE) == 2
-    assert {each.message.key: each.attempted for each in await store.claim_queued(1, 9, now, NODE)} == {
+    assert await store.queue.release(OTHER_NODE) == 2
+    assert {each.message.key: each.attempted for each in await store.queue.claim(1, 9, now, NODE)} == {
         one.key: True,
         other.key: False,
     }
-    assert await store.release(9) == 0
+    assert await store.queue.release(9) == 0
 
 
 async def test_a_deferred_message_moves(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    await store.record(Facts(queueings=[queueing(message, due=START + 5, attempted=True)]))
-    assert await store.next_due() == {1: START + 5}
-    (claimed,) = await store.claim_queued(1, 10, START + 5, NODE)
+    await store.commits.record(Facts(queueings=[queueing(message, due=START + 5, attempted=True)]))
+    assert await store.queue.next_due() == {1: START + 5}
+    (claimed,) = await store.queue.claim(1, 10, START + 5, NODE)
     assert claimed.attempted
-    await store.record(Facts(queueings=[queueing(message, due=START + 50, connector=2)]))
-    assert await store.next_due() == {2: START + 50}
-    (claimed,) = await store.claim_queued(2, 10, START + 50, NODE)
+    await store.commits.record(Facts(queueings=[queueing(message, due=START + 50, connector=2)]))
+    assert await store.queue.next_due() == {2: START + 50}
+    (claimed,) = await store.queue.claim(2, 10, START + 50, NODE)
     assert not claimed.attempted
     assert claimed.message.connector == 2
 
 
 async def test_a_held_message_is_this_nodes_until_it_is_released(store: Store, given: Given, account: Account) -> None:
-    await store.recover(0, NODE)
+    await store.commits.recover(0, NODE)
     message = await given.sent(account.id)
-    await store.record(Facts(queueings=[queueing(message, held=True)]))
-    assert await store.claim_queued(1, 10, START + HOUR, OTHER_NODE) == []
-    assert await store.next_due() == {}
-    assert await store.release(NODE) == 1
-    assert keys(await store.claim_queued(1, 10, START, OTHER_NODE)) == [message.key]
+    await store.commits.record(Facts(queueings=[queueing(message, held=True)]))
+    assert await store.queue.claim(1, 10, START + HOUR, OTHER_NODE) == []
+    assert await store.queue.next_due() == {}
+    assert await store.queue.release(NODE) == 1
+    assert keys(await store.queue.claim(1, 10, START, OTHER_NODE)) == [message.key]
 
 
 async def test_what_is_dequeued_is_gone(store: Store, given: Given, account: Account) -> None:
     message = await given.scheduled(account.id)
-    await store.claim_queued(1, 10, START + HOUR, NODE)
+    await store.queue.claim(1, 10, START + HOUR, NODE)
     done = Facts(
         submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)],
         dequeued=[(message.account, message.key), (message.account, 99)],
     )
-    await store.record(done)
-    assert await store.release(NODE) == 0
-    assert await store.claim_queued(1, 10, START + HOUR, NODE) == []
-    await store.record(Facts(sending=[(message.account, message.key)], dequeued=[(message.account, message.key)]))
-    assert await store.audit() == []
+    await store.commits.record(done)
+    assert await store.queue.release(NODE) == 0
+    assert await store.queue.claim(1, 10, START + HOUR, NODE) == []
+    await store.commits.record(
+        Facts(sending=[(message.account, message.key)], dequeued=[(message.account, message.key)])
+    )
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_message_whose_validity_ended_is_claimed_as_such(store: Store, given: Given, account: Account) -> None:
     message = await given.scheduled(account.id, HOUR, connector=2)
     await given.scheduled(account.id, 3 * HOUR)
-    assert await store.claim_expired(10, message.expires - 1, NODE) == []
-    (claimed,) = await store.claim_expired(10, message.expires, NODE)
+    assert await store.queue.claim_expired(10, message.expires - 1, NODE) == []
+    (claimed,) = await store.queue.claim_expired(10, message.expires, NODE)
     assert claimed.message.key == message.key
     assert claimed.message.state == State.SENT
-    await store.record(Facts(finals=[failed(claimed.message)], dequeued=[(message.account, message.key)]))
-    assert await store.balance(account.id) == 99 * CREDIT
-    assert await store.audit() == []
+    await store.commits.record(Facts(finals=[failed(claimed.message)], dequeued=[(message.account, message.key)]))
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_claim_knows_which_parts_were_answered(store: Store, given: Given, account: Account) -> None:
@@ -209,8 +211,8 @@ async def test_a_claim_knows_which_parts_were_answered(store: Store, given: Give
     answers = [
         Submission(message.account, message.key, part, 1, "", status, START) for part, status in statuses.items()
     ]
-    await store.record(Facts(submissions=answers))
-    (claimed,) = await store.claim_queued(1, 10, START, NODE)
+    await store.commits.record(Facts(submissions=answers))
+    (claimed,) = await store.queue.claim(1, 10, START, NODE)
     assert claimed.answered == {0, 2, 3, 4}
     assert claimed.taken == {0, 3}
 
@@ -220,14 +222,14 @@ async def test_claims_and_marks_survive_a_restart(opener: Opener) -> None:
     given = Given(store)
     account = await given.account()
     message = await given.scheduled(account.id)
-    await store.claim_queued(1, 10, START + HOUR, NODE)
-    await store.record(Facts(sending=[(message.account, message.key)]))
+    await store.queue.claim(1, 10, START + HOUR, NODE)
+    await store.commits.record(Facts(sending=[(message.account, message.key)]))
     await store.close()
     store = await opener()
     try:
-        assert await store.claim_queued(1, 10, START + HOUR, OTHER_NODE) == []
-        assert await store.release(NODE) == 1
-        (claimed,) = await store.claim_queued(1, 10, START + HOUR, OTHER_NODE)
+        assert await store.queue.claim(1, 10, START + HOUR, OTHER_NODE) == []
+        assert await store.queue.release(NODE) == 1
+        (claimed,) = await store.queue.claim(1, 10, START + HOUR, OTHER_NODE)
         assert claimed.attempted
     finally:
         await store.close()
@@ -238,49 +240,51 @@ async def test_claims_and_marks_survive_a_restart(opener: Opener) -> None:
 
 async def test_the_first_answer_of_a_part_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, wants_receipt=True)
-    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "first", 0, START)]))
-    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "second", 8, START + 1)]))
-    found = await store.outstanding(message.key)
+    await store.commits.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "first", 0, START)]))
+    await store.commits.record(
+        Facts(submissions=[Submission(message.account, message.key, 0, 1, "second", 8, START + 1)])
+    )
+    found = await store.receipts.outstanding(message.key)
     assert found is not None
     assert found.operator_ids == {(1, "first"): (0,)}
 
 
 async def test_the_first_final_stays(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    assert await store.delivery(message.key) is None
+    assert await store.customers.delivery(message.key) is None
     first = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 5, owed=False)
     second = replace(first, state=Delivery.UNDELIV, err="011", at=START + 9)
-    await store.record(Facts(finals=[first, second]))
-    await store.record(Facts(finals=[second]))
-    assert await store.delivery(message.key) == (Delivery.DELIVRD, "000", START + 5)
+    await store.commits.record(Facts(finals=[first, second]))
+    await store.commits.record(Facts(finals=[second]))
+    assert await store.customers.delivery(message.key) == (Delivery.DELIVRD, "000", START + 5)
 
 
 async def test_a_message_that_never_left_is_refunded_once(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, queued=True)
     final = failed(message, START + 3)
-    await store.record(Facts(finals=[final, final]))
-    await store.record(Facts(finals=[final]))
-    assert await store.balance(account.id) == 100 * CREDIT
+    await store.commits.record(Facts(finals=[final, final]))
+    await store.commits.record(Facts(finals=[final]))
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     refunds = [entry for entry in await store.accounts.ledger(account.id, 10) if entry.kind is EntryKind.REFUND]
     assert [(entry.amount, entry.message, entry.at) for entry in refunds] == [(CREDIT, message.key, START + 3)]
-    found = await store.message(account.id, message.key, message.tail)
+    found = await store.customers.message(account.id, message.key, message.tail)
     assert found is not None
     assert found.state == State.FAILED
-    assert await store.messages(account.id, ListQuery()) == [found]
-    assert await store.next_due() == {}
-    assert await store.delivery(message.key) == (Delivery.REJECTD, "011", START + 3)
-    assert await store.audit() == []
+    assert await store.customers.messages(account.id, ListQuery()) == [found]
+    assert await store.queue.next_due() == {}
+    assert await store.customers.delivery(message.key) == (Delivery.REJECTD, "011", START + 3)
+    assert await store.upkeep.audit() == []
 
 
 async def test_after_a_delivery_nothing_is_refunded(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     delivered = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)
-    await store.record(Facts(finals=[delivered, failed(message)]))
-    assert await store.balance(account.id) == 99 * CREDIT
-    found = await store.message(account.id, message.key, message.tail)
+    await store.commits.record(Facts(finals=[delivered, failed(message)]))
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    found = await store.customers.message(account.id, message.key, message.tail)
     assert found is not None
     assert found.state == State.SENT
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -288,39 +292,39 @@ async def test_a_final_of_a_cancelled_message_is_passed_over(
     store: Store, given: Given, account: Account, fails: bool
 ) -> None:
     message = await given.scheduled(account.id)
-    await store.cancel(account.id, message.key, message.tail, START)
+    await store.customers.cancel(account.id, message.key, message.tail, START)
     final = failed(message) if fails else Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
-    await store.record(Facts(finals=[final]))
-    assert await store.delivery(message.key) is None
-    assert await store.balance(account.id) == 100 * CREDIT
-    assert (await store.recover(0, NODE)).owed == []
-    assert await store.audit() == []
+    await store.commits.record(Facts(finals=[final]))
+    assert await store.customers.delivery(message.key) is None
+    assert await store.customers.balance(account.id) == 100 * CREDIT
+    assert (await store.commits.recover(0, NODE)).owed == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_final_of_no_message_refunds_nothing(store: Store, given: Given, account: Account) -> None:
     phantom = given.message(account.id)
-    await store.record(Facts(finals=[failed(phantom)]))
-    assert await store.balance(account.id) == 100 * CREDIT
-    assert await store.delivery(phantom.key) is None
+    await store.commits.record(Facts(finals=[failed(phantom)]))
+    assert await store.customers.balance(account.id) == 100 * CREDIT
+    assert await store.customers.delivery(phantom.key) is None
 
 
 async def test_refunds_of_one_moment_are_told_apart(store: Store, given: Given, account: Account) -> None:
     batch = given.batch(account.id, 50)
     await given.recorded(batch)
-    await store.record(Facts(finals=[failed(message) for message in batch.messages]))
+    await store.commits.record(Facts(finals=[failed(message) for message in batch.messages]))
     entries = await store.accounts.ledger(account.id, 100)
     refunds = {entry.message: entry.key for entry in entries if entry.kind is EntryKind.REFUND}
     assert refunds.keys() == {message.key for message in batch.messages}
     assert len(set(refunds.values())) == 50
-    assert await store.balance(account.id) == 100 * CREDIT
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 100 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 async def test_tries_that_decided_nothing_are_kept(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     attempt = Attempt(message.account, message.key, 0, 1, 88, START + 1)
-    await store.record(Facts(attempts=[attempt, Attempt(message.account, message.key, 0, 1, -1, START + 2)]))
-    await store.record(Facts(attempts=[attempt]))
-    events = await store.history(account.id, message.key, message.tail)
+    await store.commits.record(Facts(attempts=[attempt, Attempt(message.account, message.key, 0, 1, -1, START + 2)]))
+    await store.commits.record(Facts(attempts=[attempt]))
+    events = await history_of(store, account.id, message.key, message.tail)
     assert events is not None
     assert len([event for event in events if event.segment == 1]) == 2

@@ -23,12 +23,12 @@ from tests.support.store import HOUR, START, Given, Opener
 
 
 async def test_probing(store: Store) -> None:
-    await store.probe()
-    await store.probe()
+    await store.upkeep.probe()
+    await store.upkeep.probe()
 
 
 async def test_counts(store: Store, given: Given, account: Account) -> None:
-    assert await store.backlog() == {
+    assert await store.upkeep.backlog() == {
         "scheduled": 0, "queued": 0, "callbacks": 0, "callbacks_failed": 0, "orphans": 0, "awaiting": 0,
     }  # fmt: skip
     for _ in range(3):
@@ -36,7 +36,7 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
     for _ in range(2):
         await given.sent(account.id, queued=True)
     ended = [await given.sent(account.id) for _ in range(9)]
-    await store.record(
+    await store.commits.record(
         Facts(
             finals=[
                 Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True) for message in ended
@@ -53,17 +53,17 @@ async def test_counts(store: Store, given: Given, account: Account) -> None:
             ],
         )
     )
-    assert await store.backlog() == {
+    assert await store.upkeep.backlog() == {
         "scheduled": 3, "queued": 2, "callbacks": 4, "callbacks_failed": 2, "orphans": 5, "awaiting": 6,
     }  # fmt: skip
 
 
 async def test_how_far_the_rows_reach(store: Store, given: Given, account: Account) -> None:
     """The account's opening credit is the first of them."""
-    assert await store.reach() == RestorePoint(account.created, 0, 0, 0, 0)
+    assert await store.upkeep.reach() == RestorePoint(account.created, 0, 0, 0, 0)
     await given.scheduled(account.id)
     cancelled = await given.scheduled(account.id)
-    await store.cancel(account.id, cancelled.key, cancelled.tail, START)
+    await store.customers.cancel(account.id, cancelled.key, cancelled.tail, START)
     await given.sent(account.id, queued=True)
     half, whole, silent, ended, told = [
         await given.sent(account.id, segments=2, wants_receipt=number != 2) for number in range(5)
@@ -76,12 +76,12 @@ async def test_how_far_the_rows_reach(store: Store, given: Given, account: Accou
     finals = [
         Final(each.account, each.key, Delivery.DELIVRD, "000", START + 5 * HOUR, owed=True) for each in (ended, told)
     ]
-    await store.record(Facts(submissions=parts, finals=finals))
-    assert await store.reach() == RestorePoint(START + 5 * HOUR, 1, 2, 1, 2)
+    await store.commits.record(Facts(submissions=parts, finals=finals))
+    assert await store.upkeep.reach() == RestorePoint(START + 5 * HOUR, 1, 2, 1, 2)
     done = CallbackDone(told.account, told.key, CallbackEnd.DELIVERED, 200, 1, START + 6 * HOUR)
-    await store.record(Facts(callbacks=[done]))
-    assert await store.reach() == RestorePoint(START + 6 * HOUR, 1, 2, 1, 1)
-    assert await store.audit() == []
+    await store.commits.record(Facts(callbacks=[done]))
+    assert await store.upkeep.reach() == RestorePoint(START + 6 * HOUR, 1, 2, 1, 1)
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_rows_reach_to_when_a_message_was_last_rescheduled(
@@ -89,8 +89,8 @@ async def test_the_rows_reach_to_when_a_message_was_last_rescheduled(
 ) -> None:
     message = await given.scheduled(account.id, 9 * HOUR)
     at = START + HOUR
-    await store.reschedule(account.id, message.key, message.tail, START + 8 * HOUR, START + 9 * HOUR, at)
-    assert (await store.reach()).latest == at
+    await store.customers.reschedule(account.id, message.key, message.tail, START + 8 * HOUR, START + 9 * HOUR, at)
+    assert (await store.upkeep.reach()).latest == at
 
 
 # --- the audit finds what is wrong; that it finds nothing otherwise is said by nearly every other test
@@ -99,18 +99,18 @@ async def test_the_rows_reach_to_when_a_message_was_last_rescheduled(
 async def test_the_audit_finds_a_refund_that_is_not_the_price(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     refund = message.price + 1
-    await store.record(
+    await store.commits.record(
         Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, refund)])
     )
-    assert any(str(message.key) in sentence for sentence in await store.audit())
+    assert any(str(message.key) in sentence for sentence in await store.upkeep.audit())
 
 
 async def test_the_audit_finds_a_failed_message_without_refund(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    await store.record(
+    await store.commits.record(
         Facts(finals=[Final(message.account, message.key, Delivery.REJECTD, "001", START, False, True, 0)])
     )
-    (sentence,) = await store.audit()
+    (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
 
 
@@ -119,22 +119,22 @@ async def test_the_audit_finds_a_total_that_is_not_the_sum(store: Store, given: 
     batch.total += 1
     message = given.message(account.id)
     await given.recorded(batch, given.accept(message, total=5))
-    first, second = await store.audit()
+    first, second = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in first
     assert to_hex(batch.key, batch.tail) in second
 
 
 async def test_the_audit_finds_a_message_that_nothing_will_send(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
-    await store.record(Facts(marks={DISPATCH: message.key - 1}))
-    assert await store.audit() == []
-    await store.record(Facts(marks={DISPATCH: message.key}))
-    (sentence,) = await store.audit()
+    await store.commits.record(Facts(marks={DISPATCH: message.key - 1}))
+    assert await store.upkeep.audit() == []
+    await store.commits.record(Facts(marks={DISPATCH: message.key}))
+    (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(
+    await store.commits.record(
         Facts(queueings=[Queueing(message.account, message.key, 1, START, START, attempted=False, held=False)])
     )
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_audit_finds_a_receipt_that_would_not_be_recognised(
@@ -142,31 +142,33 @@ async def test_the_audit_finds_a_receipt_that_would_not_be_recognised(
 ) -> None:
     message = await given.sent(account.id, wants_receipt=True)
     taken = Submission(message.account, message.key, 0, 1, "a", 0, START)
-    await store.record(Facts(submissions=[taken], marks={AWAITING: message.key - 1}))
-    assert await store.audit() == []
-    await store.record(Facts(marks={AWAITING: message.key}))
-    (sentence,) = await store.audit()
+    await store.commits.record(Facts(submissions=[taken], marks={AWAITING: message.key - 1}))
+    assert await store.upkeep.audit() == []
+    await store.commits.record(Facts(marks={AWAITING: message.key}))
+    (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(Facts(awaiting=[Awaiting(1, "a", message.account, message.key, 0)]))
-    assert await store.audit() == []
+    await store.commits.record(Facts(awaiting=[Awaiting(1, "a", message.account, message.key, 0)]))
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_audit_finds_a_callback_that_nothing_will_make(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     final = Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)
-    await store.record(Facts(finals=[final], marks={CALLBACK: message.key - 1}))
-    assert await store.audit() == []
-    await store.record(Facts(marks={CALLBACK: message.key}))
-    (sentence,) = await store.audit()
+    await store.commits.record(Facts(finals=[final], marks={CALLBACK: message.key - 1}))
+    assert await store.upkeep.audit() == []
+    await store.commits.record(Facts(marks={CALLBACK: message.key}))
+    (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
-    await store.record(Facts(callback_retries=[CallbackRetry(message.account, message.key, START, 0, b"", "", START)]))
-    assert await store.audit() == []
+    await store.commits.record(
+        Facts(callback_retries=[CallbackRetry(message.account, message.key, START, 0, b"", "", START)])
+    )
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_audit_finds_an_answered_message_in_the_queue(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, queued=True)
-    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
-    (sentence,) = await store.audit()
+    await store.commits.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
+    (sentence,) = await store.upkeep.audit()
     assert to_hex(message.key, message.tail) in sentence
 
 
@@ -178,8 +180,8 @@ async def test_a_closed_store_is_unavailable(opener: Opener) -> None:
     await store.close()
     await store.close()
     with pytest.raises(Unavailable):
-        await store.balance(1)
+        await store.customers.balance(1)
     with pytest.raises(Unavailable):
-        await store.record(Facts(marks={"a": 1}))
+        await store.commits.record(Facts(marks={"a": 1}))
     with pytest.raises(Unavailable):
-        await store.probe()
+        await store.upkeep.probe()

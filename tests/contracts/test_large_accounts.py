@@ -44,17 +44,17 @@ async def test_an_account_of_any_number_is_as_good_as_the_first(
     told = await given.sent(number, wants_receipt=True, callback_url="https://customer.example/r")
     at_once = await given.sent(number)
     scheduled = await given.scheduled(number)
-    await store.record(
+    await store.commits.record(
         Facts(
             queueings=[Queueing(number, at_once.key, 1, START, START + HOUR, attempted=True, held=False)],
             finals=[Final(number, told.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(number, told.key, START, 1, b"id=1", "timed out", START)],
         )
     )
-    assert await store.queued_accounts(1, START + HOUR) == [number]
-    claimed = await store.claim_queued(1, 10, START + HOUR, NODE, [number])
+    assert await store.queue.accounts(1, START + HOUR) == [number]
+    claimed = await store.queue.claim(1, 10, START + HOUR, NODE, [number])
     assert [queued.message.key for queued in claimed] == [at_once.key, scheduled.key]
-    (owed,) = await store.claim_callbacks(10, START, NODE)
+    (owed,) = await store.notices.claim(10, START, NODE)
     assert owed.account == number
-    assert await store.balance(number) == 97 * CREDIT
-    assert await store.audit() == []
+    assert await store.customers.balance(number) == 97 * CREDIT
+    assert await store.upkeep.audit() == []

@@ -16,7 +16,7 @@ async def ended(given: Given, account: Account) -> Message:
     """A delivered message whose customer is to be told."""
     message = await given.sent(account.id, wants_receipt=True, callback_url="https://customer.example/r")
     final = Final(message.account, message.key, Delivery.DELIVRD, "000", START + 1, owed=True)
-    await given.store.record(Facts(finals=[final]))
+    await given.store.commits.record(Facts(finals=[final]))
     return message
 
 
@@ -31,49 +31,49 @@ def done(message: Message, end: CallbackEnd, attempts: int = 3) -> Facts:
 
 async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
-    await store.record(retry(message))
-    assert await store.next_callback_due() == START + 10
-    assert await store.claim_callbacks(10, START + 9, NODE) == []
-    (owed,) = await store.claim_callbacks(10, START + 10, NODE)
+    await store.commits.record(retry(message))
+    assert await store.notices.next_due() == START + 10
+    assert await store.notices.claim(10, START + 9, NODE) == []
+    (owed,) = await store.notices.claim(10, START + 10, NODE)
     assert owed.subject == FinalState(message, Delivery.DELIVRD, "000", START + 1)
     assert (owed.account, owed.key, owed.way) == (account.id, message.key, Way.WEBHOOK)
     assert (owed.attempts, owed.body, owed.first) == (1, b"id=1", START + 1)
 
 
 async def test_nobody_else_gets_a_claimed_callback(store: Store, given: Given, account: Account) -> None:
-    await store.record(retry(await ended(given, account)))
-    await store.claim_callbacks(10, START + 10, NODE)
-    assert await store.claim_callbacks(10, START + 99, OTHER_NODE) == []
-    assert await store.next_callback_due() is None
-    assert await store.release(NODE) == 1
-    assert len(await store.claim_callbacks(10, START + 10, OTHER_NODE)) == 1
+    await store.commits.record(retry(await ended(given, account)))
+    await store.notices.claim(10, START + 10, NODE)
+    assert await store.notices.claim(10, START + 99, OTHER_NODE) == []
+    assert await store.notices.next_due() is None
+    assert await store.queue.release(NODE) == 1
+    assert len(await store.notices.claim(10, START + 10, OTHER_NODE)) == 1
 
 
 async def test_the_oldest_due_come_first(store: Store, given: Given, account: Account) -> None:
     messages = [await ended(given, account) for _ in range(3)]
     for message, due in zip(messages, (30, 10, 20), strict=True):
-        await store.record(retry(message, START + due))
-    claimed = await store.claim_callbacks(2, START + 99, NODE)
+        await store.commits.record(retry(message, START + due))
+    claimed = await store.notices.claim(2, START + 99, NODE)
     assert [owed.key for owed in claimed] == [messages[1].key, messages[2].key]
 
 
 async def test_a_failed_try_moves_the_callback(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
-    await store.record(retry(message, body=b"", attempts=0))
-    await store.claim_callbacks(10, START + 10, NODE)
-    await store.record(retry(message, START + 50, attempts=2, body=b"id=2"))
-    assert await store.next_callback_due() == START + 50
-    (owed,) = await store.claim_callbacks(10, START + 50, OTHER_NODE)
+    await store.commits.record(retry(message, body=b"", attempts=0))
+    await store.notices.claim(10, START + 10, NODE)
+    await store.commits.record(retry(message, START + 50, attempts=2, body=b"id=2"))
+    assert await store.notices.next_due() == START + 50
+    (owed,) = await store.notices.claim(10, START + 50, OTHER_NODE)
     assert (owed.attempts, owed.body) == (2, b"id=2")
 
 
 async def test_a_callback_in_the_air_is_held(store: Store, given: Given, account: Account) -> None:
-    await store.recover(0, NODE)
-    await store.record(retry(await ended(given, account), held=True))
-    assert await store.claim_callbacks(10, START + 99, OTHER_NODE) == []
-    assert await store.next_callback_due() is None
-    assert await store.release(NODE) == 1
-    assert len(await store.claim_callbacks(10, START + 99, OTHER_NODE)) == 1
+    await store.commits.recover(0, NODE)
+    await store.commits.record(retry(await ended(given, account), held=True))
+    assert await store.notices.claim(10, START + 99, OTHER_NODE) == []
+    assert await store.notices.next_due() is None
+    assert await store.queue.release(NODE) == 1
+    assert len(await store.notices.claim(10, START + 99, OTHER_NODE)) == 1
 
 
 @pytest.mark.parametrize("end", list(CallbackEnd))
@@ -81,26 +81,26 @@ async def test_a_callback_that_is_over_is_owed_no_more(
     store: Store, given: Given, account: Account, end: CallbackEnd
 ) -> None:
     message = await ended(given, account)
-    await store.record(retry(message))
-    await store.claim_callbacks(10, START + 10, NODE)
-    await store.record(done(message, end))
-    assert await store.next_callback_due() is None
-    assert await store.claim_callbacks(10, START + 99, NODE) == []
-    assert await store.release(NODE) == 0
-    backlog = await store.backlog()
+    await store.commits.record(retry(message))
+    await store.notices.claim(10, START + 10, NODE)
+    await store.commits.record(done(message, end))
+    assert await store.notices.next_due() is None
+    assert await store.notices.claim(10, START + 99, NODE) == []
+    assert await store.queue.release(NODE) == 0
+    backlog = await store.upkeep.backlog()
     assert backlog["callbacks"] == 0
     assert backlog["callbacks_failed"] == (end is not CallbackEnd.DELIVERED)
-    assert (await store.recover(0, NODE)).owed == []
+    assert (await store.commits.recover(0, NODE)).owed == []
 
 
 async def test_the_first_end_stays(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
-    await store.record(retry(message))
-    await store.record(done(message, CallbackEnd.GIVEN_UP))
-    await store.record(done(message, CallbackEnd.DELIVERED))
-    assert (await store.backlog())["callbacks_failed"] == 1
-    assert await store.replay(None, None, START + 30) == 1
-    (owed,) = await store.claim_callbacks(10, START + 30, NODE)
+    await store.commits.record(retry(message))
+    await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.commits.record(done(message, CallbackEnd.DELIVERED))
+    assert (await store.upkeep.backlog())["callbacks_failed"] == 1
+    assert await store.notices.replay(None, None, START + 30) == 1
+    (owed,) = await store.notices.claim(10, START + 30, NODE)
     assert owed.body == b"id=1"
 
 
@@ -108,22 +108,22 @@ async def test_a_replay_sends_the_same_octets_with_all_its_time_again(
     store: Store, given: Given, account: Account
 ) -> None:
     message = await ended(given, account)
-    await store.record(retry(message, attempts=9))
-    await store.record(done(message, CallbackEnd.GIVEN_UP))
-    assert await store.replay(None, message.key, START + 100) == 1
-    assert await store.next_callback_due() == START + 100
-    (owed,) = await store.claim_callbacks(10, START + 100, NODE)
+    await store.commits.record(retry(message, attempts=9))
+    await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+    assert await store.notices.replay(None, message.key, START + 100) == 1
+    assert await store.notices.next_due() == START + 100
+    (owed,) = await store.notices.claim(10, START + 100, NODE)
     assert (owed.body, owed.attempts, owed.first) == (b"id=1", 0, START + 100)
-    await store.record(done(message, CallbackEnd.DELIVERED))
-    assert (await store.backlog())["callbacks_failed"] == 0
-    assert await store.replay(None, None, START + 200) == 0
+    await store.commits.record(done(message, CallbackEnd.DELIVERED))
+    assert (await store.upkeep.backlog())["callbacks_failed"] == 0
+    assert await store.notices.replay(None, None, START + 200) == 0
 
 
 async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
-    await store.record(done(message, CallbackEnd.GONE))
-    assert await store.replay(account.id, None, START + 100) == 1
-    (owed,) = await store.claim_callbacks(10, START + 100, NODE)
+    await store.commits.record(done(message, CallbackEnd.GONE))
+    assert await store.notices.replay(account.id, None, START + 100) == 1
+    (owed,) = await store.notices.claim(10, START + 100, NODE)
     assert (owed.subject.message, owed.body) == (message, b"")
 
 
@@ -132,14 +132,14 @@ async def test_what_is_replayed(store: Store, given: Given, account: Account) ->
     mine = [await ended(given, account) for _ in range(3)]
     theirs = await ended(given, other)
     for message in (*mine[:2], theirs):
-        await store.record(done(message, CallbackEnd.GIVEN_UP))
-    await store.record(done(mine[2], CallbackEnd.DELIVERED))
-    assert await store.replay(other.id, mine[0].key, START) == 0
-    assert await store.replay(account.id, mine[0].key, START) == 1
-    assert await store.replay(account.id, None, START) == 1
-    assert await store.replay(None, None, START) == 1
-    assert await store.replay(None, mine[2].key, START) == 0
-    claimed = {owed.key for owed in await store.claim_callbacks(10, START, NODE)}
+        await store.commits.record(done(message, CallbackEnd.GIVEN_UP))
+    await store.commits.record(done(mine[2], CallbackEnd.DELIVERED))
+    assert await store.notices.replay(other.id, mine[0].key, START) == 0
+    assert await store.notices.replay(account.id, mine[0].key, START) == 1
+    assert await store.notices.replay(account.id, None, START) == 1
+    assert await store.notices.replay(None, None, START) == 1
+    assert await store.notices.replay(None, mine[2].key, START) == 0
+    claimed = {owed.key for owed in await store.notices.claim(10, START, NODE)}
     assert claimed == {mine[0].key, mine[1].key, theirs.key}
 
 
@@ -147,11 +147,11 @@ async def test_callbacks_survive_a_restart(opener: Opener) -> None:
     store = await opener()
     given = Given(store)
     account = await given.account()
-    await store.record(retry(await ended(given, account), body=b"\x00\xff"))
+    await store.commits.record(retry(await ended(given, account), body=b"\x00\xff"))
     await store.close()
     store = await opener()
     try:
-        (owed,) = await store.claim_callbacks(10, START + 10, NODE)
+        (owed,) = await store.notices.claim(10, START + 10, NODE)
         assert owed.body == b"\x00\xff"
     finally:
         await store.close()

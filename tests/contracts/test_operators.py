@@ -138,7 +138,7 @@ async def test_what_is_refused_or_not_described_leaves_no_line(store: Store, giv
         await store.noting(lambda _: deed("account.top-up")).accounts.add_credit(account.id + 1, 5, "", START)
     await store.noting(lambda _: None).accounts.add_credit(account.id, 5, "", START)
     assert await store.audit_log.find(AuditQuery()) == []
-    assert await store.balance(account.id) == 100 * CREDIT + 5
+    assert await store.customers.balance(account.id) == 100 * CREDIT + 5
 
 
 async def test_where_the_line_cannot_be_written_nothing_is_changed(opener: Opener) -> None:
@@ -151,5 +151,5 @@ async def test_where_the_line_cannot_be_written_nothing_is_changed(opener: Opene
     unwritable = replace(deed("account.top-up"), details={"amount": object()})  # type: ignore[dict-item]
     with pytest.raises(TypeError):
         await store.noting(lambda _: unwritable).accounts.add_credit(account.id, 5, "", START)
-    assert await store.balance(account.id) == 100 * CREDIT
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     await store.close()

@@ -7,14 +7,14 @@ from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, F
 from heliograph.app.ports import Store
 from heliograph.domain.operator_id import MAX_CHARS
 from heliograph.domain.receipt import Delivery
-from tests.support.store import HOUR, START, Given, Opener
+from tests.support.store import HOUR, START, Given, Opener, history_of
 
 
 async def awaited(given: Given, account: Account, *operator_ids: str, **fields: int) -> Message:
     """A message that the operator took, a part each for `operator_ids`, and whose receipts are awaited by rows."""
     message = await given.sent(account.id, segments=len(operator_ids), wants_receipt=True, **fields)
     parts = list(enumerate(operator_ids))
-    await given.store.record(
+    await given.store.commits.record(
         Facts(
             submissions=[
                 Submission(message.account, message.key, segment, 1, name, 0, given.now) for segment, name in parts
@@ -32,7 +32,7 @@ def early(operator_id: str, at: int = START, connector: int = 1) -> EarlyReceipt
 async def test_a_message_is_found_by_the_operators_id(store: Store, given: Given, account: Account) -> None:
     message = await awaited(given, account, "a")
     await awaited(given, account, "b")
-    (found,) = await store.find_outstanding(1, ["a", "unknown"])
+    (found,) = await store.receipts.find(1, ["a", "unknown"])
     assert found.message == message
     assert found.operator_ids == {(1, "a"): (0,)}
     assert found.states == {}
@@ -41,44 +41,44 @@ async def test_a_message_is_found_by_the_operators_id(store: Store, given: Given
 async def test_the_longest_id_has_room(store: Store, given: Given, account: Account) -> None:
     name = "".join(chr(0xC0 + n % 64) for n in range(MAX_CHARS))
     message = await awaited(given, account, name)
-    await store.record(Facts(early=[early(name)]))
-    (found,) = await store.find_outstanding(1, [name])
+    await store.commits.record(Facts(early=[early(name)]))
+    (found,) = await store.receipts.find(1, [name])
     assert (found.message, found.operator_ids) == (message, {(1, name): (0,)})
 
 
 async def test_ids_are_each_connectors_own(store: Store, given: Given, account: Account) -> None:
     await awaited(given, account, "a")
-    assert await store.find_outstanding(2, ["a"]) == []
+    assert await store.receipts.find(2, ["a"]) == []
 
 
 async def test_only_what_was_recorded_as_awaited_is_found(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, wants_receipt=True)
-    await store.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
-    assert await store.find_outstanding(1, ["a"]) == []
+    await store.commits.record(Facts(submissions=[Submission(message.account, message.key, 0, 1, "a", 0, START)]))
+    assert await store.receipts.find(1, ["a"]) == []
 
 
 async def test_a_message_of_several_parts_is_found_once_with_all_that_is_known(
     store: Store, given: Given, account: Account
 ) -> None:
     message = await awaited(given, account, "a", "b", "c")
-    await store.record(
+    await store.commits.record(
         Facts(
             parts=[PartReceipt(message.account, message.key, 1, Delivery.UNDELIV, "034", START)],
             awaiting_matched=[Awaiting(1, "b", message.account, message.key, 1)],
         )
     )
-    (found,) = await store.find_outstanding(1, ["a", "c"])
+    (found,) = await store.receipts.find(1, ["a", "c"])
     assert found.operator_ids == {(1, "a"): (0,), (1, "c"): (2,)}
     assert found.states == {1: (Delivery.UNDELIV, "034")}
-    assert await store.find_outstanding(1, ["b"]) == []
+    assert await store.receipts.find(1, ["b"]) == []
 
 
 async def test_an_id_that_the_operator_gave_twice_is_awaited_by_the_other_message_still(
     store: Store, given: Given, account: Account
 ) -> None:
     one, other = await awaited(given, account, "a"), await awaited(given, account, "a")
-    await store.record(Facts(awaiting_matched=[Awaiting(1, "a", one.account, one.key, 0)]))
-    (found,) = await store.find_outstanding(1, ["a"])
+    await store.commits.record(Facts(awaiting_matched=[Awaiting(1, "a", one.account, one.key, 0)]))
+    (found,) = await store.receipts.find(1, ["a"])
     assert found.message.key == other.key
 
 
@@ -86,15 +86,15 @@ async def test_one_of_the_operators_ids_may_stand_for_several_parts(
     store: Store, given: Given, account: Account
 ) -> None:
     message = await awaited(given, account, "a", "a", "b")
-    (found,) = await store.find_outstanding(1, ["a"])
+    (found,) = await store.receipts.find(1, ["a"])
     assert found.operator_ids == {(1, "a"): (0, 1), (1, "b"): (2,)}
     ended = [
         PartReceipt(message.account, message.key, segment, Delivery.DELIVRD, "000", START + 9) for segment in (0, 1)
     ]
     matched = [Awaiting(1, "a", message.account, message.key, segment) for segment in (0, 1)]
-    await store.record(Facts(parts=ended, awaiting_matched=matched))
-    assert await store.find_outstanding(1, ["a"]) == []
-    (found,) = await store.find_outstanding(1, ["b"])
+    await store.commits.record(Facts(parts=ended, awaiting_matched=matched))
+    assert await store.receipts.find(1, ["a"]) == []
+    (found,) = await store.receipts.find(1, ["b"])
     assert found.operator_ids == {(1, "b"): (2,)}
     assert found.states.keys() == {0, 1}
 
@@ -105,8 +105,8 @@ async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given,
         Submission(message.account, message.key, 0, 1, "a", 0, START),
         Submission(message.account, message.key, 1, 1, "", 69, START),
     ]
-    await store.record(Facts(submissions=answers))
-    found = await store.outstanding(message.key)
+    await store.commits.record(Facts(submissions=answers))
+    found = await store.receipts.outstanding(message.key)
     assert found is not None
     assert found.operator_ids == {(1, "a"): (0,)}
 
@@ -114,28 +114,30 @@ async def test_a_refused_part_has_no_receipt_to_come(store: Store, given: Given,
 async def test_the_first_receipt_of_a_part_stays(store: Store, given: Given, account: Account) -> None:
     message = await awaited(given, account, "a", "b")
     for state in (Delivery.DELIVRD, Delivery.UNDELIV):
-        await store.record(Facts(parts=[PartReceipt(message.account, message.key, 0, state, "000", START)]))
-    found = await store.outstanding(message.key)
+        await store.commits.record(Facts(parts=[PartReceipt(message.account, message.key, 0, state, "000", START)]))
+    found = await store.receipts.outstanding(message.key)
     assert found is not None
     assert found.states == {0: (Delivery.DELIVRD, "000")}
 
 
 async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Given, account: Account) -> None:
     message = await awaited(given, account, "a")
-    assert await store.outstanding(message.key) is not None
-    await store.record(Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)]))
-    assert await store.find_outstanding(1, ["a"]) == []
-    assert await store.outstanding(message.key) is None
-    assert await store.overdue(START + 33 * HOUR, 0, 10) == ([], None)
+    assert await store.receipts.outstanding(message.key) is not None
+    await store.commits.record(
+        Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)])
+    )
+    assert await store.receipts.find(1, ["a"]) == []
+    assert await store.receipts.outstanding(message.key) is None
+    assert await store.receipts.overdue(START + 33 * HOUR, 0, 10) == ([], None)
 
 
 async def test_a_message_that_does_not_exist_awaits_nothing(store: Store) -> None:
-    assert await store.outstanding(4_711) is None
+    assert await store.receipts.outstanding(4_711) is None
 
 
 async def test_an_id_that_the_operator_gave_twice_finds_both(store: Store, given: Given, account: Account) -> None:
     messages = [await awaited(given, account, "a") for _ in range(2)]
-    found = await store.find_outstanding(1, ["a"])
+    found = await store.receipts.find(1, ["a"])
     assert [each.message.key for each in found] == [message.key for message in messages]
 
 
@@ -145,78 +147,78 @@ async def test_receipts_that_never_came(store: Store, given: Given, account: Acc
     second = await awaited(given, account, "b", "c")
     given.now += HOUR
     await awaited(given, account, "d")
-    assert await store.overdue(START, 0, 10) == ([], None)
+    assert await store.receipts.overdue(START, 0, 10) == ([], None)
     expired = START + 26 * HOUR
-    found, beyond = await store.overdue(expired, 0, 10)
+    found, beyond = await store.receipts.overdue(expired, 0, 10)
     assert [each.message.key for each in found] == [first.key, second.key]
     assert beyond is None
-    found, beyond = await store.overdue(expired, 0, 1)
+    found, beyond = await store.receipts.overdue(expired, 0, 1)
     assert [each.message.key for each in found] == [first.key]
     assert beyond == first.key
-    found, _ = await store.overdue(expired, first.key, 10)
+    found, _ = await store.receipts.overdue(expired, first.key, 10)
     assert [each.message.key for each in found] == [second.key]
 
 
 async def test_a_message_is_overdue_by_its_own_validity(store: Store, given: Given, account: Account) -> None:
     long = await awaited(given, account, "a", expires=START + 72 * HOUR)
     short = await awaited(given, account, "b", expires=START + HOUR)
-    found, beyond = await store.overdue(START + 26 * HOUR, 0, 2)
+    found, beyond = await store.receipts.overdue(START + 26 * HOUR, 0, 2)
     assert [each.message.key for each in found] == [short.key]
     assert beyond == short.key, "both were looked at"
-    found, _ = await store.overdue(START + 73 * HOUR, 0, 10)
+    found, _ = await store.receipts.overdue(START + 73 * HOUR, 0, 10)
     assert [each.message.key for each in found] == [long.key, short.key]
 
 
 async def test_a_scheduled_message_is_not_overdue_before_its_time(store: Store, given: Given, account: Account) -> None:
     await awaited(given, account, "a", time=START + 30 * HOUR, expires=START + 31 * HOUR)
-    assert await store.overdue(START + 26 * HOUR, 0, 10) == ([], None)
-    found, _ = await store.overdue(START + 32 * HOUR, 0, 10)
+    assert await store.receipts.overdue(START + 26 * HOUR, 0, 10) == ([], None)
+    found, _ = await store.receipts.overdue(START + 32 * HOUR, 0, 10)
     assert len(found) == 1
 
 
 async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> None:
     receipts = [early("a"), early("b", START + 1), early("a", START + 2, connector=2)]
-    await store.record(Facts(early=receipts))
-    assert await store.orphans(10) == receipts[::-1]
-    assert await store.orphans(1) == receipts[2:]
-    await store.record(Facts(early_matched=[(1, "a"), (1, "unknown")]))
-    assert await store.orphans(10) == [receipts[2], receipts[1]]
-    assert (await store.backlog())["orphans"] == 2
+    await store.commits.record(Facts(early=receipts))
+    assert await store.receipts.orphans(10) == receipts[::-1]
+    assert await store.receipts.orphans(1) == receipts[2:]
+    await store.commits.record(Facts(early_matched=[(1, "a"), (1, "unknown")]))
+    assert await store.receipts.orphans(10) == [receipts[2], receipts[1]]
+    assert (await store.upkeep.backlog())["orphans"] == 2
 
 
 async def test_old_receipts_without_a_message_are_forgotten(store: Store) -> None:
     receipts = [early(str(number), START + number) for number in range(5)]
-    await store.record(Facts(early=receipts))
-    assert await store.forget(START + 3, 10, 2) == 2
-    assert await store.forget(START + 3, 10, 10) == 1
-    assert await store.forget(START + 3, 10, 10) == 0
-    assert await store.orphans(10) == [receipts[4], receipts[3]]
+    await store.commits.record(Facts(early=receipts))
+    assert await store.receipts.forget(START + 3, 10, 2) == 2
+    assert await store.receipts.forget(START + 3, 10, 10) == 1
+    assert await store.receipts.forget(START + 3, 10, 10) == 0
+    assert await store.receipts.orphans(10) == [receipts[4], receipts[3]]
 
 
 async def test_of_receipts_without_a_message_no_more_than_so_many_are_kept(store: Store) -> None:
     receipts = [early(str(number)) for number in range(5)]
-    await store.record(Facts(early=receipts))
-    assert await store.forget(START, 2, 2) == 2
-    assert await store.forget(START, 2, 10) == 1
-    assert await store.forget(START, 2, 10) == 0
-    assert await store.orphans(10) == [receipts[4], receipts[3]]
+    await store.commits.record(Facts(early=receipts))
+    assert await store.receipts.forget(START, 2, 2) == 2
+    assert await store.receipts.forget(START, 2, 10) == 1
+    assert await store.receipts.forget(START, 2, 10) == 0
+    assert await store.receipts.orphans(10) == [receipts[4], receipts[3]]
 
 
 async def test_an_early_receipt_matched_in_the_same_transaction_is_gone(store: Store) -> None:
-    await store.record(Facts(early=[early("a")], early_matched=[(1, "a")]))
-    assert await store.orphans(10) == []
+    await store.commits.record(Facts(early=[early("a")], early_matched=[(1, "a")]))
+    assert await store.receipts.orphans(10) == []
 
 
 @pytest.mark.parametrize("state", [Delivery.ENROUTE, Delivery.ACCEPTD])
 async def test_progress_is_history_and_no_end(store: Store, given: Given, account: Account, state: Delivery) -> None:
     message = await awaited(given, account, "a")
     progress = PartReceipt(message.account, message.key, 0, state, "000", START + 1)
-    await store.record(Facts(progress=[progress]))
-    await store.record(Facts(progress=[progress]))
-    found = await store.outstanding(message.key)
+    await store.commits.record(Facts(progress=[progress]))
+    await store.commits.record(Facts(progress=[progress]))
+    found = await store.receipts.outstanding(message.key)
     assert found is not None
     assert found.states == {}
-    events = await store.history(account.id, message.key, message.tail)
+    events = await history_of(store, account.id, message.key, message.tail)
     assert events is not None
     assert [(event.at, event.segment) for event in events if state.name in event.detail] == [(START + 1, 1)]
 
@@ -229,7 +231,7 @@ async def test_progress_that_is_told_again_and_again_is_kept_once(store: Store, 
 
     for at in range(1, 50):
         state = Delivery.ENROUTE if at % 2 else Delivery.ACCEPTD
-        await store.record(
+        await store.commits.record(
             Facts(progress=[told(at, state, "000"), told(at, state, "000", 1), told(at + 1, state, "000")])
         )
     assert await receipts_of(store, message) == [
@@ -248,14 +250,14 @@ async def test_so_much_progress_of_a_part_is_kept(store: Store, given: Given, ac
         for number in range(100)
     ]
     for start in range(0, 100, at_once):
-        await store.record(Facts(progress=told[start : start + at_once]))
+        await store.commits.record(Facts(progress=told[start : start + at_once]))
     kept = await receipts_of(store, message)
     assert kept == [(f"ENROUTE {number:03}", START + number, 1) for number in range(MOST_PROGRESS)]
 
 
 async def receipts_of(store: Store, message: Message) -> list[tuple[str, int, int | None]]:
     """What its history has of receipts."""
-    events = await store.history(message.account, message.key, message.tail)
+    events = await history_of(store, message.account, message.key, message.tail)
     assert events is not None
     return [(event.detail, event.at, event.segment) for event in events if event.event == "Receipt"]
 
@@ -265,13 +267,13 @@ async def test_what_is_awaited_survives_a_restart(opener: Opener) -> None:
     given = Given(store)
     account = await given.account()
     message = await awaited(given, account, "a", "b")
-    await store.record(Facts(early=[early("x")]))
+    await store.commits.record(Facts(early=[early("x")]))
     await store.close()
     store = await opener()
     try:
-        (found,) = await store.find_outstanding(1, ["b"])
+        (found,) = await store.receipts.find(1, ["b"])
         assert found.message == message
-        assert (await store.backlog())["awaiting"] == 2
-        assert await store.orphans(10) == [early("x")]
+        assert (await store.upkeep.backlog())["awaiting"] == 2
+        assert await store.receipts.orphans(10) == [early("x")]
     finally:
         await store.close()

@@ -22,7 +22,7 @@ from tests.support.store import HOUR, NODE, START, Given, Opener
 
 
 async def test_a_new_store_has_nothing_to_recover(store: Store) -> None:
-    recovery = await store.recover(0, NODE)
+    recovery = await store.commits.recover(0, NODE)
     assert recovery.last_key == 0
     assert recovery.marks == {}
     assert [recovery.unsent, recovery.outstanding, recovery.owed, recovery.early] == [[], [], [], []]
@@ -31,16 +31,16 @@ async def test_a_new_store_has_nothing_to_recover(store: Store) -> None:
 async def test_the_highest_key_is_a_messages_or_a_batchs(store: Store, given: Given, account: Account) -> None:
     batch = given.batch(account.id, 3)
     await given.recorded(batch)
-    assert (await store.recover(0, NODE)).last_key == batch.messages[-1].key
+    assert (await store.commits.recover(0, NODE)).last_key == batch.messages[-1].key
     message = await given.scheduled(account.id)
-    await store.cancel(account.id, message.key, message.tail, given.now)
-    assert (await store.recover(0, NODE)).last_key == message.key
+    await store.customers.cancel(account.id, message.key, message.tail, given.now)
+    assert (await store.commits.recover(0, NODE)).last_key == message.key
 
 
 async def test_marks_are_kept_by_name(store: Store) -> None:
-    await store.record(Facts(marks={DISPATCH: 1, attempted(3): 2}))
-    await store.record(Facts(marks={DISPATCH: 5}))
-    assert (await store.recover(0, NODE)).marks == {DISPATCH: 5, attempted(3): 2}
+    await store.commits.record(Facts(marks={DISPATCH: 1, attempted(3): 2}))
+    await store.commits.record(Facts(marks={DISPATCH: 5}))
+    assert (await store.commits.recover(0, NODE)).marks == {DISPATCH: 5, attempted(3): 2}
 
 
 async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
@@ -54,7 +54,7 @@ async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
         await given.sent(account.id),
         await given.sent(account.id, connector=2),
     ]
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[
                 Submission(answered.account, answered.key, 0, 1, "a", 0, START),
@@ -67,9 +67,9 @@ async def test_unsent_are_the_fast_lanes_messages_without_an_answer(
             marks={DISPATCH: below.key, attempted(1): sent.key, attempted(2): other.key - 1},
         )
     )
-    recovery = await store.recover(0, NODE)
+    recovery = await store.commits.recover(0, NODE)
     assert [(each.message, each.attempted) for each in recovery.unsent] == [(sent, True), (other, False)]
-    assert [each.message.key for each in await store.claim_queued(1, 9, START + HOUR, NODE)] == [
+    assert [each.message.key for each in await store.queue.claim(1, 9, START + HOUR, NODE)] == [
         queued.key,
         scheduled.key,
     ]
@@ -81,19 +81,19 @@ async def test_a_message_with_some_answers_is_unsent_in_part(store: Store, given
         Submission(message.account, message.key, 0, 1, "a", 0, START),
         Submission(message.account, message.key, 1, 1, "", 69, START),
     ]
-    await store.record(Facts(submissions=answers))
-    (unsent,) = (await store.recover(0, NODE)).unsent
+    await store.commits.record(Facts(submissions=answers))
+    (unsent,) = (await store.commits.recover(0, NODE)).unsent
     assert unsent.answered == {0, 1}
     assert unsent.taken == {0}
-    await store.record(Facts(submissions=[Submission(message.account, message.key, 2, 1, "c", 0, START)]))
-    assert (await store.recover(0, NODE)).unsent == []
+    await store.commits.record(Facts(submissions=[Submission(message.account, message.key, 2, 1, "c", 0, START)]))
+    assert (await store.commits.recover(0, NODE)).unsent == []
 
 
 async def test_a_message_that_moved_to_the_queue_is_not_unsent(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     row = Queueing(message.account, message.key, 1, START, START + HOUR, attempted=True, held=False)
-    await store.record(Facts(queueings=[row]))
-    assert (await store.recover(0, NODE)).unsent == []
+    await store.commits.record(Facts(queueings=[row]))
+    assert (await store.commits.recover(0, NODE)).unsent == []
 
 
 async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
@@ -102,7 +102,7 @@ async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
     below, waits, unwanted, unanswered, rowed, ended = [
         await given.sent(account.id, wants_receipt=number != 2) for number in range(6)
     ]
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[
                 Submission(message.account, message.key, 0, 1, str(message.key), 0, START)
@@ -113,28 +113,28 @@ async def test_outstanding_are_parts_whose_receipts_only_memory_awaited(
             marks={AWAITING: below.key},
         )
     )
-    (outstanding,) = (await store.recover(0, NODE)).outstanding
+    (outstanding,) = (await store.commits.recover(0, NODE)).outstanding
     assert outstanding.message == waits
     assert outstanding.operator_ids == {(1, str(waits.key)): (0,)}
-    assert unanswered.key in {each.message.key for each in (await store.recover(0, NODE)).unsent}
+    assert unanswered.key in {each.message.key for each in (await store.commits.recover(0, NODE)).unsent}
 
 
 async def test_outstanding_knows_the_parts_that_have_ended(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id, segments=3, wants_receipt=True)
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[Submission(message.account, message.key, n, 1, str(n), 0, START) for n in range(3)],
             parts=[PartReceipt(message.account, message.key, 1, Delivery.EXPIRED, "011", START)],
         )
     )
-    (outstanding,) = (await store.recover(0, NODE)).outstanding
+    (outstanding,) = (await store.commits.recover(0, NODE)).outstanding
     assert outstanding.operator_ids == {(1, "0"): (0,), (1, "2"): (2,)}
     assert outstanding.states == {1: (Delivery.EXPIRED, "011")}
 
 
 async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, given: Given, account: Account) -> None:
     below, owed, unowed, told, later = [await given.sent(account.id, wants_receipt=True) for _ in range(5)]
-    await store.record(
+    await store.commits.record(
         Facts(
             finals=[
                 Final(message.account, message.key, Delivery.DELIVRD, "000", START + 4, owed=message is not unowed)
@@ -145,7 +145,7 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
             marks={CALLBACK: below.key},
         )
     )
-    (found,) = (await store.recover(0, NODE)).owed
+    (found,) = (await store.commits.recover(0, NODE)).owed
     assert found.subject == FinalState(owed, Delivery.DELIVRD, "000", START + 4)
     assert (found.account, found.key, found.way) == (owed.account, owed.key, Way.WEBHOOK)
     assert (found.attempts, found.body, found.first) == (0, b"", START + 4)
@@ -153,28 +153,28 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
 
 async def test_early_receipts_come_back_newest_last(store: Store) -> None:
     receipts = [EarlyReceipt(1, str(n), "49", Delivery.DELIVRD, "000", START + n) for n in range(3)]
-    await store.record(Facts(early=receipts))
-    assert (await store.recover(0, NODE)).early == receipts
+    await store.commits.record(Facts(early=receipts))
+    assert (await store.commits.recover(0, NODE)).early == receipts
 
 
 async def test_claims_of_earlier_runs_are_given_up(store: Store, given: Given, account: Account) -> None:
-    await store.recover(0, NODE - 1)
+    await store.commits.recover(0, NODE - 1)
     message = await given.scheduled(account.id)
-    await store.claim_queued(1, 9, START + HOUR, NODE - 1)
+    await store.queue.claim(1, 9, START + HOUR, NODE - 1)
     ended = await given.sent(account.id)
-    await store.record(
+    await store.commits.record(
         Facts(
             finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
-    await store.claim_callbacks(9, START, NODE - 1)
+    await store.notices.claim(9, START, NODE - 1)
     await store.network.save_link_states([ConnectorReport(1, NODE - 1, ConnectorState(), START)])
-    await store.recover(0, NODE)
-    (claimed,) = await store.claim_queued(1, 9, START + HOUR, NODE)
+    await store.commits.recover(0, NODE)
+    (claimed,) = await store.queue.claim(1, 9, START + HOUR, NODE)
     assert claimed.message.key == message.key
     assert claimed.message.state == State.SENT
-    assert len(await store.claim_callbacks(9, START, NODE)) == 1
+    assert len(await store.notices.claim(9, START, NODE)) == 1
     assert await store.network.link_states() == []
 
 
@@ -185,7 +185,7 @@ async def test_recovery_after_a_restart(opener: Opener) -> None:
     unsent = await given.sent(account.id)
     waits = await given.sent(account.id, wants_receipt=True)
     owed = await given.sent(account.id, wants_receipt=True)
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[Submission(waits.account, waits.key, 0, 1, "w", 0, START)],
             finals=[Final(owed.account, owed.key, Delivery.DELIVRD, "000", START, owed=True)],
@@ -195,7 +195,7 @@ async def test_recovery_after_a_restart(opener: Opener) -> None:
     await store.close()
     store = await opener()
     try:
-        recovery = await store.recover(0, NODE + 1)
+        recovery = await store.commits.recover(0, NODE + 1)
         assert [(each.message.key, each.attempted) for each in recovery.unsent] == [(unsent.key, True)]
         assert [each.message.key for each in recovery.outstanding] == [waits.key]
         assert [each.key for each in recovery.owed] == [owed.key]

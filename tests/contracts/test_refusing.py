@@ -97,7 +97,7 @@ def full(misfit: Facts, *neighbours: Message) -> Facts:
 
 
 async def told_of(store: Store, key: int) -> MessageRecord:
-    trace = await store.trace(key)
+    trace = await store.messages.trace(key)
     assert trace is not None
     return trace
 
@@ -111,16 +111,16 @@ async def test_a_commit_with_a_misfit_is_refused_as_a_whole(
     accept = given.accept(given.message(account.id))
     facts.accepts.append(accept)
     with pytest.raises(Unfit) as refused:
-        await store.record(facts)
+        await store.commits.record(facts)
     assert NO_TEXT not in str(refused.value)
     assert str(NO_NUMBER) not in str(refused.value)
     assert accept.verdict is Verdict.UNAVAILABLE
-    assert await store.balance(account.id) == 98 * CREDIT
-    assert (await store.recover(0, NODE)).marks == {}
+    assert await store.customers.balance(account.id) == 98 * CREDIT
+    assert (await store.commits.recover(0, NODE)).marks == {}
     assert (await told_of(store, neighbour.key)).submissions == []
-    assert await store.orphans(10) == []
+    assert await store.receipts.orphans(10) == []
     await given.recorded(accept)
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 @pytest.mark.parametrize("what", MISFITS)
@@ -131,18 +131,18 @@ async def test_apart_all_others_are_recorded(store: Store, given: Given, account
     facts = full(misfit, *neighbours)
     facts.accepts += [given.accept(given.message(account.id)), given.batch(account.id, 3)]
     noted: list[Misfit] = []
-    await Apart(store, facts, noted.append).record()
+    await Apart(store.commits, facts, noted.append).record()
     assert [(each.facts, each.fate) for each in noted] == [(misfit, fate)]
     assert [accept.verdict for accept in facts.accepts] == [Verdict.ACCEPTED] * 2
-    assert await store.balance(account.id) == (100 - 6 - 4) * CREDIT
-    assert (await store.recover(0, NODE)).marks == {"dispatch": 5}
+    assert await store.customers.balance(account.id) == (100 - 6 - 4) * CREDIT
+    assert (await store.commits.recover(0, NODE)).marks == {"dispatch": 5}
     for number, neighbour in enumerate(neighbours):
         trace = await told_of(store, neighbour.key)
         assert [each.operator_id for each in trace.submissions] == [f"id-{number}"]
         assert trace.final == (READ, "000", START)
         assert trace.callback is not None
         assert trace.callback.end is DONE
-    orphans = {each.operator_id for each in await store.orphans(10)}
+    orphans = {each.operator_id for each in await store.receipts.orphans(10)}
     assert orphans >= {f"early-{number}" for number in range(len(neighbours))}
 
 
@@ -156,16 +156,16 @@ async def test_one_request_that_cannot_be_written_does_not_fail_the_others(
     submission = Submission(taken.account, taken.key, 0, 1, "id", 0, given.now)
     facts = Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5})
     with pytest.raises(Unfit):
-        await store.record(facts)
+        await store.commits.record(facts)
     noted: list[Misfit] = []
-    await Apart(store, facts, noted.append).record()
+    await Apart(store.commits, facts, noted.append).record()
     assert [(each.facts.accepts, each.fate) for each in noted] == [([accepts[place]], Fate.REFUSED)]
     assert [accept.verdict for accept in accepts] == [
         Verdict.UNAVAILABLE if number == place else Verdict.ACCEPTED for number in range(64)
     ]
-    assert await store.balance(account.id) == 99 * CREDIT - 63
-    assert (await store.recover(0, NODE)).marks == {"dispatch": 5}
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 99 * CREDIT - 63
+    assert (await store.commits.recover(0, NODE)).marks == {"dispatch": 5}
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_value_that_no_column_takes_fails_its_request_alone(
@@ -175,15 +175,15 @@ async def test_a_value_that_no_column_takes_fails_its_request_alone(
     no_text = given.accept(given.message(account.id, content=NO_TEXT))
     no_number = given.accept(given.message(account.id, expires=NO_NUMBER))
     noted: list[Misfit] = []
-    await Apart(store, Facts(accepts=[no_text, good, no_number]), noted.append).record()
+    await Apart(store.commits, Facts(accepts=[no_text, good, no_number]), noted.append).record()
     assert [each.facts.accepts for each in noted] == [[no_text], [no_number]]
     assert [accept.verdict for accept in (no_text, good, no_number)] == [
         Verdict.UNAVAILABLE,
         Verdict.ACCEPTED,
         Verdict.UNAVAILABLE,
     ]
-    assert await store.balance(account.id) == 99 * CREDIT
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 async def test_requests_are_still_judged_in_order(store: Store, given: Given) -> None:
@@ -191,7 +191,7 @@ async def test_requests_are_still_judged_in_order(store: Store, given: Given) ->
     prices = (2, 2, 1, 1)
     accepts: list[Accept] = [given.accept(given.message(account.id, price=price * CREDIT)) for price in prices]
     accepts.insert(1, given.accept(given.message(account.id, content=NO_TEXT)))
-    await Apart(store, Facts(accepts=accepts), lambda _: None).record()
+    await Apart(store.commits, Facts(accepts=accepts), lambda _: None).record()
     assert [accept.verdict for accept in accepts] == [
         Verdict.ACCEPTED,
         Verdict.UNAVAILABLE,
@@ -208,19 +208,19 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
     message = await given.sent(account.id, wants_receipt=True)
     key = message.key
     answer = MISFITS["an answer's id"][0](account.id, key)
-    await Apart(store, answer, lambda _: None).record()
-    recovery = await store.recover(0, NODE)
+    await Apart(store.commits, answer, lambda _: None).record()
+    recovery = await store.commits.recover(0, NODE)
     assert recovery.unsent == []
-    (overdue,), _ = await store.overdue(START + 25 * HOUR, 0, 10)
+    (overdue,), _ = await store.receipts.overdue(START + 25 * HOUR, 0, 10)
     assert overdue.operator_ids == {(1, ""): (0,)}
     end = Facts(
         finals=[Final(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
         awaiting_matched=[Awaiting(1, NO_TEXT, account.id, key, 0)],
     )
-    await Apart(store, end, lambda _: None).record()
-    assert await store.overdue(START + 25 * HOUR, 0, 10) == ([], None)
-    assert (await store.backlog())["awaiting"] == 0
-    assert await store.audit() == []
+    await Apart(store.commits, end, lambda _: None).record()
+    assert await store.receipts.overdue(START + 25 * HOUR, 0, 10) == ([], None)
+    assert (await store.upkeep.backlog())["awaiting"] == 0
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_refund_is_made_whatever_is_wrong_with_its_code(store: Store, given: Given, account: Account) -> None:
@@ -228,10 +228,10 @@ async def test_a_refund_is_made_whatever_is_wrong_with_its_code(store: Store, gi
     final = Final(
         account.id, message.key, Delivery.REJECTD, NO_TEXT, START, owed=False, failed=True, refund=message.price
     )
-    await Apart(store, Facts(finals=[final], dequeued=[(account.id, message.key)]), lambda _: None).record()
+    await Apart(store.commits, Facts(finals=[final], dequeued=[(account.id, message.key)]), lambda _: None).record()
     assert (await told_of(store, message.key)).final == (Delivery.REJECTD, NO_CODE, START)
-    assert await store.balance(account.id) == 100 * CREDIT
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 100 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 async def test_only_what_is_at_fault_is_left_out(store: Store, given: Given, account: Account) -> None:
@@ -247,7 +247,7 @@ async def test_only_what_is_at_fault_is_left_out(store: Store, given: Given, acc
         ],
     )
     noted: list[Misfit] = []
-    await Apart(store, facts, noted.append).record()
+    await Apart(store.commits, facts, noted.append).record()
     trace = await told_of(store, message.key)
     assert [each.operator_id for each in trace.submissions] == ["a", "", "c"]
     assert [each.err for each in trace.receipts] == ["042", NO_CODE]

@@ -32,7 +32,7 @@ def keys(hits: list[Hit]) -> list[int]:
 
 async def end(given: Given, message: Message, state: Delivery, **fields: object) -> None:
     final = Final(message.account, message.key, state, "001", given.now, owed=False, **fields)  # type: ignore[arg-type]
-    await given.store.record(Facts(finals=[final]))
+    await given.store.commits.record(Facts(finals=[final]))
 
 
 async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Message]:
@@ -45,7 +45,7 @@ async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Mes
         else:
             found[standing] = await given.sent(account.id)
     cancelled, failed = found[MessageStatus.CANCELLED], found[MessageStatus.FAILED]
-    await given.store.cancel(account.id, cancelled.key, cancelled.tail, given.now)
+    await given.store.customers.cancel(account.id, cancelled.key, cancelled.tail, given.now)
     await end(given, found[MessageStatus.DELIVERED], Delivery.DELIVRD)
     await end(given, found[MessageStatus.UNDELIVERED], Delivery.UNDELIV)
     await end(given, failed, Delivery.REJECTD, failed=True, refund=failed.price)
@@ -55,7 +55,7 @@ async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Mes
 async def test_everything_is_found_newest_first(store: Store, given: Given, account: Account) -> None:
     other = await given.account("other")
     messages = [await given.sent(each.id) for each in (account, other, account)]
-    found = await store.search(Search())
+    found = await store.messages.search(Search())
     assert found == SearchPage([Hit(message, None) for message in reversed(messages)])
     assert found.hits[0].standing is MessageStatus.UNDER_WAY
 
@@ -64,11 +64,11 @@ async def test_messages_are_found_by_their_standing(store: Store, given: Given, 
     messages = await one_of_each(given, account)
     for owner in (None, account.id):
         for standing, message in messages.items():
-            found = await store.search(Search(account=owner, standing=standing))
+            found = await store.messages.search(Search(account=owner, standing=standing))
             assert keys(found.hits) == [message.key], standing
             assert found.hits[0].standing is standing
             assert found.more is None
-        assert len((await store.search(Search(account=owner))).hits) == len(messages)
+        assert len((await store.messages.search(Search(account=owner))).hits) == len(messages)
 
 
 async def test_a_search_goes_on_where_its_page_ended(store: Store, given: Given, account: Account) -> None:
@@ -76,14 +76,14 @@ async def test_a_search_goes_on_where_its_page_ended(store: Store, given: Given,
     given.now += SECOND
     messages[MessageStatus.FAILED] = await given.sent(account.id)
     for owner in (None, account.id):
-        every = keys((await store.search(Search(account=owner))).hits)
+        every = keys((await store.messages.search(Search(account=owner))).hits)
         assert len(every) == len(messages) + 1
         paged: list[int] = []
-        page = await store.search(Search(account=owner, limit=2))
+        page = await store.messages.search(Search(account=owner, limit=2))
         while page.more is not None:
             assert len(page.hits) == 2
             paged += keys(page.hits)
-            page = await store.search(Search(account=owner, limit=2, before=page.more))
+            page = await store.messages.search(Search(account=owner, limit=2, before=page.more))
         assert paged + keys(page.hits) == every
 
 
@@ -93,8 +93,8 @@ async def test_within_an_account_the_order_is_when_messages_are_sent(
     later = await given.scheduled(account.id, after=HOUR)
     given.now += SECOND
     sent = await given.sent(account.id)
-    assert keys((await store.search(Search(account=account.id))).hits) == [later.key, sent.key]
-    assert keys((await store.search(Search())).hits) == [sent.key, later.key]
+    assert keys((await store.messages.search(Search(account=account.id))).hits) == [later.key, sent.key]
+    assert keys((await store.messages.search(Search())).hits) == [sent.key, later.key]
 
 
 async def test_messages_are_found_by_the_beginning_of_their_number(
@@ -104,8 +104,8 @@ async def test_messages_are_found_by_the_beginning_of_their_number(
     await given.sent(account.id, destination="4317012345678")
     for owner in (None, account.id):
         for number in ("4917012345678", "49"):
-            assert keys((await store.search(Search(account=owner, number=number))).hits) == [near.key]
-        assert (await store.search(Search(account=owner, number="17012345678"))).hits == []
+            assert keys((await store.messages.search(Search(account=owner, number=number))).hits) == [near.key]
+        assert (await store.messages.search(Search(account=owner, number="17012345678"))).hits == []
 
 
 NEAR, FAR = "4917012345678", "4317012345678"
@@ -113,11 +113,11 @@ NEAR, FAR = "4917012345678", "4317012345678"
 
 async def every_page(store: Store, **wanted: Any) -> list[int]:
     """Two hits a page, each of its pages full but the last."""
-    found, page = list[int](), await store.search(Search(**wanted, limit=2))
+    found, page = list[int](), await store.messages.search(Search(**wanted, limit=2))
     while page.more is not None:
         assert len(page.hits) == 2
         found += keys(page.hits)
-        page = await store.search(Search(**wanted, limit=2, before=page.more))
+        page = await store.messages.search(Search(**wanted, limit=2, before=page.more))
     return found + keys(page.hits)
 
 
@@ -137,7 +137,7 @@ async def test_a_number_is_found_among_messages_old_and_new(
         messages.append(await send(sender.id, destination=destination))
     await end(given, messages[2], Delivery.UNDELIV)
     for _ in range(rounds):
-        await store.index_numbers(given.now + HOUR, 4)
+        await store.upkeep.index_numbers(given.now + HOUR, 4)
     messages.reverse()
     for wanted in (NEAR, NEAR[:8], FAR, FAR[:3], NEAR[:-1] + "9", "9"):
         for owner in (None, account.id):
@@ -160,11 +160,11 @@ async def test_a_number_is_found_among_messages_old_and_new(
 async def test_what_is_indexed_is_told_and_done_once(store: Store, given: Given, account: Account) -> None:
     for _ in range(5):
         await given.sent(account.id)
-    took = [await store.index_numbers(given.now + HOUR, 2) for _ in range(4)]
+    took = [await store.upkeep.index_numbers(given.now + HOUR, 2) for _ in range(4)]
     assert took in ([2, 2, 0, 0], [0, 0, 0, 0])
-    assert await store.index_numbers(given.now + HOUR, 1) in (1, 0)
+    assert await store.upkeep.index_numbers(given.now + HOUR, 1) in (1, 0)
     assert len(await every_page(store, number=NEAR)) == 5
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_messages_are_found_by_their_time(store: Store, given: Given, account: Account) -> None:
@@ -175,9 +175,9 @@ async def test_messages_are_found_by_their_time(store: Store, given: Given, acco
     first, second, third, fourth = messages
     for owner in (None, account.id):
         between = Search(account=owner, start=second.time, end=third.time)
-        assert keys((await store.search(between)).hits) == [third.key, second.key]
-        assert keys((await store.search(Search(account=owner, end=first.time))).hits) == [first.key]
-        assert keys((await store.search(Search(account=owner, start=fourth.time))).hits) == [fourth.key]
+        assert keys((await store.messages.search(between)).hits) == [third.key, second.key]
+        assert keys((await store.messages.search(Search(account=owner, end=first.time))).hits) == [first.key]
+        assert keys((await store.messages.search(Search(account=owner, start=fourth.time))).hits) == [fourth.key]
 
 
 async def test_a_search_stops_at_its_effort_and_says_where(store: Store, given: Given, account: Account) -> None:
@@ -187,22 +187,22 @@ async def test_a_search_stops_at_its_effort_and_says_where(store: Store, given: 
         await given.sent(account.id)
     for owner in (None, account.id):
         search = Search(account=owner, number="4911", effort=3)
-        found = await store.search(search)
+        found = await store.messages.search(search)
         assert found.hits == []
         assert found.reached == START + 2 * SECOND
         assert found.more is not None
         search.before = found.more
-        assert keys((await store.search(search)).hits) == [wanted.key]
+        assert keys((await store.messages.search(search)).hits) == [wanted.key]
 
 
 async def test_a_message_or_a_batch_is_found_by_its_id(store: Store, given: Given, account: Account) -> None:
     message = await given.sent(account.id)
     batch = given.batch(account.id, 3)
     await given.recorded(batch)
-    assert keys(await store.identified(message.key, message.tail, 10)) == [message.key]
-    assert keys(await store.identified(batch.key, batch.tail, 2)) == [each.key for each in batch.messages[:2]]
-    assert await store.identified(message.key, message.tail ^ 1, 10) == []
-    assert await store.identified(batch.key, batch.tail ^ 1, 10) == []
+    assert keys(await store.messages.identified(message.key, message.tail, 10)) == [message.key]
+    assert keys(await store.messages.identified(batch.key, batch.tail, 2)) == [each.key for each in batch.messages[:2]]
+    assert await store.messages.identified(message.key, message.tail ^ 1, 10) == []
+    assert await store.messages.identified(batch.key, batch.tail ^ 1, 10) == []
 
 
 async def test_messages_are_found_by_the_reference_of_any_account(store: Store, given: Given, account: Account) -> None:
@@ -211,10 +211,10 @@ async def test_messages_are_found_by_the_reference_of_any_account(store: Store, 
     batch = given.batch(other.id, 2, reference="order-1")
     await given.recorded(batch)
     of_batch = [each.key for each in batch.messages]
-    assert keys(await store.referenced("order-1", None, 10)) == [*of_batch, message.key]
-    assert keys(await store.referenced("order-1", account.id, 10)) == [message.key]
-    assert keys(await store.referenced("order-1", None, 1)) == of_batch[:1]
-    assert await store.referenced("order-2", None, 10) == []
+    assert keys(await store.messages.referenced("order-1", None, 10)) == [*of_batch, message.key]
+    assert keys(await store.messages.referenced("order-1", account.id, 10)) == [message.key]
+    assert keys(await store.messages.referenced("order-1", None, 1)) == of_batch[:1]
+    assert await store.messages.referenced("order-2", None, 10) == []
 
 
 async def test_messages_are_found_by_many_references_of_an_account(
@@ -225,9 +225,9 @@ async def test_messages_are_found_by_many_references_of_an_account(
     await given.sent(other.id, reference="list-1-3")
     await given.recorded(given.batch(account.id, 2, reference="list-1-4"))
     wanted = [f"list-1-{number}" for number in range(9)]
-    assert keys(await store.of_references(account.id, wanted)) == [second.key, first.key]
-    assert keys(await store.of_references(account.id, wanted[:2])) == [first.key]
-    assert await store.of_references(account.id, []) == []
+    assert keys(await store.messages.of_references(account.id, wanted)) == [second.key, first.key]
+    assert keys(await store.messages.of_references(account.id, wanted[:2])) == [first.key]
+    assert await store.messages.of_references(account.id, []) == []
 
 
 async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, account: Account) -> None:
@@ -241,11 +241,13 @@ async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, 
     progress = PartReceipt(message.account, message.key, 0, Delivery.ENROUTE, "000", at + 4)
     part = PartReceipt(message.account, message.key, 1, Delivery.UNDELIV, "011", at + 5)
     final = Final(message.account, message.key, Delivery.UNDELIV, "011", at + 6, owed=True)
-    await store.record(Facts(attempts=[attempt], submissions=taken, progress=[progress], parts=[part], finals=[final]))
-    await store.record(
+    await store.commits.record(
+        Facts(attempts=[attempt], submissions=taken, progress=[progress], parts=[part], finals=[final])
+    )
+    await store.commits.record(
         Facts(callback_retries=[CallbackRetry(message.account, message.key, at + 9, 1, b"x", "timed out", at + 6)])
     )
-    trace = await store.trace(message.key)
+    trace = await store.messages.trace(message.key)
     assert trace is not None
     assert trace.message == message
     assert trace.attempts == [attempt]
@@ -257,10 +259,10 @@ async def test_a_trace_tells_all_that_the_rows_know(store: Store, given: Given, 
     assert trace.callback is not None
     assert (trace.callback.due, trace.callback.attempts, trace.callback.problem) == (at + 9, 1, "timed out")
     assert trace.callback.end is None
-    await store.record(
+    await store.commits.record(
         Facts(callbacks=[CallbackDone(message.account, message.key, CallbackEnd.DELIVERED, 204, 2, at + 10)])
     )
-    trace = await store.trace(message.key)
+    trace = await store.messages.trace(message.key)
     assert trace is not None
     assert trace.callback is not None
     assert (trace.callback.end, trace.callback.code, trace.callback.attempts) == (CallbackEnd.DELIVERED, 204, 2)
@@ -270,18 +272,18 @@ async def test_a_trace_of_a_batchs_message_has_the_batchs_charge(store: Store, g
     batch = given.batch(account.id, 2, state=0, time=START + HOUR)
     await given.recorded(batch)
     message = batch.messages[0]
-    await store.cancel(account.id, message.key, message.tail, START)
-    trace = await store.trace(message.key)
+    await store.customers.cancel(account.id, message.key, message.tail, START)
+    trace = await store.messages.trace(message.key)
     assert trace is not None
     assert [(entry.kind, entry.amount) for entry in trace.entries] == [
         (EntryKind.CHARGE, -2 * CREDIT),
         (EntryKind.REFUND, CREDIT),
     ]
     assert trace.final == (None, "", START)
-    other = await store.trace(batch.messages[1].key)
+    other = await store.messages.trace(batch.messages[1].key)
     assert other is not None
     assert other.queued == (1, START + HOUR, False)
-    assert await store.trace(1) is None
+    assert await store.messages.trace(1) is None
 
 
 async def callbacks(given: Given, account: Account, count: int) -> list[Message]:
@@ -289,50 +291,52 @@ async def callbacks(given: Given, account: Account, count: int) -> list[Message]
     messages = []
     for number in range(count):
         message = await given.sent(account.id, wants_receipt=True, callback_url=f"https://r{number}.example/r")
-        await given.store.record(
+        await given.store.commits.record(
             Facts(finals=[Final(message.account, message.key, Delivery.DELIVRD, "000", START, owed=True)])
         )
         retry = CallbackRetry(message.account, message.key, START + 10 - number, number, b"x", "HTTP 500", START)
-        await given.store.record(Facts(callback_retries=[retry]))
+        await given.store.commits.record(Facts(callback_retries=[retry]))
         messages.append(message)
     return messages
 
 
 async def test_owed_callbacks_are_listed_by_when_they_are_due(store: Store, given: Given, account: Account) -> None:
     first, second, third = await callbacks(given, account, 3)
-    owed = await store.owed_callbacks(2)
+    owed = await store.notices.owed(2)
     assert [each.key for each in owed] == [third.key, second.key]
     assert (owed[0].url, owed[0].attempts, owed[0].problem) == ("https://r2.example/r", 2, "HTTP 500")
     assert (owed[0].tail, owed[0].account, owed[0].first, owed[0].end) == (third.tail, account.id, START, None)
     last = owed[-1]
     assert last.due is not None
-    assert [each.key for each in await store.owed_callbacks(2, (last.due, last.key))] == [first.key]
-    await store.claim_callbacks(1, START + 8, NODE)
-    assert [each.key for each in await store.owed_callbacks(9)] == [second.key, first.key]
+    assert [each.key for each in await store.notices.owed(2, (last.due, last.key))] == [first.key]
+    await store.notices.claim(1, START + 8, NODE)
+    assert [each.key for each in await store.notices.owed(9)] == [second.key, first.key]
 
 
 async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, given: Given, account: Account) -> None:
     first, second, third = await callbacks(given, account, 3)
-    await store.claim_callbacks(1, START + 8, NODE)
-    assert await store.drop_callbacks([third.key, first.key, second.key, 1], START + 20) == 2
-    assert await store.drop_callbacks([first.key], START + 21) == 0
-    assert await store.owed_callbacks(9) == []
-    ended = await store.ended_callbacks(9)
+    await store.notices.claim(1, START + 8, NODE)
+    assert await store.notices.drop([third.key, first.key, second.key, 1], START + 20) == 2
+    assert await store.notices.drop([first.key], START + 21) == 0
+    assert await store.notices.owed(9) == []
+    ended = await store.notices.ended(9)
     assert [(each.key, each.end, each.attempts, each.at) for each in ended] == [
         (second.key, CallbackEnd.GIVEN_UP, 1, START + 20),
         (first.key, CallbackEnd.GIVEN_UP, 0, START + 20),
     ]
-    assert [each.key for each in await store.ended_callbacks(9, second.key)] == [first.key]
-    assert await store.replay(None, first.key, START + 30) == 1
-    assert [each.key for each in await store.owed_callbacks(9)] == [first.key]
-    assert await store.audit() == []
+    assert [each.key for each in await store.notices.ended(9, second.key)] == [first.key]
+    assert await store.notices.replay(None, first.key, START + 30) == 1
+    assert [each.key for each in await store.notices.owed(9)] == [first.key]
+    assert await store.upkeep.audit() == []
 
 
 async def test_delivered_callbacks_are_not_among_those_that_ended(store: Store, given: Given, account: Account) -> None:
     gone, delivered = await callbacks(given, account, 2)
     for message, end, code in ((gone, CallbackEnd.GONE, 410), (delivered, CallbackEnd.DELIVERED, 200)):
-        await store.record(Facts(callbacks=[CallbackDone(message.account, message.key, end, code, 3, START + 9)]))
-    (ended,) = await store.ended_callbacks(9)
+        await store.commits.record(
+            Facts(callbacks=[CallbackDone(message.account, message.key, end, code, 3, START + 9)])
+        )
+    (ended,) = await store.notices.ended(9)
     assert (ended.key, ended.end, ended.code, ended.attempts, ended.at) == (
         gone.key, CallbackEnd.GONE, 410, 3, START + 9,
     )  # fmt: skip
@@ -347,38 +351,38 @@ async def test_what_operators_put_off_is_counted_until_it_is_due(store: Store, g
 
     put_off = [queueing(each, 1, START + 5 * SECOND) for each in (first, second)]
     put_off.append(queueing(third, 2, START + 9 * SECOND))
-    await store.record(Facts(queueings=[*put_off, queueing(moved, 1, moved.time)]))
+    await store.commits.record(Facts(queueings=[*put_off, queueing(moved, 1, moved.time)]))
     now = START + 4 * SECOND
-    assert (await store.standing(now)).deferred == {1: 2, 2: 1}
+    assert (await store.upkeep.counts(now)).deferred == {1: 2, 2: 1}
     # its time has come: it waits like any other
-    later = await store.standing(START + 6 * SECOND)
+    later = await store.upkeep.counts(START + 6 * SECOND)
     assert (later.deferred, later.waiting) == ({2: 1}, 3)
-    await store.record(Facts(queueings=[queueing(third, 1, third.time)], dequeued=[(account.id, first.key)]))
-    assert (await store.standing(now)).deferred == {1: 1}
-    await store.record(Facts(queueings=[queueing(second, 1, START + 5 * SECOND, held=True)]))
-    assert (await store.standing(now)).deferred == {}
+    await store.commits.record(Facts(queueings=[queueing(third, 1, third.time)], dequeued=[(account.id, first.key)]))
+    assert (await store.upkeep.counts(now)).deferred == {1: 1}
+    await store.commits.record(Facts(queueings=[queueing(second, 1, START + 5 * SECOND, held=True)]))
+    assert (await store.upkeep.counts(now)).deferred == {}
 
 
 async def test_messages_of_which_nobody_knows_are_counted(store: Store, given: Given, account: Account) -> None:
     for state in (Delivery.UNKNOWN, Delivery.UNDELIV, Delivery.DELIVRD, Delivery.UNKNOWN):
         given.now += HOUR
         await end(given, await given.sent(account.id), state)
-    assert await store.ended_unknown(START) == 2
-    assert await store.ended_unknown(START + 2 * HOUR) == 1
-    assert await store.ended_unknown(given.now + 1) == 0
+    assert await store.upkeep.ended_unknown(START) == 2
+    assert await store.upkeep.ended_unknown(START + 2 * HOUR) == 1
+    assert await store.upkeep.ended_unknown(given.now + 1) == 0
 
 
 async def test_backlogs_are_counted(store: Store, given: Given, account: Account) -> None:
-    assert await store.standing(START) == BacklogCounts(0, 0, None, {}, 0, 0, 0, 0)
+    assert await store.upkeep.counts(START) == BacklogCounts(0, 0, None, {}, 0, 0, 0, 0)
     await given.scheduled(account.id, after=SECOND)
     await given.scheduled(account.id, after=HOUR)
     await callbacks(given, account, 3)
-    (owed, *_) = await store.owed_callbacks(9)
-    await store.drop_callbacks([owed.key], START)
-    assert await store.standing(START) == BacklogCounts(2, 0, None, {}, 0, 2, 1, 0)
-    assert await store.standing(START + 2 * SECOND) == BacklogCounts(2, 1, START + SECOND, {}, 0, 2, 1, 0)
-    await store.claim_queued(1, 9, START + 2 * SECOND, NODE)
-    assert await store.standing(START + 2 * SECOND) == BacklogCounts(1, 0, None, {}, 0, 2, 1, 0)
+    (owed, *_) = await store.notices.owed(9)
+    await store.notices.drop([owed.key], START)
+    assert await store.upkeep.counts(START) == BacklogCounts(2, 0, None, {}, 0, 2, 1, 0)
+    assert await store.upkeep.counts(START + 2 * SECOND) == BacklogCounts(2, 1, START + SECOND, {}, 0, 2, 1, 0)
+    await store.queue.claim(1, 9, START + 2 * SECOND, NODE)
+    assert await store.upkeep.counts(START + 2 * SECOND) == BacklogCounts(1, 0, None, {}, 0, 2, 1, 0)
 
 
 async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, account: Account) -> None:

@@ -16,25 +16,25 @@ DUE = START + HOUR
 
 
 async def _cancel(store: Store, message: Message) -> None:
-    await store.cancel(message.account, message.key, message.tail, START)
+    await store.customers.cancel(message.account, message.key, message.tail, START)
 
 
 async def _reschedule(store: Store, message: Message) -> None:
-    await store.reschedule(message.account, message.key, message.tail, DUE + HOUR, DUE + 2 * HOUR, START)
+    await store.customers.reschedule(message.account, message.key, message.tail, DUE + HOUR, DUE + 2 * HOUR, START)
 
 
 async def _fail(store: Store, message: Message) -> None:
     final = Final(
         message.account, message.key, Delivery.REJECTD, "011", START, owed=True, failed=True, refund=message.price
     )
-    await store.record(Facts(finals=[final]))
+    await store.commits.record(Facts(finals=[final]))
 
 
 async def _claim(store: Store, message: Message) -> None:
     """Claims the message's row of the queue; there is one, whatever the message's state."""
     row = Queueing(message.account, message.key, message.connector, DUE, DUE + HOUR, attempted=False, held=False)
-    await store.record(Facts(queueings=[row]))
-    [claimed] = await store.claim_queued(message.connector, 10, DUE, NODE)
+    await store.commits.record(Facts(queueings=[row]))
+    [claimed] = await store.queue.claim(message.connector, 10, DUE, NODE)
     assert claimed.message.key == message.key
 
 
@@ -67,10 +67,10 @@ async def test_the_table_is_what_stores_do(
     store: Store, given: Given, account: Account, state: State, trigger: Trigger
 ) -> None:
     message = await _in_state(state, store, given, account)
-    before = await store.message(account.id, message.key, message.tail)
+    before = await store.customers.message(account.id, message.key, message.tail)
     assert before is not None
     assert before.state == state
-    delivery = await store.delivery(message.key)
+    delivery = await store.customers.delivery(message.key)
     legal = (state, trigger) in TABLE
 
     refused = False
@@ -79,11 +79,11 @@ async def test_the_table_is_what_stores_do(
     except NotScheduled:
         refused = True
 
-    after = await store.message(account.id, message.key, message.tail)
+    after = await store.customers.message(account.id, message.key, message.tail)
     assert after is not None
     assert after.state == TABLE.get((state, trigger), state)
     assert refused == (not legal and trigger in (Trigger.CANCEL, Trigger.RESCHEDULE))
-    assert await store.balance(account.id) == (100 if after.state in ENDED else 99) * CREDIT
+    assert await store.customers.balance(account.id) == (100 if after.state in ENDED else 99) * CREDIT
     if not legal:
         assert (after.time, after.expires) == (before.time, before.expires)
-        assert await store.delivery(message.key) == delivery
+        assert await store.customers.delivery(message.key) == delivery

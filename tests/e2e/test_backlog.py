@@ -52,7 +52,7 @@ async def _owe(data: Path, url: str) -> None:
     batch = given.batch(1, OWED, wants_receipt=True, callback_url=url, expires=now + hour)
     await given.recorded(batch)
     keys = [message.key for message in batch.messages]
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[Submission(1, key, 0, 1, f"{key}", 0, now - 3 * hour) for key in keys],
             finals=[Final(1, key, Delivery.DELIVRD, "000", now - 3 * hour, owed=True) for key in keys],

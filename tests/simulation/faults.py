@@ -24,6 +24,7 @@ from heliograph.app.ports import (
     Unknown,
 )
 from heliograph.domain.receipt import Delivery
+from tests.support.memory_delivery import MemoryCommits
 from tests.support.memory_rows import MemoryPart, Rows
 from tests.support.memory_store import MemoryStore
 
@@ -106,7 +107,7 @@ class FaultyStore(MemoryStore):
             if isinstance(part, MemoryPart):
                 setattr(self, port, Around(port, part, self._around))
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         try:
@@ -114,7 +115,7 @@ class FaultyStore(MemoryStore):
         except Unavailable:
             self.outages += 1
             raise
-        await super().record(facts)
+        await MemoryCommits(self._place).record(facts)
         for watch in self.watchers:
             watch(facts)
         await self._after()
@@ -122,16 +123,6 @@ class FaultyStore(MemoryStore):
         if harmless and self._chance.random() < self._odds.store_fails_after:
             self.outages += 1
             raise Unavailable("it was written, but nobody knows")
-
-    def __getattribute__(self, name: str) -> Any:
-        attribute = super().__getattribute__(name)
-        if name not in _SLOW:
-            return attribute
-
-        async def slowly(*args: Any) -> Any:
-            return await self._around(name, attribute, args)
-
-        return slowly
 
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name not in _SLOW:
@@ -152,9 +143,9 @@ class FaultyStore(MemoryStore):
 
 
 _SLOW = frozenset({
-    "claim_queued", "queued_accounts", "claim_expired", "next_due", "find_outstanding", "outstanding", "overdue",
-    "forget", "claim_callbacks", "next_callback_due", "recover", "network.revision", "network.tables",
-    "accounts.by_id", "cancel", "reschedule",
+    "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
+    "receipts.overdue", "receipts.forget", "notices.claim", "notices.next_due", "commits.recover", "network.revision",
+    "network.tables", "accounts.by_id", "customers.cancel", "customers.reschedule",
 })  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
 from itertools import count
 from typing import Any, TypeVar
 
@@ -63,25 +62,13 @@ class NthStore(FaultyStore):
 
     nth: Nth
 
-    def __getattribute__(self, name: str) -> Any:
-        attribute = super().__getattribute__(name)
-        if name.startswith("_") or not iscoroutinefunction(attribute):
-            return attribute
-
-        async def counted(*args: Any) -> Any:
-            if self.nth.fails("store"):
-                raise Unavailable("it is away")
-            return await attribute(*args)
-
-        return counted
-
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
-        if "." in name and self.nth.fails("store"):
+        if self.nth.fails("store"):
             raise Unavailable("it is away")
         return await super()._around(name, call, args)
 
-    async def record(self, facts: Facts) -> None:
-        await super().record(facts)
+    async def commits_record(self, facts: Facts) -> None:
+        await super().commits_record(facts)
         if not facts.accepts and all(each.held for each in facts.queueings) and self.nth.fails("commit"):
             raise Unavailable("it was written, but nobody knows")
 
@@ -167,7 +154,9 @@ class MainJob(Simulation):
         await self._patiently(lambda: self._cancel(dropped))
         soon = self.clock.now() + 4 * SECOND
         await self._patiently(
-            lambda: store.reschedule(moved.account, moved.key, moved.tail, soon, soon + 60_000, self.clock.now())
+            lambda: store.customers.reschedule(
+                moved.account, moved.key, moved.tail, soon, soon + 60_000, self.clock.now()
+            )
         )
         await asyncio.sleep(2.0)
         await self._order(2, "last", to="25550000003", **wanted)
@@ -190,7 +179,7 @@ class MainJob(Simulation):
         wrong = checks.messages(rows, self.told, operators, self.plan.validity_ms + GRACE_MS)
         wrong += checks.submits(rows, operators, self.doubts, in_time=True)
         wrong += checks.callbacks(rows, self.arrived)
-        wrong += await self.store.audit()
+        wrong += await self.store.upkeep.audit()
         states = {key: message.state for key, message in rows.messages.items()}
         if states != {key: State.CANCELLED if key == dropped else State.SENT for key in self.told}:
             wrong.append(f"states: {states}")
@@ -235,7 +224,7 @@ class MainJob(Simulation):
 
     async def _cancel(self, message: Message) -> None:
         try:
-            await self.store.cancel(message.account, message.key, message.tail, self.clock.now())
+            await self.store.customers.cancel(message.account, message.key, message.tail, self.clock.now())
         except NotScheduled:
             assert self.rows.messages[message.key].state == State.CANCELLED
 

@@ -33,7 +33,7 @@ async def _accepted(simulation: Simulation) -> Message:
         wants_receipt=True, callback_url="http://example.com/receipt", key=first_key_at(now), tail=1,
     )  # fmt: skip
     accept = Accept(ACCOUNT, [message], CREDIT, now, key=message.key, tail=message.tail)
-    await simulation.store.record(Facts(accepts=[accept]))
+    await simulation.store.commits.record(Facts(accepts=[accept]))
     assert accept.verdict is Verdict.ACCEPTED
     return message
 
@@ -41,7 +41,7 @@ async def _accepted(simulation: Simulation) -> Message:
 async def sent_for_the_first_time(simulation: Simulation) -> None:
     """The commit that was to precede its sending reached the other store only, and the process died."""
     message = await _accepted(simulation)
-    await simulation.stores[OTHER].record(Facts(marks={attempted(CONNECTOR): message.key}))
+    await simulation.stores[OTHER].commits.record(Facts(marks={attempted(CONNECTOR): message.key}))
     engine, _ = await simulation._start()
     await asyncio.sleep(CALM_S)
     assert simulation.operators[CONNECTOR].submits == {(message.key, 0): 1}
@@ -53,7 +53,7 @@ async def accepted_below_a_mark(simulation: Simulation) -> None:
     came nowhere; then the clock was set back."""
     ahead = first_key_at(simulation.clock.now() + 2 * HOUR)
     marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), ahead)
-    await simulation.stores[OWN].record(Facts(marks=marks))
+    await simulation.stores[OWN].commits.record(Facts(marks=marks))
     engine, _ = await simulation._start()
     for _ in range(20):
         simulation._send()

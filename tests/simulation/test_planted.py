@@ -54,8 +54,8 @@ from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
+from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
 from tests.support.memory_rows import Place, Rows
-from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT
 
 SEEDS = 6
@@ -113,65 +113,65 @@ def a_charge_is_a_part_short(patch: pytest.MonkeyPatch) -> None:
 
 @bug("is not the sum of its ledger")
 def a_balance_is_off_by_one(patch: pytest.MonkeyPatch) -> None:
-    accept = MemoryStore._accept
+    accept = MemoryCommits._accept
 
-    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+    def broken(self: MemoryCommits, rows: Rows, accepted: Accept) -> None:
         accept(self, rows, accepted)
         if accepted.verdict is Verdict.ACCEPTED and accepted.batch:
             rows.balances[accepted.account] -= 1
 
-    patch.setattr(MemoryStore, "_accept", broken)
+    patch.setattr(MemoryCommits, "_accept", broken)
 
 
 @bug("was accepted and is not there")
 def an_accepted_message_is_not_stored(patch: pytest.MonkeyPatch) -> None:
-    accept = MemoryStore._accept
+    accept = MemoryCommits._accept
 
-    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+    def broken(self: MemoryCommits, rows: Rows, accepted: Accept) -> None:
         accept(self, rows, accepted)
         if accepted.verdict is Verdict.ACCEPTED and accepted.scheduled and not accepted.batch:
             del rows.messages[accepted.key], rows.queue[accepted.key]
 
-    patch.setattr(MemoryStore, "_accept", broken)
+    patch.setattr(MemoryCommits, "_accept", broken)
 
 
 @bug("was sent, although it is")
 def a_cancelled_message_stays_in_the_queue(patch: pytest.MonkeyPatch) -> None:
-    cancel = MemoryStore.cancel
+    cancel = MemoryCustomers.cancel
 
-    async def broken(self: MemoryStore, account: int, key: int, tail: int, now: int) -> list[Message]:
+    async def broken(self: MemoryCustomers, account: int, key: int, tail: int, now: int) -> list[Message]:
         row = self._place.rows.queue.get(key)
         cancelled = await cancel(self, account, key, tail, now)
         if row is not None:
             self._place.rows.queue[key] = row
         return cancelled
 
-    patch.setattr(MemoryStore, "cancel", broken)
+    patch.setattr(MemoryCustomers, "cancel", broken)
 
 
 @bug(r"was sent \d+ ms early")
 def a_scheduled_message_is_claimed_early(patch: pytest.MonkeyPatch) -> None:
-    claim, due = MemoryStore.claim_queued, MemoryStore.next_due
+    claim, due = MemoryQueue.claim, MemoryQueue.next_due
 
-    async def hasty(self: MemoryStore, connector: int, limit: int, now: int, node: int, *accounts: Any) -> Any:
+    async def hasty(self: MemoryQueue, connector: int, limit: int, now: int, node: int, *accounts: Any) -> Any:
         return await claim(self, connector, limit, now + 2_000, node, *accounts)
 
-    async def soon(self: MemoryStore) -> dict[int, int]:
+    async def soon(self: MemoryQueue) -> dict[int, int]:
         return {connector: at - 2_000 for connector, at in (await due(self)).items()}
 
-    patch.setattr(MemoryStore, "claim_queued", hasty)
-    patch.setattr(MemoryStore, "next_due", soon)
+    patch.setattr(MemoryQueue, "claim", hasty)
+    patch.setattr(MemoryQueue, "next_due", soon)
 
 
 def _recovery(patch: pytest.MonkeyPatch, forgotten: str) -> None:
-    recover = MemoryStore.recover
+    recover = MemoryCommits.recover
 
-    async def broken(self: MemoryStore, worker: int, node: int) -> Recovery:
+    async def broken(self: MemoryCommits, worker: int, node: int) -> Recovery:
         recovery = await recover(self, worker, node)
         getattr(recovery, forgotten).clear()
         return recovery
 
-    patch.setattr(MemoryStore, "recover", broken)
+    patch.setattr(MemoryCommits, "recover", broken)
 
 
 @bug("nothing will send the parts", "was never sent")
@@ -191,14 +191,14 @@ def a_restart_forgets_what_is_owed(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the account .* went down to")
 def credit_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    accept = MemoryStore._accept
+    accept = MemoryCommits._accept
 
-    def broken(self: MemoryStore, rows: Rows, accepted: Accept) -> None:
+    def broken(self: MemoryCommits, rows: Rows, accepted: Accept) -> None:
         rows.balances[accepted.account] += 1_000 * CREDIT
         accept(self, rows, accepted)
         rows.balances[accepted.account] -= 1_000 * CREDIT
 
-    patch.setattr(MemoryStore, "_accept", broken)
+    patch.setattr(MemoryCommits, "_accept", broken)
 
 
 # --- the commit
@@ -237,7 +237,7 @@ def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bo
             await write(self, some)
             return
         with suppress(Unfit):
-            await self._store.record(joined(some))
+            await self._commits.record(joined(some))
         self._done(some, some)
 
     patch.setattr(Apart, "_write", broken)
@@ -366,7 +366,7 @@ def a_start_does_not_look_who_has_rows(patch: pytest.MonkeyPatch) -> None:
 @bug("was overtaken by", plan=replace(CROWDED, lives=6, graceful=False))
 def what_a_start_recovers_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
     async def broken(self: QueueClaims, lane: Lane, store: Store) -> None:
-        lane.queues.suspect(await store.queued_accounts(lane.connector, self._clock.now()))
+        lane.queues.suspect(await store.queue.accounts(lane.connector, self._clock.now()))
         lane.closed = False
 
     patch.setattr(QueueClaims, "open", broken)
@@ -392,8 +392,8 @@ def rows_go_before_what_is_older_than_they(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was overtaken by", plan=CROWDED)
 def the_youngest_rows_are_claimed_first(patch: pytest.MonkeyPatch) -> None:
-    due = MemoryStore._due
-    patch.setattr(MemoryStore, "_due", lambda self, rows, connector, now: due(self, rows, connector, now)[::-1])
+    due = MemoryQueue._due
+    patch.setattr(MemoryQueue, "_due", lambda self, rows, connector, now: due(self, rows, connector, now)[::-1])
 
 
 @bug("of the lane .*: ", plan=CROWDED)
@@ -500,10 +500,12 @@ def receipts_are_acknowledged_twice(patch: pytest.MonkeyPatch) -> None:
 
 @bug("has no final state", "receipts are awaited")
 def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryStore, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def broken(
+        self: MemoryReceipts, expired: int, beyond: int, limit: int
+    ) -> tuple[list[Outstanding], int | None]:
         return [], None
 
-    patch.setattr(MemoryStore, "overdue", broken)
+    patch.setattr(MemoryReceipts, "overdue", broken)
 
 
 @bug("the reporter's .* holds")
@@ -569,10 +571,10 @@ def the_sender_says_it_posted(patch: pytest.MonkeyPatch) -> None:
 
 @bug("callbacks are due")
 def callbacks_are_not_taken_up_again(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryStore, limit: int, now: int, node: int) -> list[Notice]:
+    async def broken(self: MemoryNotices, limit: int, now: int, node: int) -> list[Notice]:
         return []
 
-    patch.setattr(MemoryStore, "claim_callbacks", broken)
+    patch.setattr(MemoryNotices, "claim", broken)
 
 
 # --- what is left when all is over

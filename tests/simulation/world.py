@@ -160,7 +160,7 @@ class Simulation:
         self.wrong += checks.order(operators, self.planned)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
-        self.wrong += await self.store.audit()
+        self.wrong += await self.store.upkeep.audit()
         await engine.stop(5.0)
         return self.wrong
 
@@ -357,9 +357,9 @@ class Simulation:
         now = self.clock.now()
         with suppress(Unavailable, NotScheduled, Missing):
             if self.chance.random() < 0.5:
-                await self.store.cancel(message.account, message.key, message.tail, now)
+                await self.store.customers.cancel(message.account, message.key, message.tail, now)
             else:
                 later = now + int(self.chance.random() * 20_000) + 1
-                await self.store.reschedule(
+                await self.store.customers.reschedule(
                     message.account, message.key, message.tail, later, later + self.plan.validity_ms, now
                 )

@@ -248,7 +248,7 @@ async def open_house() -> AdminHouse:
     admin = AdminServices(
         sign_in=SignIn(store, secrets, clock, verify),
         manage=Manage(store, secrets, clock, kinds()),
-        views=Views(store, gateway.directory, Rescheduling(store, gateway.composer), clock),
+        views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,
         carrier_states=carrier_states,

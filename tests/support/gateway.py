@@ -118,7 +118,7 @@ class PromptIntake:
         for accept, _ in waiting:
             self._name(accept)
         with contextlib.suppress(Unavailable):
-            await self._store.record(Facts(accepts=[accept for accept, _ in waiting]))
+            await self._store.commits.record(Facts(accepts=[accept for accept, _ in waiting]))
         for accept, then in waiting:
             self.accepted.append(accept)
             then(accept)
@@ -279,16 +279,16 @@ async def open_gateway(
     authenticator = Authenticator(directory, secrets, verify)
     composer = Composer(directory, forbidden, rules or SendRules())
     intake = PromptIntake(store, clock)
-    sending = Sending(composer, store, intake, clock)
+    sending = Sending(composer, store.customers, intake, clock)
     app = build_app(
         Services(
             authenticator,
             sending,
-            Rescheduling(store, composer),
-            Browse(store, list_interval),
+            Rescheduling(store.customers, composer),
+            Browse(store.customers, list_interval),
             clock,
             journal,
-            store.probe,
+            store.upkeep.probe,
             "test",
             max_body,
         )

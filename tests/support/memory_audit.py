@@ -1,62 +1,13 @@
 """What the in-memory store tells people: a message's history, and whether its books are right."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
-from heliograph.app.facts import NO_ANSWER, NOT_SENT, Message
+from heliograph.app.facts import Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.ports import Event
-from heliograph.domain.ids import time_of, to_hex
+from heliograph.domain.ids import to_hex
 from heliograph.domain.message import ENDED, State
-from heliograph.domain.money import EntryKind, format_credits
+from heliograph.domain.money import EntryKind
 from tests.support.memory_rows import Rows
-
-
-def history(rows: Rows, message: Message) -> list[Event]:
-    key = message.key
-    charges = [e.at for e in rows.ledger if e.kind is EntryKind.CHARGE and e.key == (message.batch or key)]
-    at = charges[0] if charges else min(message.time, time_of(key))
-    events = [Event(at, "Accepted", None, f"{message.segments} segments")]
-    if message.price:
-        events.append(Event(at, "Charged", None, format_credits(message.price)))
-    moves = [each for each in rows.moved if each.key == key]
-    first = moves[0].was if moves else message.time
-    if first > time_of(key):
-        events.append(Event(at, "Scheduled", None, f"for {_utc(first)}"))
-    events += [Event(each.at, "Rescheduled", None, f"for {_utc(each.time)}") for each in moves]
-    events += [
-        Event(each.at, "NoAnswer" if each.status < 0 else "Deferred", each.segment + 1, "")
-        for each in rows.attempts
-        if each.key == key
-    ]
-    for answer in rows.sent.values():
-        if answer.key == key:
-            names = {0: "Submitted", NO_ANSWER: "NoAnswer", NOT_SENT: "NotSent"}
-            name = names.get(answer.status, "Refused")
-            detail = answer.operator_id if answer.status == 0 else f"{answer.status:08X}"
-            events.append(Event(answer.at, name, answer.segment + 1, detail))
-    events += [
-        Event(part.at, "Receipt", part.segment + 1, f"{part.state.name} {part.err}")
-        for part in (*rows.progress, *rows.parts.values())
-        if part.key == key
-    ]
-    end = rows.finals.get(key)
-    if end is not None:
-        name = "Cancelled" if end.state is None else "Final"
-        events.append(Event(end.at, name, None, "" if end.state is None else f"{end.state.name} {end.err}"))
-    events += [
-        Event(entry.at, "Refunded", None, format_credits(entry.amount))
-        for entry in rows.ledger
-        if entry.kind is EntryKind.REFUND and entry.message == key
-    ]
-    done = rows.callbacks.get(key)
-    if done is not None:
-        events.append(Event(done.at, "Callback", None, f"{done.end.name} after {done.attempts}: {done.code}"))
-    return sorted(events, key=lambda event: event.at)
-
-
-def _utc(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def audit(rows: Rows) -> list[str]:

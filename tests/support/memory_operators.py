@@ -1,84 +1,132 @@
-"""Those who run the gateway, and what they look at, in the in-memory store."""
+"""What users look at, in the in-memory store, and what all its parts read."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
-from heliograph.app import ports
 from heliograph.app.admin.oversight import (
     COUNTED,
-    AuditEntry,
     BacklogCounts,
     CallbackView,
     Hit,
     MessageRecord,
+    Move,
     RestorePoint,
     Search,
     SearchPage,
 )
-from heliograph.app.facts import CallbackDone, CallbackEnd, Message
+from heliograph.app.facts import (
+    NO_ANSWER,
+    Accept,
+    CallbackEnd,
+    Message,
+    Outstanding,
+    Queued,
+    Verdict,
+)
+from heliograph.app.notices.notice import FinalState, Notice
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
-from tests.support.memory_administration import (
-    MemoryAccounts,
-    MemoryAuditLog,
-    MemoryNetwork,
-    MemoryTokens,
-    MemoryUsers,
-)
-from tests.support.memory_rows import MemoryPart, Place, Rows
+from tests.support.memory_audit import audit
+from tests.support.memory_rows import MemoryPart, Reference, Rows
 
 
-class Noting:
-    """A store, or a part of it, each change of which has its line in the audit log; nothing else happens between."""
+class MemoryReading(MemoryPart):
+    """What several parts make of the rows."""
 
-    def __init__(self, target: Any, describe: Callable[[Any], AuditEntry | None], log: ports.AuditLog) -> None:
-        self._target = target
-        self._describe = describe
-        self._log = log
+    def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
+        batch = rows.batches.get(used.key)
+        keys = [used.key] if batch is None else batch.keys
+        state = State.SCHEDULED if used.scheduled else State.SENT
+        messages = [replace(rows.messages[key], state=state) for key in keys]
+        return Accept(
+            account=account,
+            messages=messages,
+            total=messages[0].price if batch is None else batch.total,
+            at=time_of(used.key),
+            scheduled=used.scheduled,
+            batch=used.batch,
+            reference=reference,
+            fingerprint=used.fingerprint,
+            key=used.key,
+            tail=messages[0].tail if batch is None else batch.tail,
+            verdict=Verdict.REPLAYED,
+        )
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
-        if isinstance(found, MemoryPart):
-            return Noting(found, self._describe, self._log)
+    def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
+        answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
+        taken = frozenset(segment for segment, status in answers.items() if status in (0, NO_ANSWER))
+        message = replace(rows.messages[key], queued=queued)
+        if queued:
+            message.connector = rows.queue[key].connector
+        return Queued(message, attempted, frozenset(answers), taken)
 
-        async def noted(*arguments: object) -> object:
-            result = await found(*arguments)
-            entry = self._describe(result)
-            if entry is not None:
-                await self._log.append(entry)
-            return result
+    def _outstanding(self, rows: Rows, key: int) -> Outstanding:
+        states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
+        operator_ids: dict[tuple[int, str], tuple[int, ...]] = {}
+        for (of, segment), row in sorted(rows.sent.items()):
+            if of == key and row.status == 0 and segment not in states:
+                name = (row.connector, row.operator_id)
+                operator_ids[name] = (*operator_ids.get(name, ()), segment)
+        return Outstanding(replace(rows.messages[key]), operator_ids, states)
 
-        return noted
+    def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
+        end, message = rows.finals[key], replace(rows.messages[key])
+        assert end.state is not None
+        return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
+
+    def _callback(self, rows: Rows, message: Message) -> CallbackView | None:
+        retry, done = rows.retries.get(message.key), rows.callbacks.get(message.key)
+        if retry is None and done is None:
+            return None
+        view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
+        if retry is not None:
+            view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
+            view.due, view.held = retry.due, retry.node is not None
+        if done is not None:
+            view.end, view.code, view.attempts, view.at = done.end, done.code, done.attempts, done.at
+            if retry is None:
+                end = rows.finals.get(message.key)
+                view.first = done.at if end is None else end.at
+        return view
+
+    def _hit(self, rows: Rows, message: Message) -> Hit:
+        end = rows.finals.get(message.key)
+        return Hit(replace(message), None if end is None else end.state, "" if end is None else end.err)
+
+    def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
+        return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]
+
+    def _record(self, rows: Rows, message: Message) -> MessageRecord:
+        key = message.key
+        end, queued = rows.finals.get(key), rows.queue.get(key)
+        receipts = [*(each for each in rows.progress if each.key == key)]
+        receipts += [part for (of, _), part in rows.parts.items() if of == key]
+        return MessageRecord(
+            message=replace(message),
+            submissions=sorted(
+                (each for (of, _), each in rows.sent.items() if of == key), key=lambda each: (each.at, each.segment)
+            ),
+            attempts=[each for each in rows.attempts if each.key == key],
+            receipts=sorted(receipts, key=lambda each: (each.at, each.segment)),
+            final=None if end is None else (end.state, end.err, end.at),
+            entries=[
+                entry
+                for entry in rows.ledger
+                if (entry.kind is EntryKind.CHARGE and entry.key == (message.batch or key))
+                or (entry.kind is EntryKind.REFUND and entry.message == key)
+            ],
+            queued=None if queued is None else (queued.connector, queued.due, queued.node is not None),
+            callback=self._callback(rows, message),
+            moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
+            connectors={number: connector.name for number, connector in rows.connectors.items()},
+        )
 
 
-class MemoryOperators(MemoryPart):
-    """The part of `app.ports.Store` that those who run the gateway use."""
-
-    def __init__(self, rows: Rows | None = None) -> None:
-        place = Place(rows)
-        super().__init__(place)
-        self.accounts: ports.Accounts = MemoryAccounts(place)
-        self.network: ports.Network = MemoryNetwork(place)
-        self.users: ports.Users = MemoryUsers(place)
-        self.tokens: ports.Tokens = MemoryTokens(place)
-        self.audit_log: ports.AuditLog = MemoryAuditLog(place)
-
-    @property
-    def broken(self) -> bool:
-        return self._place.broken
-
-    @broken.setter
-    def broken(self, broken: bool) -> None:
-        self._place.broken = broken
-
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> ports.Store:
-        return cast("ports.Store", Noting(self, describe, self.audit_log))
-
-    # --- messages
+class MemoryMessages(MemoryReading):
+    """`app.ports.Messages`."""
 
     async def search(self, search: Search) -> SearchPage:
         rows = self._open()
@@ -111,13 +159,6 @@ class MemoryOperators(MemoryPart):
                 return SearchPage(hits, place, time)
         return SearchPage(hits)
 
-    def _hit(self, rows: Rows, message: Message) -> Hit:
-        end = rows.finals.get(message.key)
-        return Hit(replace(message), None if end is None else end.state, "" if end is None else end.err)
-
-    def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
-        return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]
-
     async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
         rows = self._open()
         if key in rows.messages:
@@ -146,97 +187,37 @@ class MemoryOperators(MemoryPart):
     async def trace(self, key: int) -> MessageRecord | None:
         rows = self._open()
         message = rows.messages.get(key)
-        if message is None:
-            return None
-        end, queued = rows.finals.get(key), rows.queue.get(key)
-        receipts = [*(each for each in rows.progress if each.key == key)]
-        receipts += [part for (of, _), part in rows.parts.items() if of == key]
-        return MessageRecord(
-            message=replace(message),
-            submissions=sorted(
-                (each for (of, _), each in rows.sent.items() if of == key), key=lambda each: (each.at, each.segment)
-            ),
-            attempts=[each for each in rows.attempts if each.key == key],
-            receipts=sorted(receipts, key=lambda each: (each.at, each.segment)),
-            final=None if end is None else (end.state, end.err, end.at),
-            entries=[
-                entry
-                for entry in rows.ledger
-                if (entry.kind is EntryKind.CHARGE and entry.key == (message.batch or key))
-                or (entry.kind is EntryKind.REFUND and entry.message == key)
-            ],
-            queued=None if queued is None else (queued.connector, queued.due, queued.node is not None),
-            callback=self._callback(rows, message),
-        )
+        return None if message is None else self._record(rows, message)
 
-    def _callback(self, rows: Rows, message: Message) -> CallbackView | None:
-        retry, done = rows.retries.get(message.key), rows.callbacks.get(message.key)
-        if retry is None and done is None:
-            return None
-        view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
-        if retry is not None:
-            view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
-            view.due, view.held = retry.due, retry.node is not None
-        if done is not None:
-            view.end, view.code, view.attempts, view.at = done.end, done.code, done.attempts, done.at
-            if retry is None:
-                end = rows.finals.get(message.key)
-                view.first = done.at if end is None else end.at
-        return view
 
-    # --- callbacks, backlogs, usage
+class MemoryUpkeep(MemoryReading):
+    """`app.ports.Upkeep`."""
 
-    async def owed_callbacks(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+    async def index_numbers(self, now: int, size: int) -> int:
+        """Everything is quick to find here."""
+        self._open()
+        del now, size
+        return 0
+
+    async def probe(self) -> None:
+        self._open()
+
+    async def hazards(self) -> list[str]:
+        return []
+
+    async def backlog(self) -> dict[str, int]:
         rows = self._open()
-        places = sorted(
-            (row.due, key)
-            for key, row in rows.retries.items()
-            if row.node is None and row.due is not None
-        )  # fmt: skip
-        views = [self._callback(rows, rows.messages[key]) for due, key in places if after is None or (due, key) > after]
-        return [view for view in views if view is not None][:limit]
+        scheduled = sum(message.state == State.SCHEDULED for message in rows.messages.values())
+        return {
+            "scheduled": scheduled,
+            "queued": len(rows.queue) - scheduled,
+            "callbacks": sum(row.due is not None for row in rows.retries.values()),
+            "callbacks_failed": sum(done.end is not CallbackEnd.DELIVERED for done in rows.callbacks.values()),
+            "orphans": len(rows.early),
+            "awaiting": len(rows.awaiting),
+        }
 
-    async def ended_callbacks(self, limit: int, before: int | None = None) -> list[CallbackView]:
-        rows = self._open()
-        keys = sorted(
-            (key for key, done in rows.callbacks.items() if done.end is not CallbackEnd.DELIVERED), reverse=True
-        )
-        views = [self._callback(rows, rows.messages[key]) for key in keys if before is None or key < before]
-        return [view for view in views if view is not None][:limit]
-
-    async def drop_callbacks(self, keys: Sequence[int], now: int) -> int:
-        rows = self._open()
-        dropped = 0
-        for key in keys:
-            retry = rows.retries.get(key)
-            if retry is not None and retry.node is None and retry.due is not None:
-                rows.callbacks.setdefault(
-                    key, CallbackDone(rows.messages[key].account, key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now)
-                )
-                retry.due = None
-                dropped += 1
-        return dropped
-
-    async def reach(self) -> RestorePoint:
-        rows = self._open()
-        going = [m for m in rows.messages.values() if m.state == State.SENT and m.key not in rows.finals]
-        parts = Counter(key for key, _ in rows.sent)
-        times = [
-            *map(time_of, rows.messages),
-            *(entry.at for entry in rows.ledger),
-            *(move.at for move in rows.moved),
-            *(end.at for end in rows.finals.values()),
-        ]
-        times += [row.at for row in rows.sent.values()] + [done.at for done in rows.callbacks.values()]
-        return RestorePoint(
-            max(times, default=None),
-            sum(m.state == State.SCHEDULED for m in rows.messages.values()),
-            sum(parts[m.key] < m.segments for m in going),
-            sum(parts[m.key] >= m.segments and m.wants_receipt for m in going),
-            sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items()),
-        )
-
-    async def standing(self, now: int) -> BacklogCounts:
+    async def counts(self, now: int) -> BacklogCounts:
         rows = self._open()
         due = [row for row in rows.queue.values() if row.node is None and row.due <= now]
         counts = (
@@ -259,3 +240,25 @@ class MemoryOperators(MemoryPart):
     async def ended_unknown(self, since: int) -> int:
         finals = self._open().finals
         return sum(time_of(key) >= since and end.state is Delivery.UNKNOWN for key, end in finals.items())
+
+    async def reach(self) -> RestorePoint:
+        rows = self._open()
+        going = [m for m in rows.messages.values() if m.state == State.SENT and m.key not in rows.finals]
+        parts = Counter(key for key, _ in rows.sent)
+        times = [
+            *map(time_of, rows.messages),
+            *(entry.at for entry in rows.ledger),
+            *(move.at for move in rows.moved),
+            *(end.at for end in rows.finals.values()),
+        ]
+        times += [row.at for row in rows.sent.values()] + [done.at for done in rows.callbacks.values()]
+        return RestorePoint(
+            max(times, default=None),
+            sum(m.state == State.SCHEDULED for m in rows.messages.values()),
+            sum(parts[m.key] < m.segments for m in going),
+            sum(parts[m.key] >= m.segments and m.wants_receipt for m in going),
+            sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items()),
+        )
+
+    async def audit(self) -> list[str]:
+        return audit(self._open())

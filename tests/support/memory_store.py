@@ -1,505 +1,89 @@
 """An in-memory `Store` that keeps the promises of the port; it goes through the same contracts as the real ones."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
-from heliograph.app.configuration import (
-    Missing,
+from heliograph.app import ports
+from heliograph.app.admin.oversight import AuditEntry
+from tests.support.memory_administration import (
+    MemoryAccounts,
+    MemoryAuditLog,
+    MemoryNetwork,
+    MemoryTokens,
+    MemoryUsers,
 )
-from heliograph.app.facts import (
-    MOST_MOVES,
-    MOST_PROGRESS,
-    NO_ANSWER,
-    Accept,
-    CallbackDone,
-    CallbackEnd,
-    CallbackRetry,
-    EarlyReceipt,
-    Facts,
-    Final,
-    Message,
-    Outstanding,
-    PartReceipt,
-    Queued,
-    Verdict,
+from tests.support.memory_delivery import (
+    MemoryCommits,
+    MemoryCustomers,
+    MemoryNotices,
+    MemoryQueue,
+    MemoryReceipts,
 )
-from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
-from heliograph.app.notices.notice import FinalState, Notice
-from heliograph.app.ports import BatchSlice, Event, ListQuery, NotScheduled, Unfit
-from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.message import LISTED, TABLE, State, Trigger
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
-from tests.support.memory_audit import audit, history
-from tests.support.memory_operators import MemoryOperators
-from tests.support.memory_rows import Batch, End, Moved, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_operators import MemoryMessages, MemoryUpkeep
+from tests.support.memory_rows import MemoryPart, Place, Rows
 
 
-def _check(value: object, *, is_content: bool = False) -> None:
-    """Raises Unfit on what some column does not take: a text that is no UTF-8, or has a NUL and is not the content of
-    a message; a number over 64 bits."""
-    if isinstance(value, str):
-        if "\0" in value and not is_content:
-            raise Unfit("a NUL in a text")
-        try:
-            value.encode()
-        except UnicodeEncodeError as fault:
-            raise Unfit("a text is no UTF-8") from fault
-    elif isinstance(value, int):
-        if not -(1 << 63) <= value < 1 << 63:
-            raise Unfit("a number does not fit 64 bits")
-    elif isinstance(value, list | tuple):
-        for each in value:
-            _check(each)
-    elif isinstance(value, dict):
-        _check(list(value.items()))
-    elif is_dataclass(value):
-        for each in fields(value):
-            _check(getattr(value, each.name), is_content=each.name == "content")
+class Noting:
+    """A store, or a part of it, each change of which has its line in the audit log; nothing else happens between."""
+
+    def __init__(self, target: Any, describe: Callable[[Any], AuditEntry | None], log: ports.AuditLog) -> None:
+        self._target = target
+        self._describe = describe
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if isinstance(found, MemoryPart):
+            return Noting(found, self._describe, self._log)
+
+        async def noted(*arguments: object) -> object:
+            result = await found(*arguments)
+            entry = self._describe(result)
+            if entry is not None:
+                await self._log.append(entry)
+            return result
+
+        return noted
 
 
-def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
-    return [*rows.queue.values(), *rows.retries.values()]
+class MemoryStore:
+    """`app.ports.Store`. While `broken` is set every call raises Unavailable and changes nothing.
 
+    A subclass that has a method `queue_claim` gives its stores another `queue.claim`.
+    """
 
-class MemoryStore(MemoryOperators):
-    """`app.ports.Store`. While `broken` is set every call raises Unavailable and changes nothing."""
+    def __init__(self, rows: Rows | None = None) -> None:
+        self._place = place = Place(rows)
+        self.commits: ports.Commits = MemoryCommits(place)
+        self.queue: ports.Queue = MemoryQueue(place)
+        self.receipts: ports.Receipts = MemoryReceipts(place)
+        self.notices: ports.Notices = MemoryNotices(place)
+        self.customers: ports.Customers = MemoryCustomers(place)
+        self.accounts: ports.Accounts = MemoryAccounts(place)
+        self.network: ports.Network = MemoryNetwork(place)
+        self.users: ports.Users = MemoryUsers(place)
+        self.tokens: ports.Tokens = MemoryTokens(place)
+        self.audit_log: ports.AuditLog = MemoryAuditLog(place)
+        self.messages: ports.Messages = MemoryMessages(place)
+        self.upkeep: ports.Upkeep = MemoryUpkeep(place)
+        self.leases: ports.Leases | None = None
+        for port, part in list(vars(self).items()):
+            if isinstance(part, MemoryPart):
+                for name in dir(self):
+                    if name.startswith(f"{port}_"):
+                        setattr(part, name.removeprefix(f"{port}_"), getattr(self, name))
 
-    # --- the hot path
+    @property
+    def broken(self) -> bool:
+        return self._place.broken
 
-    async def record(self, facts: Facts) -> None:
-        for accept in facts.accepts:
-            accept.verdict = Verdict.UNAVAILABLE
-        rows = self._open()
-        _check(facts)
-        if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
-            raise Unfit("a message is there already")
-        for accept in facts.accepts:
-            self._accept(rows, accept)
-        self._dispatch_facts(rows, facts)
-        for part in facts.parts:
-            rows.parts.setdefault((part.key, part.segment), part)
-        for part in facts.progress:
-            self._progress(rows, part)
-        for final in facts.finals:
-            self._end(rows, final)
-        rows.early += facts.early
-        rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
-        rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
-        rows.awaiting -= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting_matched}
-        for done in facts.callbacks:
-            self._called_back(rows, done)
-        for retry in facts.callback_retries:
-            self._retry(rows, retry)
-        rows.marks.update(facts.marks)
+    @broken.setter
+    def broken(self, broken: bool) -> None:
+        self._place.broken = broken
 
-    def _progress(self, rows: Rows, part: PartReceipt) -> None:
-        known = [
-            (each.state, each.err) for each in rows.progress if (each.key, each.segment) == (part.key, part.segment)
-        ]
-        if (part.state, part.err) not in known and len(known) < MOST_PROGRESS:
-            rows.progress.append(part)
-
-    def _accept(self, rows: Rows, accept: Accept) -> None:
-        account = rows.accounts.get(accept.account)
-        if account is None or account.suspended:
-            accept.verdict = Verdict.SUSPENDED
-            return
-        if accept.reference is not None:
-            used = rows.references.get((accept.account, accept.reference))
-            if used is not None and used.fingerprint != accept.fingerprint:
-                accept.verdict = Verdict.REFERENCE_CONFLICT
-                return
-            if used is not None:
-                first = self._first(rows, accept.account, accept.reference, used)
-                accept.key, accept.tail, accept.total = first.key, first.tail, first.total
-                accept.scheduled, accept.messages = first.scheduled, first.messages
-                accept.verdict = Verdict.REPLAYED
-                return
-        if accept.total > rows.balances[account.id] + account.credit_limit:
-            accept.verdict = Verdict.TOO_LITTLE_CREDIT
-            return
-        if accept.batch:
-            keys = [message.key for message in accept.messages]
-            rows.batches[accept.key] = Batch(accept.key, accept.tail, account.id, accept.reference, accept.total, keys)
-        for message in accept.messages:
-            message.batch = accept.key if accept.batch else 0
-            rows.messages[message.key] = replace(message, queued=False)
-            if message.queued or message.state == State.SCHEDULED:
-                rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
-        if accept.reference is not None:
-            rows.references[account.id, accept.reference] = Reference(
-                accept.fingerprint, accept.key, accept.batch, accept.scheduled
-            )
-        self._place.enter(account.id, EntryKind.CHARGE, -accept.total, accept.key, accept.at, key=accept.key)
-        accept.verdict = Verdict.ACCEPTED
-
-    def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
-        batch = rows.batches.get(used.key)
-        keys = [used.key] if batch is None else batch.keys
-        state = State.SCHEDULED if used.scheduled else State.SENT
-        messages = [replace(rows.messages[key], state=state) for key in keys]
-        return Accept(
-            account=account,
-            messages=messages,
-            total=messages[0].price if batch is None else batch.total,
-            at=time_of(used.key),
-            scheduled=used.scheduled,
-            batch=used.batch,
-            reference=reference,
-            fingerprint=used.fingerprint,
-            key=used.key,
-            tail=messages[0].tail if batch is None else batch.tail,
-            verdict=Verdict.REPLAYED,
-        )
-
-    def _dispatch_facts(self, rows: Rows, facts: Facts) -> None:
-        for each in facts.queueings:
-            node = self._place.node if each.held else None
-            rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node)
-        for _, key in facts.sending:
-            if key in rows.queue:
-                rows.queue[key].attempted = True
-        rows.attempts += [each for each in facts.attempts if each not in rows.attempts]
-        for submission in facts.submissions:
-            rows.sent.setdefault((submission.key, submission.segment), submission)
-        for _, key in facts.dequeued:
-            rows.queue.pop(key, None)
-
-    def _end(self, rows: Rows, final: Final) -> None:
-        if final.key in rows.finals:
-            return
-        if final.failed:
-            message = rows.messages.get(final.key)
-            if message is None or (message.state, Trigger.FAIL) not in TABLE:
-                return
-            message.state = TABLE[State(message.state), Trigger.FAIL]
-            rows.queue.pop(final.key, None)
-            self._place.enter(final.account, EntryKind.REFUND, final.refund, final.key, final.at, "failed")
-        rows.finals[final.key] = End(final.state, final.err, final.at, final.owed)
-
-    def _called_back(self, rows: Rows, done: CallbackDone) -> None:
-        done = rows.callbacks.setdefault(done.key, done)
-        retry = rows.retries.get(done.key)
-        if done.end is CallbackEnd.DELIVERED:
-            rows.retries.pop(done.key, None)
-        elif retry is not None:
-            retry.due, retry.node, retry.attempts = None, None, done.attempts
-
-    def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
-        node = self._place.node if retry.held else None
-        rows.retries[retry.key] = RetryRow(retry.due, retry.attempts, retry.body, retry.problem, retry.first, node)
-
-    # --- the queue
-
-    async def claim_queued(
-        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
-    ) -> list[Queued]:
-        rows = self._open()
-        due = self._due(rows, connector, now)
-        if not accounts:
-            return self._claim(rows, due[:limit], node)
-        keys: list[int] = []
-        for account in accounts:
-            keys += [key for key in due if rows.messages[key].account == account][:limit]
-        return self._claim(rows, keys, node)
-
-    async def queued_accounts(self, connector: int, now: int) -> list[int]:
-        rows = self._open()
-        return sorted({rows.messages[key].account for key in self._due(rows, connector, now)})
-
-    def _due(self, rows: Rows, connector: int, now: int) -> list[int]:
-        """The keys of a connector's unclaimed rows, oldest due first."""
-        due = [
-            (row.due, key)
-            for key, row in rows.queue.items()
-            if row.node is None and row.connector == connector and row.due <= now
-        ]
-        return [key for _, key in sorted(due)]
-
-    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
-        rows = self._open()
-        over = [(row.expires, key) for key, row in rows.queue.items() if row.node is None and row.expires <= now]
-        return self._claim(rows, (key for _, key in sorted(over)[:limit]), node)
-
-    def _claim(self, rows: Rows, keys: Iterable[int], node: int) -> list[Queued]:
-        claimed = []
-        for key in keys:
-            rows.queue[key].node = node
-            message = rows.messages[key]
-            message.state = TABLE.get((State(message.state), Trigger.DUE), State(message.state))
-            claimed.append(self._queued(rows, key, rows.queue[key].attempted, queued=True))
-        return claimed
-
-    def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
-        answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
-        taken = frozenset(segment for segment, status in answers.items() if status in (0, NO_ANSWER))
-        message = replace(rows.messages[key], queued=queued)
-        if queued:
-            message.connector = rows.queue[key].connector
-        return Queued(message, attempted, frozenset(answers), taken)
-
-    async def next_due(self) -> dict[int, int]:
-        earliest: dict[int, int] = {}
-        for row in self._open().queue.values():
-            if row.node is None:
-                earliest[row.connector] = min(row.due, earliest.get(row.connector, row.due))
-        return earliest
-
-    async def release(self, node: int) -> int:
-        rows = self._open()
-        held = [row for row in _claimable(rows) if row.node == node]
-        for row in held:
-            row.node = None
-        return len(held)
-
-    # --- receipts
-
-    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
-        rows = self._open()
-        keys = {key for of, name, key, _ in rows.awaiting if of == connector and name in operator_ids}
-        return [self._outstanding(rows, key) for key in sorted(keys - rows.finals.keys())]
-
-    async def outstanding(self, key: int) -> Outstanding | None:
-        rows = self._open()
-        return None if key in rows.finals or key not in rows.messages else self._outstanding(rows, key)
-
-    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
-        rows = self._open()
-        bound = first_key_at(expired)
-        keys = sorted({key for *_, key, _ in rows.awaiting if beyond < key < bound})[:limit]
-        ended = [key for key in keys if key not in rows.finals and rows.messages[key].expires < expired]
-        return [self._outstanding(rows, key) for key in ended], keys[-1] if len(keys) == limit else None
-
-    def _outstanding(self, rows: Rows, key: int) -> Outstanding:
-        states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
-        operator_ids: dict[tuple[int, str], tuple[int, ...]] = {}
-        for (of, segment), row in sorted(rows.sent.items()):
-            if of == key and row.status == 0 and segment not in states:
-                name = (row.connector, row.operator_id)
-                operator_ids[name] = (*operator_ids.get(name, ()), segment)
-        return Outstanding(replace(rows.messages[key]), operator_ids, states)
-
-    async def orphans(self, limit: int) -> list[EarlyReceipt]:
-        return self._open().early[::-1][:limit]
-
-    async def forget(self, before: int, most: int, limit: int) -> int:
-        rows = self._open()
-        beyond = len(rows.early) - most
-        old = [each for place, each in enumerate(rows.early[:limit]) if each.at < before or place < beyond]
-        rows.early = [each for each in rows.early if not any(each is one for one in old)]
-        return len(old)
-
-    # --- callbacks
-
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
-        rows = self._open()
-        due = sorted(
-            (row.due, key)
-            for key, row in rows.retries.items()
-            if row.node is None and row.due is not None and row.due <= now and key in rows.finals
-        )
-        owed = []
-        for _, key in due[:limit]:
-            row = rows.retries[key]
-            row.node = node
-            owed.append(self._notice(rows, key, row.first, row.attempts, row.body))
-        return owed
-
-    async def next_callback_due(self) -> int | None:
-        rows = self._open().retries.values()
-        return min((row.due for row in rows if row.node is None and row.due is not None), default=None)
-
-    async def replay(self, account: int | None, key: int | None, now: int) -> int:
-        rows = self._open()
-        ended = [
-            done.key
-            for done in rows.callbacks.values()
-            if done.end is not CallbackEnd.DELIVERED
-            and key in (None, done.key)
-            and account in (None, rows.messages[done.key].account)
-        ]
-        for each in ended:
-            old = rows.retries.get(each)
-            body, problem = (old.body, old.problem) if old is not None else (b"", "")
-            rows.retries[each] = RetryRow(now, 0, body, problem, now)
-            del rows.callbacks[each]
-        return len(ended)
-
-    # --- after a crash
-
-    async def recover(self, worker: int, node: int) -> Recovery:
-        rows = self._open()
-        self._place.node = node
-        for row in _claimable(rows):
-            row.node = row.node if row.node == node else None
-        rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
-        above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
-        open_keys = sorted(rows.messages.keys() - rows.finals.keys())
-        return Recovery(
-            last_key=max((*rows.messages, *rows.batches), default=0),
-            marks=dict(rows.marks),
-            unsent=[
-                self._queued(rows, key, key <= rows.marks.get(attempted(rows.messages[key].connector), 0), queued=False)
-                for key in open_keys
-                if key > above[DISPATCH] and self._unsent(rows, key)
-            ],
-            outstanding=[
-                self._outstanding(rows, key)
-                for key in open_keys
-                if key > above[AWAITING] and self._awaits(rows, key)
-            ],
-            owed=[
-                self._notice(rows, key, end.at)
-                for key, end in sorted(rows.finals.items())
-                if key > above[CALLBACK] and end.owed and end.state is not None
-                if key not in rows.callbacks and key not in rows.retries
-            ],
-            early=list(rows.early),
-        )  # fmt: skip
-
-    def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
-        end, message = rows.finals[key], replace(rows.messages[key])
-        assert end.state is not None
-        return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
-
-    def _unsent(self, rows: Rows, key: int) -> bool:
-        message = rows.messages[key]
-        answered = sum(of == key for of, _ in rows.sent)
-        return message.state == State.SENT and key not in rows.queue and answered < message.segments
-
-    def _awaits(self, rows: Rows, key: int) -> bool:
-        listed = {segment for *_, of, segment in rows.awaiting if of == key}
-        return rows.messages[key].wants_receipt and any(
-            of == key and row.status == 0 and (key, segment) not in rows.parts and segment not in listed
-            for (of, segment), row in rows.sent.items()
-        )
-
-    # --- what customers ask
-
-    async def balance(self, account: int) -> int:
-        return self._open().balances.get(account, 0)
-
-    async def message(self, account: int, key: int, tail: int) -> Message | None:
-        message = self._open().messages.get(key)
-        if message is None or (message.account, message.tail) != (account, tail):
-            return None
-        return replace(message)
-
-    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None:
-        rows = self._open()
-        batch = rows.batches.get(key)
-        if batch is None or (batch.account, batch.tail) != (account, tail):
-            return None
-        messages = [replace(rows.messages[of]) for of in batch.keys[index : index + limit]]
-        return BatchSlice(key, tail, batch.reference, messages)
-
-    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
-        rows = self._open()
-        used = rows.references.get((account, reference))
-        return None if used is None else (used.fingerprint, self._first(rows, account, reference, used))
-
-    async def messages(self, account: int, query: ListQuery) -> list[Message]:
-        shown = {*LISTED, State.SCHEDULED} if query.pending else set(LISTED)
-        found = [
-            message
-            for message in self._open().messages.values()
-            if message.account == account
-            and message.state in shown
-            and (query.start is None or message.time >= query.start)
-            and (query.end is None or message.time < query.end + 1000)
-        ]
-        found.sort(key=lambda message: (message.time, message.key), reverse=query.descending)
-        return [replace(message) for message in found[query.index : query.index + query.limit]]
-
-    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
-        rows = self._open()
-        last = rows.last_list.get(account)
-        if last is not None and last != unanswered and abs(now - last) < interval:
-            return last + interval - now
-        rows.last_list[account] = now
-        return 0
-
-    async def history(self, account: int, key: int, tail: int) -> list[Event] | None:
-        message = await self.message(account, key, tail)
-        return None if message is None else history(self._open(), message)
-
-    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
-        end = self._open().finals.get(key)
-        return None if end is None or end.state is None else (end.state, end.err, end.at)
-
-    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
-        rows = self._open()
-        messages = self._still_scheduled(rows, account, key, tail, now, Trigger.CANCEL)
-        for message in messages:
-            message.state = TABLE[State(message.state), Trigger.CANCEL]
-            rows.queue.pop(message.key, None)
-            rows.finals[message.key] = End(None, "", now, owed=False)
-            self._place.enter(account, EntryKind.REFUND, message.price, message.key, now, "cancelled")
-        return [replace(message) for message in messages]
-
-    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
-        rows = self._open()
-        messages = self._still_scheduled(rows, account, key, tail, now, Trigger.RESCHEDULE)
-        for message in messages:
-            self._note_move(rows, message, time, now)
-            message.time, message.expires = time, expires
-            rows.queue[message.key].due, rows.queue[message.key].expires = time, expires
-        return [replace(message) for message in messages]
-
-    def _note_move(self, rows: Rows, message: Message, time: int, now: int) -> None:
-        known = [each for each in rows.moved if each.key == message.key]
-        if len(known) >= MOST_MOVES:
-            return
-        if known and known[-1].at == now:
-            known[-1].time = time
-        else:
-            rows.moved.append(Moved(message.key, now, message.time, time))
-
-    def _still_scheduled(
-        self, rows: Rows, account: int, key: int, tail: int, now: int, trigger: Trigger
-    ) -> list[Message]:
-        one, batch = rows.messages.get(key), rows.batches.get(key)
-        if one is not None and (one.account, one.tail) == (account, tail):
-            messages = [one]
-        elif batch is not None and (batch.account, batch.tail) == (account, tail):
-            messages = [rows.messages[of] for of in batch.keys]
-        else:
-            raise Missing("no such message")
-        messages = [each for each in messages if (each.state, trigger) in TABLE and each.time > now]
-        if not messages:
-            raise NotScheduled("sent, cancelled or due already")
-        return messages
-
-    # --- keeping house
-
-    async def index_numbers(self, now: int, size: int) -> int:
-        """Everything is quick to find here."""
-        self._open()
-        del now, size
-        return 0
-
-    async def probe(self) -> None:
-        self._open()
-
-    async def hazards(self) -> list[str]:
-        return []
-
-    async def backlog(self) -> dict[str, int]:
-        rows = self._open()
-        scheduled = sum(message.state == State.SCHEDULED for message in rows.messages.values())
-        return {
-            "scheduled": scheduled,
-            "queued": len(rows.queue) - scheduled,
-            "callbacks": sum(row.due is not None for row in rows.retries.values()),
-            "callbacks_failed": sum(done.end is not CallbackEnd.DELIVERED for done in rows.callbacks.values()),
-            "orphans": len(rows.early),
-            "awaiting": len(rows.awaiting),
-        }
-
-    async def audit(self) -> list[str]:
-        return audit(self._open())
+    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> ports.Store:
+        return cast("ports.Store", Noting(self, describe, self.audit_log))
 
     async def close(self) -> None:
         self._place.closed = True

@@ -125,10 +125,10 @@ class Shards:
 
     async def _record(self, store: Store, piece: Facts, *, begun: bool) -> None:
         try:
-            await _to_its_end(partial(store.record, piece), begun=begun)
+            await _to_its_end(partial(store.commits.record, piece), begun=begun)
         except Unfit:
             # What an attempt in vain leaves in `piece` is what is still to be recorded.
-            await _to_its_end(lambda: Apart(store, piece, self.misfits.append).record(), begun=True)
+            await _to_its_end(lambda: Apart(store.commits, piece, self.misfits.append).record(), begun=True)
 
     # --- the queue
 
@@ -136,38 +136,38 @@ class Shards:
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
         if not accounts:
-            return await self._up_to(limit, lambda store, n: store.claim_queued(connector, n, now, node))
+            return await self._up_to(limit, lambda store, n: store.queue.claim(connector, n, now, node))
         claimed: list[Queued] = []
         for store in self._stores:
             own = [account for account in accounts if self.of(account) is store]
-            ask = partial(store.claim_queued, connector, limit, now, node, own)
+            ask = partial(store.queue.claim, connector, limit, now, node, own)
             claimed += await _to_its_end(ask, begun=bool(claimed)) if own else []
         return claimed
 
     async def queued_accounts(self, connector: int, now: int) -> list[int]:
-        return sorted(await self._all(lambda store: store.queued_accounts(connector, now)))
+        return sorted(await self._all(lambda store: store.queue.accounts(connector, now)))
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
-        return await self._up_to(limit, lambda store, n: store.claim_expired(n, now, node))
+        return await self._up_to(limit, lambda store, n: store.queue.claim_expired(n, now, node))
 
     async def next_due(self) -> dict[int, int]:
         earliest: dict[int, int] = {}
-        for due in await self._each(lambda store: store.next_due()):
+        for due in await self._each(lambda store: store.queue.next_due()):
             for connector, at in due.items():
                 earliest[connector] = min(at, earliest.get(connector, at))
         return earliest
 
     async def release(self, node: int) -> int:
-        return sum(await self._each(lambda store: store.release(node)))
+        return sum(await self._each(lambda store: store.queue.release(node)))
 
     # --- receipts: the operator's id does not say whose message it is
 
     async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
-        found = await self._all(lambda store: store.find_outstanding(connector, operator_ids))
+        found = await self._all(lambda store: store.receipts.find(connector, operator_ids))
         return sorted(found, key=lambda each: each.message.key)
 
     async def outstanding(self, key: int) -> Outstanding | None:
-        found = await self._each(lambda store: store.outstanding(key))
+        found = await self._each(lambda store: store.receipts.outstanding(key))
         return next((each for each in found if each is not None), None)
 
     async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
@@ -175,7 +175,7 @@ class Shards:
         found: list[Outstanding] = []
         goes_on = None
         for store in self._stores:
-            of_one, last = await store.overdue(expired, beyond, limit)
+            of_one, last = await store.receipts.overdue(expired, beyond, limit)
             found += of_one
             goes_on = last if goes_on is None else min(goes_on, last or goes_on)
         return found, goes_on
@@ -183,21 +183,21 @@ class Shards:
     # --- callbacks
 
     async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
-        return await self._up_to(limit, lambda store, n: store.claim_callbacks(n, now, node))
+        return await self._up_to(limit, lambda store, n: store.notices.claim(n, now, node))
 
     async def next_callback_due(self) -> int | None:
-        found = await self._each(lambda store: store.next_callback_due())
+        found = await self._each(lambda store: store.notices.next_due())
         return min((at for at in found if at is not None), default=None)
 
     async def replay(self, account: int | None, key: int | None, now: int) -> int:
         if account is not None:
-            return await self.of(account).replay(account, key, now)
-        return sum(await self._each(lambda store: store.replay(None, key, now)))
+            return await self.of(account).notices.replay(account, key, now)
+        return sum(await self._each(lambda store: store.notices.replay(None, key, now)))
 
     # --- after a crash
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        each = await self._each(lambda store: store.recover(worker, node))
+        each = await self._each(lambda store: store.commits.recover(worker, node))
         names = {name for recovery in each for name in recovery.marks}
         marks = {name: self.mark(name, [recovery.marks.get(name, 0) for recovery in each]) for name in names}
         return Recovery(
@@ -219,33 +219,33 @@ class Shards:
     # --- what customers ask: each of its own shard
 
     async def balance(self, account: int) -> int:
-        return await self.of(account).balance(account)
+        return await self.of(account).customers.balance(account)
 
     async def message(self, account: int, key: int, tail: int) -> Any:
-        return await self.of(account).message(account, key, tail)
+        return await self.of(account).customers.message(account, key, tail)
 
     async def messages(self, account: int, query: Any) -> Any:
-        return await self.of(account).messages(account, query)
+        return await self.of(account).customers.messages(account, query)
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> Any:
-        return await self.of(account).cancel(account, key, tail, now)
+        return await self.of(account).customers.cancel(account, key, tail, now)
 
     async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
-        return await self.of(account).reschedule(account, key, tail, time, expires, now)
+        return await self.of(account).customers.reschedule(account, key, tail, time, expires, now)
 
     # --- keeping house
 
     async def index_numbers(self, now: int, size: int) -> int:
-        return sum(await self._each(lambda store: store.index_numbers(now, size)))
+        return sum(await self._each(lambda store: store.upkeep.index_numbers(now, size)))
 
     async def backlog(self) -> dict[str, int]:
         counts: Counter[str] = Counter()
-        for each in await self._each(lambda store: store.backlog()):
+        for each in await self._each(lambda store: store.upkeep.backlog()):
             counts.update(each)
         return dict(counts)
 
     async def audit(self) -> list[str]:
-        return await self._all(lambda store: store.audit())
+        return await self._all(lambda store: store.upkeep.audit())
 
     async def close(self) -> None:
         await self._each(lambda store: store.close())

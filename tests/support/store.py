@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.admin.history import Event, history
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
@@ -55,6 +56,12 @@ OPENERS: dict[str, Callable[[Path], Opener]] = {
     "sqlite-swift": SwiftOpener,
     "postgres": PostgresOpener,
 }
+
+
+async def history_of(store: Store, account: int, key: int, tail: int) -> list[Event] | None:
+    """A message's history in words; None if there is no such message."""
+    record = await store.customers.trace(account, key, tail)
+    return None if record is None else history(record)
 
 
 class Given:
@@ -129,7 +136,7 @@ class Given:
 
     async def recorded(self, *accepts: Accept) -> None:
         """All of them are accepted."""
-        await self.store.record(Facts(accepts=list(accepts)))
+        await self.store.commits.record(Facts(accepts=list(accepts)))
         assert [accept.verdict for accept in accepts] == [Verdict.ACCEPTED] * len(accepts)
 
     async def sent(self, account: int, **fields: Any) -> Message:

@@ -22,7 +22,7 @@ async def get_connector(request: AdminRequest) -> dict[str, Any]:
     found = await request.manage.connector(request.path["name"])
     store, now = request.views.store, request.views.now
     kind, reports = request.manage.kind_of(found), await store.network.link_states()
-    return serialize.connector_with_links(kind, found, reports, await store.standing(now), now)
+    return serialize.connector_with_links(kind, found, reports, await store.upkeep.counts(now), now)
 
 
 async def add_connector(request: AdminRequest) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from msgspec.structs import asdict
 
 from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
+from heliograph.app.admin.history import Event
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
 from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
 from heliograph.app.connector_kind import ConnectorKind
-from heliograph.app.ports import ConnectorReport, Event
+from heliograph.app.ports import ConnectorReport
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
 

@@ -37,10 +37,10 @@ async def search(request: AdminRequest) -> Struct:
     store = request.views.store
     more, reached = None, None
     if query.get("reference"):
-        hits = await store.referenced(query["reference"], wanted.account, wanted.limit)
+        hits = await store.messages.referenced(query["reference"], wanted.account, wanted.limit)
     else:
         wanted.number = number
-        found = await store.search(wanted)
+        found = await store.messages.search(wanted)
         hits, more, reached = found.hits, found.more, found.reached
     accounts, connectors = await _account_names(request), await request.views.connector_names()
     return shapes.Messages(
@@ -89,12 +89,12 @@ async def list_callbacks(request: AdminRequest) -> Struct:
     store = request.views.store
     more = None
     if state == OWED:
-        found = await store.owed_callbacks(limit, request.place())
+        found = await store.notices.owed(limit, request.place())
         if len(found) == limit and found[-1].due is not None:
             more = (found[-1].due, found[-1].key)
     elif state == ENDED:
         place = request.place()
-        found = await store.ended_callbacks(limit, None if place is None else place[1])
+        found = await store.notices.ended(limit, None if place is None else place[1])
         if len(found) == limit:
             more = (0, found[-1].key)
     else:
@@ -134,7 +134,7 @@ async def drop_callbacks(request: AdminRequest) -> Struct:
 
 
 async def overview(request: AdminRequest) -> Struct:
-    backlog = await request.views.store.standing(request.views.now)
+    backlog = await request.views.store.upkeep.counts(request.views.now)
     return shapes.Overview(
         scheduled=backlog.scheduled,
         waiting=backlog.waiting,

@@ -16,8 +16,9 @@ from heliograph.api.shapes import (
     SendPart,
     SendResult,
 )
+from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.ports import Event
+from heliograph.app.ports import MessageRecord
 from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain import ids, segment
 from heliograph.domain.calendar import format_local
@@ -117,8 +118,8 @@ def of_page(messages: list[Message], zone: ZoneInfo) -> Reply:
     return of(RecordList(len(messages), [_record(message, zone) for message in messages]))
 
 
-def of_history(events: list[Event], zone: ZoneInfo) -> Reply:
-    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in events]
+def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:
+    lines = [EventLine(format_local(each.at, zone), each.event, each.segment, each.detail) for each in history(record)]
     return of(History(len(lines), lines))
 
 

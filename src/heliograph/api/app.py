@@ -407,8 +407,8 @@ class Api:
         return answer.of_message(found, call.who.view.zone)
 
     async def _history(self, call: Call, _: bytes) -> Reply:
-        events = await self._services.browse.history(call.who.view, *_message_id(call))
-        return answer.of_history(events, call.who.view.zone)
+        record = await self._services.browse.trace(call.who.view, *_message_id(call))
+        return answer.of_history(record, call.who.view.zone)
 
     async def _reschedule(self, call: Call, body: bytes) -> Reply:
         media = decode.media_type(call.content_type, body)

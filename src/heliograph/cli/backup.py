@@ -49,7 +49,7 @@ def restored(invocation: Invocation) -> None:
     """
 
     async def work(manage: "Manage") -> "tuple[RestorePoint, int]":
-        return await manage.store.reach(), manage.now
+        return await manage.store.upkeep.reach(), manage.now
 
     reach, now = invocation.manage(work)
     ends = format_moment(reach.latest)

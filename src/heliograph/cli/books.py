@@ -21,7 +21,7 @@ def status(invocation: Invocation) -> None:
     from heliograph.app.admin.views import FailingHost, Views
 
     async def work(views: Views, _: Actor) -> tuple[dict[str, int], list[FailingHost]]:
-        return await views.store.backlog(), await views.failing_hosts()
+        return await views.store.upkeep.backlog(), await views.failing_hosts()
 
     counts, hosts = invocation.views(work)
     owed, failed = counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
@@ -106,7 +106,7 @@ def orphans(invocation: Invocation, limit: int) -> None:
     from heliograph.domain.phone import mask
 
     async def work(manage: Manage) -> tuple[list[EarlyReceipt], list[Connector]]:
-        return await manage.store.orphans(limit), await manage.connectors()
+        return await manage.store.receipts.orphans(limit), await manage.connectors()
 
     found, connectors = invocation.manage(work)
     names = {connector.id: connector.name for connector in connectors}
@@ -135,7 +135,7 @@ def audit(context: click.Context) -> None:
 
     Exit code 0 if every balance, charge and refund is right, else 1."""
     invocation = context.find_object(Invocation) or Invocation()
-    problems = invocation.manage(lambda manage: manage.store.audit())
+    problems = invocation.manage(lambda manage: manage.store.upkeep.audit())
     invocation.show(
         {"clean": not problems, "problems": problems},
         lambda: tell("\n".join(problems) or "The books are right."),

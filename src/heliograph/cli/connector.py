@@ -141,7 +141,7 @@ def show(invocation: Invocation, name: str) -> None:
     async def work(manage: "Manage") -> "tuple[Connector, list[ConnectorReport], BacklogCounts, int]":
         found = await manage.connector(name)
         states = [state for state in await manage.store.network.link_states() if state.connector == found.id]
-        return found, states, await manage.store.standing(manage.now), manage.now
+        return found, states, await manage.store.upkeep.counts(manage.now), manage.now
 
     found, states, backlog, now = invocation.manage(work)
     result = as_json(serialize.connector_with_links(KINDS[found.kind], found, states, backlog, now))

@@ -71,9 +71,9 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
 
     try:
         async with commands.manage(settings) as manage:
-            await manage.store.probe()
+            await manage.store.upkeep.probe()
             yield Finding("store", "ok", "it can be written, and its schema is current")
-            for hazard in await manage.store.hazards():
+            for hazard in await manage.store.upkeep.hazards():
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
             async for finding in _books(manage):
                 yield finding
@@ -91,7 +91,7 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
 
 
 async def _books(manage: "Manage") -> AsyncIterator[Finding]:
-    problems = await manage.store.audit()
+    problems = await manage.store.upkeep.audit()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)

@@ -24,13 +24,13 @@ DAY_MS = 86_400_000
 async def remains(manage: "Manage") -> AsyncIterator[Finding]:
     """One finding for each thing that there is, and one that says so where there is none."""
     store, now = manage.store, manage.now
-    backlog = await store.standing(now)
+    backlog = await store.upkeep.counts(now)
     names = {connector.id: connector for connector in await manage.connectors()}
     quiet = True
     for finding in (
-        *_late(names, await store.next_due(), await store.network.link_states(), now),
+        *_late(names, await store.queue.next_due(), await store.network.link_states(), now),
         *_deferred(names, backlog.deferred),
-        *_unknown(await store.ended_unknown(now - UNKNOWN_DAYS * DAY_MS)),
+        *_unknown(await store.upkeep.ended_unknown(now - UNKNOWN_DAYS * DAY_MS)),
         *_orphans(backlog.orphans),
         *_callbacks(backlog.owed, backlog.ended),
     ):

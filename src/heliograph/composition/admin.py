@@ -67,7 +67,7 @@ class AdminApps:
             views=Views(
                 store,
                 means.directory,
-                Rescheduling(store, means.composer),
+                Rescheduling(store.customers, means.composer),
                 clock,
                 means.fallbacks,
                 names=means.names,

@@ -115,7 +115,7 @@ async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
         composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
         actor = Actor(_who_types(), frozenset(Scope), "")
         fallbacks = NAMES if await development.was_last(store) else None
-        rescheduling, named = Rescheduling(store, composer), CommandStatus.name_of
+        rescheduling, named = Rescheduling(store.customers, composer), CommandStatus.name_of
         yield Views(store, directory, rescheduling, SystemClock(), fallbacks, names=NAMES, status_name=named), actor
     finally:
         await store.close()

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ from heliograph.admin_api.request import ProbeResult
 from heliograph.app.admin.manage import AlreadyThere, Manage
 from heliograph.app.admin.users import UserAdministration
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Carrier, CarrierEvents, Leases, Sender
+from heliograph.app.ports import Carrier, CarrierEvents, Sender
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
@@ -142,7 +142,7 @@ class Gateway:
         self._secrets = Argon2Secrets()
         self._verifier = Verifier(self._secrets)
         self._store = store = await open_store(settings)
-        for hazard in await store.hazards():
+        for hazard in await store.upkeep.hazards():
             journal.say("error", "store.hazard", problem=hazard)
         await self._see_to_demo_account()
         if self._dev:
@@ -162,7 +162,7 @@ class Gateway:
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
                 watchers=watching.watchers,
-                leases=cast("Leases", store) if settings.store.url else None,
+                leases=store.leases,
             ),
             TimeLimits(
                 settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
@@ -174,15 +174,15 @@ class Gateway:
         await self.engine.start()
         in_force = terms(settings)
         composer = Composer(directory, self._guard().forbidden_host, in_force.rules)
-        sending = Sending(composer, store, watching.intake(self.engine.gatherer), clock)
+        sending = Sending(composer, store.customers, watching.intake(self.engine.gatherer), clock)
         services = Services(
             authenticator=Authenticator(directory, self._secrets, self._verifier),
             sending=sending,
-            rescheduling=Rescheduling(store, composer),
-            browse=Browse(store, in_force.list_interval_s),
+            rescheduling=Rescheduling(store.customers, composer),
+            browse=Browse(store.customers, in_force.list_interval_s),
             clock=clock,
             journal=journal,
-            probe=store.probe,
+            probe=store.upkeep.probe,
             request_prefix=secrets.token_hex(4),
             max_body=in_force.max_body,
             customers="api" in roles,

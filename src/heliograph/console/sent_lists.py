@@ -161,7 +161,9 @@ async def find_earlier(store: Store, job: str) -> EarlierList | None:
             return None
         for first in range(0, found.total, ROWS_AT_ONCE):
             places = range(first, min(first + ROWS_AT_ONCE, found.total))
-            found.hits += await store.of_references(account[0].id, [reference_of(job, place) for place in places])
+            found.hits += await store.messages.of_references(
+                account[0].id, [reference_of(job, place) for place in places]
+            )
         return found
     return None
 

@@ -80,7 +80,7 @@ class Engine:
         if self._lease is not None:
             self._worker = await self._lease.begin()
             self._spawn(self._lease.keep(), "lease")
-        recovery = await environment.store.recover(self._worker, self._node)
+        recovery = await environment.store.commits.recover(self._worker, self._node)
         parts = self._make(recovery, shared=shared)
         await self._take_up(recovery, shared=shared)
         await parts.carriers.share_binds()
@@ -99,7 +99,7 @@ class Engine:
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
         self.gatherer = gatherer = GroupCommit(
-            environment.store,
+            environment.store.commits,
             self._worker,
             last_key,
             environment.ids,
@@ -190,7 +190,7 @@ class Engine:
         if self._pump_timer is not None:
             self._pump_timer.cancel()
         with suppress(Unavailable):
-            await self._environment.store.release(self._node)
+            await self._environment.store.queue.release(self._node)
         if self._lease is not None:
             await self._cancel("lease")
             await self._lease.give_back()

@@ -49,7 +49,7 @@ class Feeder:
         store, clock = self._environment.store, self._environment.clock
         await self._lookup.look_again(store)
         await self._dispatcher.late.settle(store)
-        due = await store.next_due() if self._roles.dispatch else {}
+        due = await store.queue.next_due() if self._roles.dispatch else {}
         now = clock.now()
         more = await self._feed_lanes(due, now)
         wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])

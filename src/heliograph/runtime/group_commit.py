@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from heliograph.app.commit.isolate import Apart
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.ports import Clock, Fenced, Ids, Journal, Store, Unavailable, Unfit, Watcher
+from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
@@ -53,7 +53,7 @@ class GroupCommit:
 
     def __init__(
         self,
-        store: Store,
+        commits: Commits,
         worker: int,
         last_key: int,
         ids: Ids,
@@ -63,7 +63,7 @@ class GroupCommit:
         watchers: Sequence[Watcher] = (),
     ) -> None:
         """`last_key` is the highest key in the store; those given here are above it."""
-        self._store = store
+        self._commits = commits
         self._sequence = IdSequence(worker, last_key)
         self._last_key = last_key
         self._ids = ids
@@ -217,9 +217,9 @@ class GroupCommit:
 
     async def _record(self, facts: Facts) -> None:
         try:
-            await self._store.record(facts)
+            await self._commits.record(facts)
         except Unfit:
-            await Apart(self._store, facts, self.refused_facts.note).record()
+            await Apart(self._commits, facts, self.refused_facts.note).record()
 
     async def _wait_for_more(self) -> float:
         """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""

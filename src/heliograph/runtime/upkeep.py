@@ -120,16 +120,16 @@ class Upkeep:
         if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(store, expired, BATCH):
             self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
-            self._repeat("forget", await store.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
+            self._repeat("forget", await store.receipts.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
-                if await store.index_numbers(now, NUMBERS_BLOCK) == 0:
+                if await store.upkeep.index_numbers(now, NUMBERS_BLOCK) == 0:
                     self._unfinished.discard("numbers")
                     break
         if self._lease is None or self._environment.leases is None:
             return
         if self._round % OVERDUE_ROUNDS == 0:
-            await self._parts.lookup.reconsider(store, await store.orphans(BATCH))
+            await self._parts.lookup.reconsider(store, await store.receipts.orphans(BATCH))
         if self._due("gathered", GATHERED_ROUNDS):
             for _ in range(GATHERED_SPANS):
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):

@@ -191,8 +191,8 @@ async def owed(house: AdminHouse) -> str:
     key = house.gateway.intake.accepted[-1].key
     now = house.gateway.clock.now()
     store = house.gateway.store
-    await store.record(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", now, owed=True)]))
-    await store.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
+    await store.commits.record(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", now, owed=True)]))
+    await store.commits.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
     return message
 
 

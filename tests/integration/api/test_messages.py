@@ -73,7 +73,7 @@ async def test_a_record_shows_each_state(gateway: Gateway) -> None:
     parsed = ids.parse(failed)
     assert parsed is not None
     final = Final(1, parsed[0], Delivery.REJECTD, "011", START, False, True, 1_000_000)
-    await gateway.store.record(Facts(finals=[final]))
+    await gateway.store.commits.record(Facts(finals=[final]))
     shown = [(await gateway.call("GET", f"{LIST}/{each}")).json["Status"] for each in (scheduled, cancelled, failed)]
     assert shown == ["Scheduled", "Cancelled", "Failed"]
 
@@ -164,7 +164,7 @@ async def test_a_list_query_that_was_not_answered_does_not_count(
         raise Unavailable
 
     with monkeypatch.context() as broken:
-        broken.setattr(gateway.store, "messages", unavailable)
+        broken.setattr(gateway.store.customers, "messages", unavailable)
         assert (await gateway.call("GET", LIST)).fault == (503, "13", None)
         gateway.clock.forward(1.0)
         assert (await gateway.call("GET", LIST)).fault == (503, "13", None)
@@ -287,7 +287,7 @@ async def test_the_history_of_a_message(gateway: Gateway) -> None:
     identifier = await send(gateway)
     parsed = ids.parse(identifier)
     assert parsed is not None
-    await gateway.store.record(Facts(submissions=[Submission(1, parsed[0], 0, 1, "op-1", 0, START + 1000)]))
+    await gateway.store.commits.record(Facts(submissions=[Submission(1, parsed[0], 0, 1, "op-1", 0, START + 1000)]))
     reply = await gateway.call("GET", f"{LIST}/{identifier}/events")
     assert reply.json["count"] == 3
     assert [event["Event"] for event in reply.json["events"]] == ["Accepted", "Charged", "Submitted"]

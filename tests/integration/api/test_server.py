@@ -112,14 +112,14 @@ class Hold(NamedTuple):
 
 
 def hold_commits(gateway: Gateway) -> Hold:
-    hold, record = Hold(asyncio.Event(), asyncio.Event()), gateway.store.record
+    hold, record = Hold(asyncio.Event(), asyncio.Event()), gateway.store.commits.record
 
     async def held(facts: Facts) -> None:
         hold.arrived.set()
         await hold.go.wait()
         await record(facts)
 
-    gateway.store.record = held  # type: ignore[method-assign]
+    gateway.store.commits.record = held  # type: ignore[method-assign]
     return hold
 
 
@@ -411,11 +411,11 @@ async def test_a_client_that_hangs_up_has_sent_all_the_same(server: Server, gate
     found = await gateway.store.accounts.find("acme")
     assert found is not None
     account = found[0].id
-    before = await gateway.store.balance(account)
+    before = await gateway.store.customers.balance(account)
     async with client(server) as one:
         await one.write(WHOLE)
     async with asyncio.timeout(PATIENCE_S):
-        while await gateway.store.balance(account) == before:  # noqa: ASYNC110 - the store has no event for it
+        while await gateway.store.customers.balance(account) == before:  # noqa: ASYNC110 - the store has no event for it
             await asyncio.sleep(0.01)
     async with client(server) as one:
         await one.write(WHOLE)

@@ -51,8 +51,8 @@ async def owed(house: AdminHouse) -> str:
     message = await sent(house, **{"dlr": "yes", "dlr-url": "https://customer.example/r"})
     key, now = house.gateway.intake.accepted[-1].key, house.gateway.clock.now()
     store = house.gateway.store
-    await store.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, "011", now, owed=True)]))
-    await store.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
+    await store.commits.record(Facts(finals=[Final(1, key, Delivery.UNDELIV, "011", now, owed=True)]))
+    await store.commits.record(Facts(callback_retries=[CallbackRetry(1, key, now + 5, 1, b"x", "HTTP 500", now)]))
     return message
 
 
@@ -527,7 +527,7 @@ async def test_what_waits_and_what_was_put_off_is_told_with_how_long(house: Admi
     message = await Given(gateway.store, gateway.clock.now()).sent(1)
     later = gateway.clock.now() + 5_000
     queueing = Queueing(message.account, message.key, 1, later, message.expires, attempted=False, held=False)
-    await gateway.store.record(Facts(queueings=[queueing]))
+    await gateway.store.commits.record(Facts(queueings=[queueing]))
     page = await ada.get("/connectors/operator")
     assert "3 messages wait here, the oldest for 5 s." in page.text
     assert "1 message is deferred: not wanted by the operator yet" in page.text

@@ -24,7 +24,7 @@ from heliograph.domain.receipt import Delivery
 from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, server
 from tests.support.severed import Cut, Relay
-from tests.support.store import CREDIT, HOUR, START, Given
+from tests.support.store import CREDIT, HOUR, START, Given, history_of
 
 NODE = 42
 MOST = 40
@@ -83,7 +83,7 @@ def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
 async def test_a_commit_is_cut_and_comes_about_once(
     relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
 ) -> None:
-    await shaky.recover(0, NODE)
+    await shaky.commits.recover(0, NODE)
     balance = 100 * CREDIT
     early = 0
     accepts: list[Accept] = []
@@ -96,18 +96,18 @@ async def test_a_commit_is_cut_and_comes_about_once(
             given.batch(account.id, 3, price=1, reference=str(given.key())),
             given.accept(given.message(account.id, price=1_000 * CREDIT)),
         ]
-        await shaky.record(everything(given, accepts, sent))
+        await shaky.commits.record(everything(given, accepts, sent))
         balance -= 3 * CREDIT + 6
         early += 1
 
     async def check() -> None:
         assert [accept.verdict for accept in accepts[:2]] == [Verdict.ACCEPTED] * 2
         assert accepts[2].verdict in (Verdict.TOO_LITTLE_CREDIT, Verdict.UNAVAILABLE)
-        assert await store.balance(account.id) == balance
-        assert (await store.backlog())["orphans"] == early
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == balance
+        assert (await store.upkeep.backlog())["orphans"] == early
+        assert await store.upkeep.audit() == []
 
-    await shaky.probe()
+    await shaky.upkeep.probe()
     await at_every_cut(relay, cut, work, check)
 
 
@@ -118,7 +118,7 @@ async def test_while_the_database_is_away_nothing_is_charged(
 ) -> None:
     """The commit is cut, and the database cannot be asked about it then. The requests are answered 503; the facts are
     given to the next commit, with others."""
-    await shaky.recover(0, NODE)
+    await shaky.commits.recover(0, NODE)
     sent = [(await given.sent(account.id)).key for _ in range(4)]
     accepts = [
         given.accept(given.message(account.id, reference="a")),
@@ -130,61 +130,61 @@ async def test_while_the_database_is_away_nothing_is_charged(
     await warm_up(shaky, given, account)
     relay.cut_at(1, cut, stays_down=True)
     with pytest.raises(Unavailable):
-        await shaky.record(facts)
+        await shaky.commits.record(facts)
     assert {accept.verdict for accept in accepts} == {Verdict.UNAVAILABLE}
     with pytest.raises(Unavailable):
-        await shaky.record(Facts(marks={"attempted:1": 2}))
+        await shaky.commits.record(Facts(marks={"attempted:1": 2}))
 
     relay.down = False
     relay.cut_at(None)
     again = given.accept(given.message(account.id, reference="a"))
     facts.accepts = [again]
-    await shaky.record(facts)
+    await shaky.commits.record(facts)
     await relay.deliver()
     assert again.verdict is Verdict.ACCEPTED
     for accept in accepts:
-        assert await store.message(account.id, accept.messages[0].key, accept.messages[0].tail) is None
+        assert await store.customers.message(account.id, accept.messages[0].key, accept.messages[0].tail) is None
     # twice four that were sent, of which one was refunded, and the one of now
-    assert await store.balance(account.id) == 100 * CREDIT - 7 * CREDIT
-    assert (await store.backlog())["orphans"] == 2
-    assert await store.replayed(account.id, "b") is None
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 100 * CREDIT - 7 * CREDIT
+    assert (await store.upkeep.backlog())["orphans"] == 2
+    assert await store.customers.replayed(account.id, "b") is None
+    assert await store.upkeep.audit() == []
 
 
 async def warm_up(store: PostgresStore, given: Given, account: Account) -> None:
     """The statement for everything is prepared: from now on it is one piece."""
     sent = [(await given.sent(account.id)).key for _ in range(4)]
     free = given.accept(given.message(account.id, price=0))
-    await store.record(everything(given, [free], sent))
+    await store.commits.record(everything(given, [free], sent))
 
 
 async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_unfit(
     relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
 ) -> None:
     """A row that was moved, and claimed meanwhile, stays claimed; a receipt that matches nothing is there once."""
-    await shaky.recover(0, NODE)
+    await shaky.commits.recover(0, NODE)
     await warm_up(shaky, given, account)
     facts = everything(given, [], [(await given.sent(account.id)).key for _ in range(4)])
-    await shaky.record(everything(given, [], [(await given.sent(account.id)).key for _ in range(4)]))
+    await shaky.commits.record(everything(given, [], [(await given.sent(account.id)).key for _ in range(4)]))
     relay.cut_at(1, Cut.UNHEARD, stays_down=True)
     with pytest.raises(Unavailable):
-        await shaky.record(facts)
+        await shaky.commits.record(facts)
     moved = facts.queueings[0].key
-    assert moved in [each.message.key for each in await store.claim_queued(1, 9, given.now + HOUR, NODE)]
+    assert moved in [each.message.key for each in await store.queue.claim(1, 9, given.now + HOUR, NODE)]
     relay.down = False
     relay.cut_at(None)
     unfit = Submission(account.id, (await given.sent(account.id)).key, 0, 1, "a\0b", 0, given.now)
     facts.submissions.append(unfit)
     with pytest.raises(Unfit):
-        await shaky.record(facts)
+        await shaky.commits.record(facts)
     noted: list[Misfit] = []
-    await Apart(shaky, facts, noted.append).record()
+    await Apart(shaky.commits, facts, noted.append).record()
     assert [misfit.facts.submissions for misfit in noted] == [[unfit]]
-    trace = await store.trace(moved)
+    trace = await store.messages.trace(moved)
     assert trace is not None
     assert trace.queued == (1, given.now + HOUR, True)
-    assert (await store.backlog())["orphans"] == 3
-    assert await store.audit() == []
+    assert (await store.upkeep.backlog())["orphans"] == 3
+    assert await store.upkeep.audit() == []
 
 
 async def test_what_was_taken_up_meanwhile_is_not_undone(
@@ -192,17 +192,17 @@ async def test_what_was_taken_up_meanwhile_is_not_undone(
 ) -> None:
     """Another node has claimed a message that the sender was told was not accepted: it is sent, and stays charged."""
     # the statement is prepared: that of what is out of the ordinary, as a queued message is
-    await shaky.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
+    await shaky.commits.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
     accept = given.accept(given.message(account.id, queued=True))
     relay.cut_at(1, Cut.UNHEARD, stays_down=True)
     with pytest.raises(Unavailable):
-        await shaky.record(Facts(accepts=[accept]))
-    (claimed,) = await store.claim_queued(1, 9, given.now, NODE)
+        await shaky.commits.record(Facts(accepts=[accept]))
+    (claimed,) = await store.queue.claim(1, 9, given.now, NODE)
     assert claimed.message.key == accept.key
     relay.down = False
-    await shaky.record(Facts(marks={"attempted:1": 2}))
-    assert await store.balance(account.id) == 99 * CREDIT
-    assert await store.audit() == []
+    await shaky.commits.record(Facts(marks={"attempted:1": 2}))
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 @pytest.mark.slow
@@ -218,8 +218,8 @@ async def test_a_top_up_is_cut_and_comes_about_once(
         assert await shaky.accounts.add_credit(account.id, 5, "", START) == expected
 
     async def check() -> None:
-        assert await store.balance(account.id) == expected
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == expected
+        assert await store.upkeep.audit() == []
 
     await at_every_cut(relay, cut, work, check)
 
@@ -238,17 +238,17 @@ async def test_cancelling_claiming_and_reading_are_cut(
         expected -= CREDIT
         # found to be cancelled already, where the first answer was lost for good: never told a wrong thing
         with suppress(NotScheduled):
-            await shaky.cancel(account.id, mine.key, mine.tail, given.now)
+            await shaky.customers.cancel(account.id, mine.key, mine.tail, given.now)
         # a transaction that was cut keeps its locks until the server gives it up
         async with asyncio.timeout(PATIENCE_S):
-            while not (claimed := await shaky.claim_queued(1, 10, given.now + HOUR, NODE)):  # noqa: ASYNC110 - a server
+            while not (claimed := await shaky.queue.claim(1, 10, given.now + HOUR, NODE)):  # noqa: ASYNC110 - a server
                 await asyncio.sleep(0.05)
         assert [each.message.key for each in claimed] == [theirs.key]
-        assert await shaky.balance(account.id) == expected
-        assert await shaky.history(account.id, mine.key, mine.tail) is not None
+        assert await shaky.customers.balance(account.id) == expected
+        assert await history_of(shaky, account.id, mine.key, mine.tail) is not None
 
     async def check() -> None:
-        assert await store.balance(account.id) == expected
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == expected
+        assert await store.upkeep.audit() == []
 
     await at_every_cut(relay, cut, work, check)

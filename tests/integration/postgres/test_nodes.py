@@ -22,7 +22,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import attempted
-from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, Leases, NotScheduled
+from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, NotScheduled
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -54,71 +54,71 @@ def giving(store: PostgresStore, worker: int) -> Given:
 
 async def joined(store: PostgresStore, node: int) -> Given:
     """A node with a lease and a worker number, recovered."""
-    assert await store.heartbeat(node, LEASE)
-    worker = await store.lease_worker(node)
+    assert await store.leases.heartbeat(node, LEASE)
+    worker = await store.leases.lease_worker(node)
     assert worker is not None
-    await store.recover(worker, node)
+    await store.commits.recover(worker, node)
     return giving(store, worker)
 
 
 # --- leases
 
 
-async def test_worker_numbers_are_each_nodes_own(store: Leases, other: Leases) -> None:
+async def test_worker_numbers_are_each_nodes_own(store: PostgresStore, other: PostgresStore) -> None:
     for node in range(1, 34):
-        assert await store.heartbeat(node, LEASE)
-    shares = await asyncio.gather(*((store, other)[node % 2].lease_worker(node) for node in range(1, 33)))
+        assert await store.leases.heartbeat(node, LEASE)
+    shares = await asyncio.gather(*((store, other)[node % 2].leases.lease_worker(node) for node in range(1, 33)))
     assert sorted(number for number in shares if number is not None) == list(range(32))
-    assert await store.lease_worker(33) is None
-    await store.heartbeat(5, 2 * LEASE)
-    assert sorted(await store.release_dead(within(LEASE))) == [n for n in range(1, 34) if n != 5]
-    assert await store.heartbeat(40, 3 * LEASE)
-    assert await store.lease_worker(40) == min(set(range(32)) - {shares[4]})
+    assert await store.leases.lease_worker(33) is None
+    await store.leases.heartbeat(5, 2 * LEASE)
+    assert sorted(await store.leases.release_dead(within(LEASE))) == [n for n in range(1, 34) if n != 5]
+    assert await store.leases.heartbeat(40, 3 * LEASE)
+    assert await store.leases.lease_worker(40) == min(set(range(32)) - {shares[4]})
 
 
 async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: PostgresStore) -> None:
-    assert await store.heartbeat(ONE, LEASE)
-    assert await store.release_dead() == []
-    assert await store.heartbeat(ONE, 2 * LEASE)
-    assert await store.release_dead(within(LEASE)) == []
-    assert await store.release_dead(within(2 * LEASE)) == [ONE]
-    assert await store.release_dead(within(9 * LEASE)) == []
-    assert not await store.heartbeat(ONE, 9 * LEASE)
+    assert await store.leases.heartbeat(ONE, LEASE)
+    assert await store.leases.release_dead() == []
+    assert await store.leases.heartbeat(ONE, 2 * LEASE)
+    assert await store.leases.release_dead(within(LEASE)) == []
+    assert await store.leases.release_dead(within(2 * LEASE)) == [ONE]
+    assert await store.leases.release_dead(within(9 * LEASE)) == []
+    assert not await store.leases.heartbeat(ONE, 9 * LEASE)
     for call in (
-        store.lease_worker(ONE),
-        store.lease_binds(1, ONE, 4, 1),
-        store.claim_queued(1, 1, START, ONE),
-        store.claim_callbacks(1, START, ONE),
-        store.recover(0, ONE),
+        store.leases.lease_worker(ONE),
+        store.leases.lease_binds(1, ONE, 4, 1),
+        store.queue.claim(1, 1, START, ONE),
+        store.notices.claim(1, START, ONE),
+        store.commits.recover(0, ONE),
     ):
         with pytest.raises(Fenced):
             await call
 
 
-async def test_bind_slots_never_exceed_the_operators_limit(store: Leases, other: Leases) -> None:
+async def test_bind_slots_never_exceed_the_operators_limit(store: PostgresStore, other: PostgresStore) -> None:
     nodes = list(range(1, 9))
     for node in nodes:
-        await store.heartbeat(node, LEASE)
-    shares = await asyncio.gather(*((store, other)[node % 2].lease_binds(7, node, 5, 2) for node in nodes))
+        await store.leases.heartbeat(node, LEASE)
+    shares = await asyncio.gather(*((store, other)[node % 2].leases.lease_binds(7, node, 5, 2) for node in nodes))
     held = [slot for share in shares for slot in share]
     assert sorted(held) == [0, 1, 2, 3, 4]
     assert all(len(share) <= 2 for share in shares)
-    assert len(await store.lease_binds(8, 1, 5, 9)) == 5
+    assert len(await store.leases.lease_binds(8, 1, 5, 9)) == 5
 
 
 async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: PostgresStore) -> None:
     for node in (ONE, OTHER):
-        await store.heartbeat(node, LEASE)
-    assert await store.lease_binds(7, ONE, 4, 4) == [0, 1, 2, 3]
-    assert await store.lease_binds(7, OTHER, 4, 2) == []
-    assert await store.lease_binds(7, ONE, 4, 2) == [0, 1]
-    assert await store.lease_binds(7, OTHER, 4, 2) == [2, 3]
+        await store.leases.heartbeat(node, LEASE)
+    assert await store.leases.lease_binds(7, ONE, 4, 4) == [0, 1, 2, 3]
+    assert await store.leases.lease_binds(7, OTHER, 4, 2) == []
+    assert await store.leases.lease_binds(7, ONE, 4, 2) == [0, 1]
+    assert await store.leases.lease_binds(7, OTHER, 4, 2) == [2, 3]
     # the operator allows fewer
-    assert await store.lease_binds(7, OTHER, 3, 2) == [2]
-    await store.heartbeat(OTHER, 3 * LEASE)
-    assert await store.release_dead(within(LEASE)) == [ONE]
-    assert await store.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
-    assert await store.lease_binds(7, OTHER, 4, 0) == []
+    assert await store.leases.lease_binds(7, OTHER, 3, 2) == [2]
+    await store.leases.heartbeat(OTHER, 3 * LEASE)
+    assert await store.leases.release_dead(within(LEASE)) == [ONE]
+    assert await store.leases.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
+    assert await store.leases.lease_binds(7, OTHER, 4, 0) == []
 
 
 # --- a node dies
@@ -130,21 +130,21 @@ async def test_what_a_dead_node_had_claimed_is_free(store: PostgresStore, other:
     account = await given.account()
     message = await given.scheduled(account.id)
     ended = await given.sent(account.id, wants_receipt=True)
-    await store.record(
+    await store.commits.record(
         Facts(
             finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(ended.account, ended.key, START, 1, b"x", "", START)],
         )
     )
-    assert len(await store.claim_queued(1, 9, START + HOUR, ONE)) == 1
-    assert len(await store.claim_callbacks(9, START, ONE)) == 1
+    assert len(await store.queue.claim(1, 9, START + HOUR, ONE)) == 1
+    assert len(await store.notices.claim(9, START, ONE)) == 1
     await store.network.save_link_states([ConnectorReport(1, ONE, ConnectorState(), START)])
-    await other.heartbeat(OTHER, 9 * LEASE)
-    assert await other.claim_queued(1, 9, START + HOUR, OTHER) == []
-    assert await other.release_dead(within(LEASE)) == [ONE]
-    (claimed,) = await other.claim_queued(1, 9, START + HOUR, OTHER)
+    await other.leases.heartbeat(OTHER, 9 * LEASE)
+    assert await other.queue.claim(1, 9, START + HOUR, OTHER) == []
+    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    (claimed,) = await other.queue.claim(1, 9, START + HOUR, OTHER)
     assert claimed.message.key == message.key
-    assert len(await other.claim_callbacks(9, START, OTHER)) == 1
+    assert len(await other.notices.claim(9, START, OTHER)) == 1
     assert await other.network.link_states() == []
 
 
@@ -155,7 +155,7 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
     kept = await theirs.sent(account.id)
     tried, untried, partly, done, failed = [await given.sent(account.id, segments=2) for _ in range(5)]
     waits, told, over = [await given.sent(account.id, wants_receipt=True) for _ in range(3)]
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[
                 Submission(partly.account, partly.key, 0, 1, "p", 0, START),
@@ -170,29 +170,29 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
             marks={attempted(1): tried.key},
         )
     )
-    await other.heartbeat(OTHER, 9 * LEASE)
-    assert await other.claim_queued(1, 9, START, OTHER) == []
-    assert await other.release_dead(within(LEASE)) == [ONE]
+    await other.leases.heartbeat(OTHER, 9 * LEASE)
+    assert await other.queue.claim(1, 9, START, OTHER) == []
+    assert await other.leases.release_dead(within(LEASE)) == [ONE]
 
-    claimed = await other.claim_queued(1, 9, START, OTHER)
+    claimed = await other.queue.claim(1, 9, START, OTHER)
     assert [(each.message.key, each.attempted, each.answered) for each in claimed] == [
         (tried.key, True, frozenset()),
         (untried.key, False, frozenset()),
         (partly.key, False, frozenset({0})),
     ]
     assert kept.key not in {each.message.key for each in claimed}
-    (found,) = await other.find_outstanding(1, [f"w{waits.key}"])
+    (found,) = await other.receipts.find(1, [f"w{waits.key}"])
     assert found.message.key == waits.key
-    owed = await other.claim_callbacks(9, START, OTHER)
+    owed = await other.notices.claim(9, START, OTHER)
     assert [(each.key, each.attempts, each.body) for each in owed] == [
         (told.key, 0, b""),
         (over.key, 3, b"body"),
     ]
-    assert await other.audit() == []
+    assert await other.upkeep.audit() == []
 
     # its number begins anew, with nothing of what was
     given = await joined(store, ONE + 100)
-    recovery = await store.recover(0, ONE + 100)
+    recovery = await store.commits.recover(0, ONE + 100)
     assert [recovery.unsent, recovery.outstanding, recovery.owed] == [[], [], []]
     assert recovery.last_key >= over.key
     await given.sent(account.id, key=recovery.last_key + 32)
@@ -203,27 +203,27 @@ async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: Postgre
     await joined(other, OTHER)
     account = await given.account()
     message = await given.sent(account.id)
-    await other.heartbeat(OTHER, 9 * LEASE)
-    assert await other.release_dead(within(LEASE)) == [ONE]
+    await other.leases.heartbeat(OTHER, 9 * LEASE)
+    assert await other.leases.release_dead(within(LEASE)) == [ONE]
     accept = given.accept(given.message(account.id))
     answer = Submission(message.account, message.key, 0, 1, "late", 0, START)
     for _ in range(2):
         with pytest.raises(Fenced):
-            await store.record(Facts(accepts=[accept], submissions=[answer]))
+            await store.commits.record(Facts(accepts=[accept], submissions=[answer]))
     assert accept.verdict is Verdict.UNAVAILABLE
-    assert await other.balance(account.id) == 99 * CREDIT
-    (claimed,) = await other.claim_queued(1, 9, START, OTHER)
+    assert await other.customers.balance(account.id) == 99 * CREDIT
+    (claimed,) = await other.queue.claim(1, 9, START, OTHER)
     assert claimed.answered == frozenset()
-    assert await other.audit() == []
+    assert await other.upkeep.audit() == []
 
 
 async def test_a_second_run_with_the_same_number_fences_the_first(store: PostgresStore, other: PostgresStore) -> None:
     """Two gateways on one database that know nothing of leases: the later one has it."""
-    await store.recover(0, ONE)
+    await store.commits.recover(0, ONE)
     given = Given(store)
     account = await given.account()
     message = await given.sent(account.id)
-    recovery = await other.recover(0, OTHER)
+    recovery = await other.commits.recover(0, OTHER)
     assert [each.message.key for each in recovery.unsent] == [message.key]
     with pytest.raises(Fenced):
         await given.sent(account.id)
@@ -234,10 +234,10 @@ async def test_marks_are_each_workers_own(store: PostgresStore, other: PostgresS
     one, two = await joined(store, ONE), await joined(other, OTHER)
     account = await one.account()
     mine, theirs = await one.sent(account.id), await two.sent(account.id)
-    await store.record(Facts(marks={"dispatch": mine.key + 99_999}, submissions=[answered(mine)]))
-    assert await other.audit() == []
+    await store.commits.record(Facts(marks={"dispatch": mine.key + 99_999}, submissions=[answered(mine)]))
+    assert await other.upkeep.audit() == []
     await store.close()
-    recovery = await other.recover(1, OTHER)
+    recovery = await other.commits.recover(1, OTHER)
     assert recovery.marks.get("dispatch", 0) < mine.key
     assert [each.message.key for each in recovery.unsent] == [theirs.key]
 
@@ -260,15 +260,15 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
     async def dispatch(mine: PostgresStore, node: int) -> None:
         empty = 0
         while empty < 3:
-            claimed = await mine.claim_queued(1, 17, START, node)
+            claimed = await mine.queue.claim(1, 17, START, node)
             empty = 0 if claimed else empty + 1
             keys = [each.message.key for each in claimed]
             if keys and node % 5 == 0:
                 # this one dies with what it claimed
-                await mine.release(node)
+                await mine.queue.release(node)
                 return
             taken.extend(keys)
-            await mine.record(
+            await mine.commits.record(
                 Facts(
                     submissions=[Submission(account.id, key, 0, 1, "i", 0, START) for key in keys],
                     dequeued=[(account.id, key) for key in keys],
@@ -278,7 +278,7 @@ async def test_claims_and_deaths_share_each_message_out_once(url: str, store: Po
     await asyncio.gather(*(dispatch(stores[node % 3], node) for node in range(1, 13)))
     await dispatch(stores[0], 99)
     assert sorted(taken) == [message.key for message in batch.messages]
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
     for each in stores:
         await each.close()
 
@@ -302,7 +302,7 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
             time = START + chance.choice([HOUR // 2, HOUR, 2 * HOUR])
             message = given.message(account.id, time=time, expires=time + HOUR, state=State.SCHEDULED)
             accepts.append(given.accept(message))
-        await given.store.record(Facts(accepts=accepts))
+        await given.store.commits.record(Facts(accepts=accepts))
         for accept in accepts:
             if accept.verdict is Verdict.ACCEPTED:
                 balance[accept.account] -= CREDIT
@@ -319,19 +319,19 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
             message = chance.choice(pending)
             if kind == 1:
                 with suppress(NotScheduled):
-                    for each in await mine.cancel(message.account, message.key, message.tail, now):
+                    for each in await mine.customers.cancel(message.account, message.key, message.tail, now):
                         assert each.key not in cancelled
                         cancelled.add(each.key)
                         balance[message.account] += CREDIT
             elif kind == 2:
                 time = START + chance.choice([2 * HOUR, 3 * HOUR])
                 with suppress(NotScheduled):
-                    await mine.reschedule(message.account, message.key, message.tail, time, time + HOUR, now)
+                    await mine.customers.reschedule(message.account, message.key, message.tail, time, time + HOUR, now)
             elif kind == 3:
                 await mine.accounts.add_credit(message.account, 7, "", now)
                 balance[message.account] += 7
             else:
-                got = [each.message for each in await mine.claim_queued(1, 2, now, seed % 3 + 1)]
+                got = [each.message for each in await mine.queue.claim(1, 2, now, seed % 3 + 1)]
                 assert not claimed & {each.key for each in got}
                 claimed.update(each.key for each in got)
                 facts = Facts(dequeued=[(each.account, each.key) for each in got])
@@ -353,13 +353,13 @@ async def test_everybody_at_once(url: str, store: PostgresStore) -> None:
                     else:
                         facts.submissions.append(answered(each))
                         facts.parts.append(PartReceipt(each.account, each.key, 0, Delivery.DELIVRD, "000", now))
-                await mine.record(facts)
+                await mine.commits.record(facts)
 
     await asyncio.gather(*(act(seed) for seed in range(64)))
     assert not claimed & cancelled
     for account in accounts:
-        assert await store.balance(account.id) == balance[account.id]
-    assert await store.audit() == []
+        assert await store.customers.balance(account.id) == balance[account.id]
+    assert await store.upkeep.audit() == []
     for each in stores:
         await each.close()
 
@@ -374,12 +374,12 @@ async def test_one_reference_from_many_nodes_is_sent_once(url: str, store: Postg
             given.now = START + round_ * SECOND
             accepts.append(given.accept(given.message(account.id, reference=f"r{round_}")))
         await asyncio.gather(
-            *(each.record(Facts(accepts=[accept])) for each, accept in zip(stores, accepts, strict=True))
+            *(each.commits.record(Facts(accepts=[accept])) for each, accept in zip(stores, accepts, strict=True))
         )
         verdicts = sorted(accept.verdict for accept in accepts)
         assert verdicts == [Verdict.ACCEPTED, *[Verdict.REPLAYED] * 3]
         assert len({accept.key for accept in accepts}) == 1
-    assert await store.balance(account.id) == 90 * CREDIT
+    assert await store.customers.balance(account.id) == 90 * CREDIT
     for each in stores:
         await each.close()
 
@@ -393,17 +393,17 @@ async def test_messages_that_a_dead_node_left_with_all_parts_ended(
         PartReceipt(message.account, message.key, segment, Delivery.DELIVRD, "000", START + at * SECOND)
         for message, segment, at in ends
     ]
-    await store.record(
+    await store.commits.record(
         Facts(parts=parts, finals=[Final(ended.account, ended.key, Delivery.DELIVRD, "000", START, owed=True)])
     )
     end = START + 5 * SECOND
-    assert await store.gathered(0, end) == ([whole.key], 6)
-    assert await store.gathered(0, START + 10 * SECOND) == ([whole.key, fresh.key], 7)
+    assert await store.leases.gathered(0, end) == ([whole.key], 6)
+    assert await store.leases.gathered(0, START + 10 * SECOND) == ([whole.key, fresh.key], 7)
     # the last end counts: a span may begin in the middle of a message, and end there
-    assert await store.gathered(START + 2 * SECOND, end) == ([whole.key], 2)
-    assert await store.gathered(0, START + 2 * SECOND) == ([], 4)
-    assert await store.gathered(START + 3 * SECOND, START + 9 * SECOND) == ([], 0)
-    assert await store.gathered(START + 3 * SECOND, START + 10 * SECOND) == ([fresh.key], 1)
+    assert await store.leases.gathered(START + 2 * SECOND, end) == ([whole.key], 2)
+    assert await store.leases.gathered(0, START + 2 * SECOND) == ([], 4)
+    assert await store.leases.gathered(START + 3 * SECOND, START + 9 * SECOND) == ([], 0)
+    assert await store.leases.gathered(START + 3 * SECOND, START + 10 * SECOND) == ([fresh.key], 1)
 
 
 async def test_the_audit_finds_claims_of_nodes_that_are_gone(
@@ -412,36 +412,36 @@ async def test_the_audit_finds_claims_of_nodes_that_are_gone(
     await joined(store, ONE)
     queued = await given.sent(account.id, queued=True)
     told = await given.sent(account.id, wants_receipt=True)
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[answered(told)],
             finals=[Final(told.account, told.key, Delivery.DELIVRD, "000", START, owed=True)],
             callback_retries=[CallbackRetry(told.account, told.key, START, 1, b"", "", START)],
         )
     )
-    assert len(await store.claim_queued(1, 9, START, ONE)) == len(await store.claim_callbacks(9, START, ONE)) == 1
-    assert await store.audit() == []
+    assert len(await store.queue.claim(1, 9, START, ONE)) == len(await store.notices.claim(9, START, ONE)) == 1
+    assert await store.upkeep.audit() == []
     await server().script("UPDATE node SET gone = true", url.rpartition("/")[2])
-    assert await store.audit() == [
+    assert await store.upkeep.audit() == [
         f"The message {to_hex(queued.key, queued.tail)} is claimed by the node {ONE}, which is gone.",
         f"The callback for the message {to_hex(told.key, told.tail)} is claimed by the node {ONE}, which is gone.",
     ]
 
 
 async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: PostgresStore, account: Account) -> None:
-    waits = await asyncio.gather(*(each.admit_list(account.id, START, 10_000) for each in [store, other] * 5))
+    waits = await asyncio.gather(*(each.customers.admit_list(account.id, START, 10_000) for each in [store, other] * 5))
     assert sorted(waits) == [0] + [10_000] * 9
 
 
 async def test_slots_split_the_work(url: str, store: PostgresStore, given: Given) -> None:
     accounts = [await given.account(f"a{n}") for n in range(12)]
     sent = [await given.sent(account.id, queued=True) for account in accounts]
-    await store.record(
+    await store.commits.record(
         Facts(queueings=[Queueing(sent[0].account, sent[0].key, 1, START, START + HOUR, attempted=False, held=False)])
     )
     low = await PostgresStore.open(url, limits=AMPLE, slots=(0, 31))
     high = await PostgresStore.open(url, limits=AMPLE, slots=(32, 63))
-    shares = [{each.message.key for each in await half.claim_queued(1, 99, START, 1)} for half in (low, high)]
+    shares = [{each.message.key for each in await half.queue.claim(1, 99, START, 1)} for half in (low, high)]
     assert all(shares)
     assert not shares[0] & shares[1]
     assert shares[0] | shares[1] == {message.key for message in sent}

@@ -30,12 +30,12 @@ async def test_a_row_that_others_hold_too_long(store: PostgresStore, given: Give
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
     start = time.monotonic()
     with pytest.raises(Unavailable, match="lock timeout"):
-        await store.record(Facts(accepts=[accept]))
+        await store.commits.record(Facts(accepts=[accept]))
     assert time.monotonic() - start >= LIMITS.lock * 0.9
     assert accept.verdict is Verdict.UNAVAILABLE
     await other.close()
     await given.recorded(accept)
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_one_who_writes_for_a_moment_is_waited_for(
@@ -44,12 +44,12 @@ async def test_one_who_writes_for_a_moment_is_waited_for(
     other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
     waiting = asyncio.create_task(given.sent(account.id))
-    assert await store.balance(account.id) == 100 * CREDIT
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     assert not waiting.done()
     await other.execute("COMMIT")
     await waiting
     await other.close()
-    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.customers.balance(account.id) == 99 * CREDIT
 
 
 async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -> None:
@@ -60,7 +60,7 @@ async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
     first = asyncio.create_task(narrow.accounts.add_credit(account.id, 1, "", START))
     await asyncio.sleep(0)
-    crowd = [asyncio.create_task(narrow.balance(account.id)) for _ in range(4)]
+    crowd = [asyncio.create_task(narrow.customers.balance(account.id)) for _ in range(4)]
     start = time.monotonic()
     told = [str(problem) for problem in await asyncio.gather(*crowd, return_exceptions=True)]
     assert time.monotonic() - start < 30.0
@@ -80,13 +80,13 @@ async def test_a_database_that_became_read_only(store: PostgresStore, given: Giv
         await server().fetch(CUT_ALL, name)
         accept = given.accept(given.message(account.id))
         with pytest.raises(Unavailable, match="read-only"):
-            await store.record(Facts(accepts=[accept]))
+            await store.commits.record(Facts(accepts=[accept]))
         with pytest.raises(Unavailable, match="read-only"):
-            await store.probe()
+            await store.upkeep.probe()
     finally:
         await server().execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     await given.recorded(accept)
-    await store.probe()
+    await store.upkeep.probe()
 
 
 async def test_a_full_disk(store: PostgresStore, given: Given, account: Account, url: str) -> None:
@@ -100,38 +100,38 @@ async def test_a_full_disk(store: PostgresStore, given: Given, account: Account,
     await server().script(full, database(url))
     try:
         with pytest.raises(Unavailable, match="No space left"):
-            await store.record(Facts(accepts=[accept]))
+            await store.commits.record(Facts(accepts=[accept]))
         with pytest.raises(Unavailable, match="No space left"):
             await store.accounts.add_credit(account.id, 1, "", START)
     finally:
         await server().script("DROP FUNCTION full_disk CASCADE", database(url))
     assert accept.verdict is Verdict.UNAVAILABLE
-    assert await store.message(account.id, accept.key, accept.tail) is None
-    assert await store.balance(account.id) == 100 * CREDIT
+    assert await store.customers.message(account.id, accept.key, accept.tail) is None
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     await given.recorded(accept)
-    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.customers.balance(account.id) == 99 * CREDIT
 
 
 async def test_connections_that_were_all_cut_are_made_anew(
     store: PostgresStore, given: Given, account: Account, url: str
 ) -> None:
-    await asyncio.gather(*(store.balance(account.id) for _ in range(4)))
+    await asyncio.gather(*(store.customers.balance(account.id) for _ in range(4)))
     await server().fetch(CUT_ALL, database(url))
-    assert await store.balance(account.id) == 100 * CREDIT
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     await server().fetch(CUT_ALL, database(url))
     await given.sent(account.id)
     await server().fetch(CUT_ALL, database(url))
     assert await store.accounts.add_credit(account.id, 5, "", START) == 99 * CREDIT + 5
     await server().fetch(CUT_ALL, database(url))
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_the_store_outlives_a_fault_of_ours(store: PostgresStore, given: Given, account: Account) -> None:
     for _ in range(3):
         with pytest.raises(Unfit):
-            await store.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
+            await store.commits.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(asyncpg.UndefinedTableError):
-            await store._pool.read(lambda db: db.fetch("SELECT * FROM nowhere"))
+            await store._database.pool.read(lambda db: db.fetch("SELECT * FROM nowhere"))
     await given.sent(account.id)
 
 
@@ -143,7 +143,7 @@ async def test_who_gives_up_waiting_leaves_nothing_in_doubt(
     accept = given.accept(given.message(account.id))
     other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
-    waiting = asyncio.create_task(store.record(Facts(accepts=[accept])))
+    waiting = asyncio.create_task(store.commits.record(Facts(accepts=[accept])))
     await asyncio.sleep(0.1)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -151,9 +151,9 @@ async def test_who_gives_up_waiting_leaves_nothing_in_doubt(
     await other.execute("COMMIT")
     await other.close()
     await given.sent(account.id)
-    assert await store.message(account.id, accept.key, accept.tail) is None
-    assert await store.balance(account.id) == 98 * CREDIT
-    assert await store.audit() == []
+    assert await store.customers.message(account.id, accept.key, accept.tail) is None
+    assert await store.customers.balance(account.id) == 98 * CREDIT
+    assert await store.upkeep.audit() == []
 
 
 @pytest.mark.slow
@@ -173,22 +173,22 @@ async def test_connections_are_cut_under_load(store: PostgresStore, given: Given
     for _ in range(150):
         accept = given.accept(given.message(account.id, price=1))
         with suppress(Unavailable):
-            await store.record(Facts(accepts=[accept]))
+            await store.commits.record(Facts(accepts=[accept]))
         told.append(accept)
         with suppress(Unavailable):
             await store.accounts.add_credit(account.id, 1_000, "", START)
             top_ups += 1
     stop.set()
     await cutting
-    await store.record(Facts(marks={"attempted:1": 1}))
+    await store.commits.record(Facts(marks={"attempted:1": 1}))
     for accept in told:
-        there = await store.message(account.id, accept.key, accept.tail) is not None
+        there = await store.customers.message(account.id, accept.key, accept.tail) is not None
         assert there == (accept.verdict is Verdict.ACCEPTED)
         accepted += there
     assert accepted > 0
-    balance = await store.balance(account.id)
+    balance = await store.customers.balance(account.id)
     assert balance == 100 * CREDIT + 1_000 * top_ups - accepted
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ async def test_a_server_that_is_killed_under_load(own_server: Server) -> None:
         while not down.is_set() or told[-1].verdict is not Verdict.ACCEPTED:
             accept = given.accept(given.message(account.id, price=1))
             with suppress(Unavailable):
-                await store.record(Facts(accepts=[accept]))
+                await store.commits.record(Facts(accepts=[accept]))
             told.append(accept)
             await asyncio.sleep(0)
 
@@ -222,9 +222,9 @@ async def test_a_server_that_is_killed_under_load(own_server: Server) -> None:
         await loading
     accepted = 0
     for accept in told:
-        there = await store.message(account.id, accept.key, accept.tail) is not None
+        there = await store.customers.message(account.id, accept.key, accept.tail) is not None
         assert there == (accept.verdict is Verdict.ACCEPTED)
         accepted += there
-    assert await store.balance(account.id) == 100 * CREDIT - accepted
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 100 * CREDIT - accepted
+    assert await store.upkeep.audit() == []
     await store.close()

@@ -4,17 +4,8 @@ import re
 
 import pytest
 
-from heliograph.adapters.store.postgres import (
-    PostgresStore,
-    browse,
-    callbacks,
-    connections,
-    dispatch,
-    oversight,
-    receipts,
-    recovery,
-    search,
-)
+from heliograph.adapters.store.postgres import PostgresStore, connections, search
+from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.admin.oversight import Search
 from heliograph.app.configuration import Account
@@ -55,7 +46,7 @@ async def pristine() -> str:
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("pending", [False, True])
 async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pending: bool, descending: bool) -> None:
-    text = await plan(pristine, browse._PAGES[pending, descending])
+    text = await plan(pristine, STATEMENTS[f"{'pending_' * pending}page_{'down' if descending else 'up'}"].text)
     assert "message_listed" in text
     assert ("message_scheduled" in text) == pending
     assert "Seq Scan" not in text
@@ -65,10 +56,10 @@ async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pendi
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        (dispatch._NEXT_DUE, "queue_due"),
-        (callbacks._NEXT_DUE, "callback_retry_due"),
-        (receipts._AWAITED, "awaiting_pkey"),
-        (receipts._OVERDUE, "awaiting_key"),
+        (STATEMENTS["next_due"].text, "queue_due"),
+        (STATEMENTS["next_notice_due"].text, "callback_retry_due"),
+        (STATEMENTS["awaited"].text, "awaiting_pkey"),
+        (STATEMENTS["overdue"].text, "awaiting_key"),
     ],
 )
 async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str) -> None:
@@ -101,8 +92,8 @@ async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch:
     await server().script("ANALYZE", name)
     matched = Facts(awaiting_matched=[Awaiting(1, "7", 1, 7, 0)], early_matched=[(1, "7")])
     for _ in range(3):
-        await store.record(matched)
-        await store.find_outstanding(1, ["7"])
+        await store.commits.record(matched)
+        await store.receipts.find(1, ["7"])
     await server().script(
         "INSERT INTO awaiting SELECT 1, n, 0, n::text FROM generate_series(100, 20000) AS n;"
         "INSERT INTO early (connector, at, state, operator_id, destination, err)"
@@ -111,8 +102,8 @@ async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch:
     )
     monkeypatch.setattr(connections, "PLANS_S", 0.0)
     for _ in range(3):
-        await store.record(matched)
-        await store.find_outstanding(1, ["7"])
+        await store.commits.record(matched)
+        await store.receipts.find(1, ["7"])
     await store.close()
     query = "SELECT relname, sum(idx_tup_read) AS reads FROM pg_stat_user_indexes GROUP BY relname"
     reads = {row["relname"]: row["reads"] for row in await server().fetch(query, name)}
@@ -126,7 +117,7 @@ async def test_recovery_reads_only_above_the_mark(
     batch = given.batch(account.id, 3_000, price=0, wants_receipt=True)
     await given.recorded(batch)
     keys = [message.key for message in batch.messages]
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[Submission(account.id, key, 0, 1, "x", 0, START) for key in keys[:-9]],
             finals=[Final(account.id, key, Delivery.DELIVRD, "000", START, owed=True) for key in keys[:-9]],
@@ -134,9 +125,9 @@ async def test_recovery_reads_only_above_the_mark(
     )
     await server().script("ANALYZE", url.rpartition("/")[2])
     for query, index in (
-        (recovery._UNSENT, "message_pkey"),
-        (recovery._OUTSTANDING, "message_pkey"),
-        (recovery._OWED, "final_pkey"),
+        (STATEMENTS["unsent"].text, "message_pkey"),
+        (STATEMENTS["unanswered"].text, "message_pkey"),
+        (STATEMENTS["untold"].text, "final_pkey"),
     ):
         text = await plan(url, query.replace("$1", str(keys[-50])).replace("$2", "0"))
         assert f"Index Cond: (key > '{keys[-50]}'::bigint)" in text
@@ -155,13 +146,13 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
 ) -> None:
     """With the plans made while everything was empty, as on the first day."""
     before = await scans(url)
-    await store.recover(0, NODE)
+    await store.commits.recover(0, NODE)
     for _ in range(12):
         sent = [await given.sent(account.id, reference=str(given.key())) for _ in range(3)]
         queued = await given.sent(account.id, queued=True)
         moved = await given.scheduled(account.id)
         gone = await given.scheduled(account.id)
-        await store.record(
+        await store.commits.record(
             Facts(
                 queueings=[Queueing(sent[2].account, sent[2].key, 1, START, START + HOUR, attempted=False, held=False)],
                 sending=[(queued.account, queued.key)],
@@ -175,7 +166,7 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
                 marks={"dispatch": 1},
             )
         )
-        await store.record(
+        await store.commits.record(
             Facts(
                 awaiting_matched=[Awaiting(1, "a", sent[0].account, sent[0].key, 0)],
                 callbacks=[CallbackDone(sent[0].account, sent[0].key, CallbackEnd.DELIVERED, 200, 1, START)],
@@ -183,15 +174,15 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
                 dequeued=[(sent[2].account, sent[2].key)],
             )
         )
-        await store.reschedule(account.id, moved.key, moved.tail, START + 2 * HOUR, START + 3 * HOUR, START)
-        await store.cancel(account.id, gone.key, gone.tail, START)
-        await store.claim_queued(1, 10, START, NODE)
-        await store.claim_expired(10, START, NODE)
-        await store.claim_callbacks(10, START, NODE)
-        await store.next_due()
-        await store.messages(account.id, ListQuery(pending=True))
-        await store.message(account.id, queued.key, queued.tail)
-        await store.balance(account.id)
+        await store.customers.reschedule(account.id, moved.key, moved.tail, START + 2 * HOUR, START + 3 * HOUR, START)
+        await store.customers.cancel(account.id, gone.key, gone.tail, START)
+        await store.queue.claim(1, 10, START, NODE)
+        await store.queue.claim_expired(10, START, NODE)
+        await store.notices.claim(10, START, NODE)
+        await store.queue.next_due()
+        await store.customers.messages(account.id, ListQuery(pending=True))
+        await store.customers.message(account.id, queued.key, queued.tail)
+        await store.customers.balance(account.id)
     await store.close()
     after = await scans(url)
     # of a single row, and of the few connections, once by each
@@ -201,7 +192,7 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(
 
 
 async def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(pristine: str) -> None:
-    text = await plan(pristine, oversight._DEFERRED)
+    text = await plan(pristine, STATEMENTS["deferred"].text)
     assert "queue_put_off" in text
     assert "Seq Scan" not in text
 
@@ -216,6 +207,8 @@ async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:
         )
         for better in ("hashjoin", "hashagg", "mergejoin", "material", "sort", "indexscan", "bitmapscan"):
             await db.execute(f"SET enable_{better} = off")
-        assert await db.fetchval(receipts._FORGET, START + 1, 10, 2) == 2
+        forget = STATEMENTS["forget_early"]
+        values = {"before": START + 1, "most": 10, "limit": 2}
+        assert len(await db.fetch(forget.text, *[values[name] for name in forget.parameters])) == 2
     finally:
         db.terminate()

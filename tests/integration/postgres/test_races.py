@@ -121,7 +121,7 @@ async def test_who_sends_cancels_moves_and_tops_up_at_once(own_server: Server, t
         await asyncio.to_thread(
             eventually, lambda: admin("restored")["unsent"] == 0, "nothing is to be sent", pause=0.5
         )
-        assert await store.audit() == []
+        assert await store.upkeep.audit() == []
         assert [await asyncio.to_thread(gateway.stop) for gateway in gateways] == [0, 0, 0]
         sent = Counter(simulator.destinations())
     print(dict(crowd.answers), f"{crowd.topped_up} top-ups")

@@ -94,7 +94,7 @@ async def gatherer(store: PostgresStore, journal: Journal) -> AsyncIterator[Grou
     """At work, from above the keys that `given` gives on."""
     clock = SystemClock()
     outage = Outage(clock, journal)
-    gatherer = GroupCommit(store, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
+    gatherer = GroupCommit(store.commits, 0, 1 << 59, SeededIds(random.Random(1)), clock, journal, outage)
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     yield gatherer
@@ -111,7 +111,7 @@ def answered(gatherer: GroupCommit, accept: Accept) -> asyncio.Future[Accept]:
 
 
 async def told(store: PostgresStore, message: Message) -> list[str]:
-    trace = await store.trace(message.key)
+    trace = await store.messages.trace(message.key)
     assert trace is not None
     return [each.operator_id for each in trace.submissions]
 
@@ -126,7 +126,7 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
         message, *neighbours = [await given.sent(account.id, segments=2) for _ in range(9)]
         misfit = make(account.id, message.key)
         with pytest.raises(Unfit, match=problem):
-            await store.record(make(account.id, message.key))
+            await store.commits.record(make(account.id, message.key))
         facts = gatherer.facts
         for number, neighbour in enumerate(neighbours):
             facts.submissions.append(Submission(account.id, neighbour.key, 0, 1, f"id-{number}", 0, START))
@@ -145,8 +145,8 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
         assert [(level, event) for level, event, _ in journal.said] == [("error", "store.refused")] * 2
         assert "secret" not in repr(journal.said)
         assert problem in str(journal.said[0][2]["problem"])
-        assert await store.balance(account.id) == (100 - 9 - 2) * CREDIT
-        assert (await store.recover(0, NODE)).marks == {"attempted:1": 7}
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == (100 - 9 - 2) * CREDIT
+        assert (await store.commits.recover(0, NODE)).marks == {"attempted:1": 7}
+        assert await store.upkeep.audit() == []
     finally:
         await server().execute("ALTER TABLE sent DROP CONSTRAINT sent_operator_id_check", url.rpartition("/")[2])

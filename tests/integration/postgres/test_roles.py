@@ -228,10 +228,10 @@ async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
     admin.account("acme", str(CREDIT))
     store = await PostgresStore.open(url)
     dead, now = 99, int(time.time() * 1000)
-    assert await store.heartbeat(dead, 0)
+    assert await store.leases.heartbeat(dead, 0)
     given = Given(store, now - 60_000)
     message = await given.sent(1, segments=2, wants_receipt=True, callback_url=sink.url(), expires=now + 3_600_000)
-    await store.record(
+    await store.commits.record(
         Facts(
             submissions=[
                 Submission(message.account, message.key, part, 1, f"id{part}", 0, now - 50_000) for part in range(2)
@@ -247,7 +247,7 @@ async def test_a_message_of_which_a_dead_node_had_the_last_receipt_ends(
         one.until(lambda: sink.ids(), "its message ends, and the customer is told")
         assert one.stop() == 0
     assert sink.ids() == {to_hex(message.key, message.tail)}
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
     await store.close()
 
 

@@ -66,7 +66,7 @@ async def test_migrations_lead_to_what_the_files_say(empty: str) -> None:
     await given.sent(account.id)
     store = await PostgresStore.open(url, limits=LIMITS, schema=newer)
     await given.sent(account.id)
-    assert await store.balance(account.id) == await older.balance(account.id) == 98 * CREDIT
+    assert await store.customers.balance(account.id) == await older.customers.balance(account.id) == 98 * CREDIT
     await store.close()
     await older.close()
     await open_and_close(empty, newer)
@@ -126,7 +126,7 @@ async def test_a_connection_that_dies_in_a_migration_leaves_nothing(empty: str) 
 
 async def test_stores_opened_at_once_make_one_schema(empty: str) -> None:
     stores = await asyncio.gather(*(PostgresStore.open(empty, limits=LIMITS) for _ in range(8)))
-    await asyncio.gather(*(store.probe() for store in stores))
+    await asyncio.gather(*(store.upkeep.probe() for store in stores))
     for store in stores:
         await store.close()
     assert len(await rows(empty, "SELECT * FROM migration")) == 1

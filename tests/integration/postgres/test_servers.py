@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.store.postgres.leases import SILENT
 from heliograph.adapters.store.postgres.servers import Servers, each_host
-from heliograph.adapters.store.postgres.store import SILENT
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
@@ -86,16 +86,16 @@ async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connection
     store = await PostgresStore.open(urls(primary.port, standby.port), limits=LIMITS)
     given = Given(store)
     account = await given.account()
-    await asyncio.gather(given.sent(account.id), store.balance(account.id))
+    await asyncio.gather(given.sent(account.id), store.customers.balance(account.id))
     await primary.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     await primary.fetch("SELECT pg_reload_conf()")
-    await until_refused(store.probe)
-    await until_refused(lambda: store.record(Facts(marks={attempted(1): 1})))
+    await until_refused(store.upkeep.probe)
+    await until_refused(lambda: store.commits.record(Facts(marks={attempted(1): 1})))
     await asyncio.to_thread(standby.promote)
     await given.sent(account.id)
     assert await store.accounts.add_credit(account.id, 1, "", START) == 98 * CREDIT + 1
-    await store.probe()
-    assert await store.audit() == []
+    await store.upkeep.probe()
+    assert await store.upkeep.audit() == []
     await store.close()
 
 
@@ -129,19 +129,19 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
         given = Given(store)
         account = await given.account()
         await given.sent(account.id)
-        assert await store.heartbeat(1, 1)
+        assert await store.leases.heartbeat(1, 1)
         cable.unplug()
         start = time.monotonic()
-        waiting = [asyncio.create_task(given.sent(account.id)), asyncio.create_task(store.backlog())]
+        waiting = [asyncio.create_task(given.sent(account.id)), asyncio.create_task(store.upkeep.backlog())]
         await asyncio.to_thread(standby.promote)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await store.heartbeat(1, 1)
-        assert await store.heartbeat(1, 1)
+                await store.leases.heartbeat(1, 1)
+        assert await store.leases.heartbeat(1, 1)
         await asyncio.gather(*waiting)
         assert time.monotonic() - start < PATIENT.silence / 2
-        assert await store.balance(account.id) == 98 * CREDIT
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == 98 * CREDIT
+        assert await store.upkeep.audit() == []
         await store.close()
 
 
@@ -159,10 +159,10 @@ async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: S
         for _ in range(SILENT):
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await store.heartbeat(1, 1)
+                    await store.leases.heartbeat(1, 1)
         cable.plug_in()
         await waiting
         assert time.monotonic() - start < PATIENT.silence / 2
-        assert await store.balance(account.id) == 98 * CREDIT
-        assert await store.audit() == []
+        assert await store.customers.balance(account.id) == 98 * CREDIT
+        assert await store.upkeep.audit() == []
         await store.close()

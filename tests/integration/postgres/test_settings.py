@@ -67,7 +67,7 @@ async def test_what_a_role_or_a_database_has_for_a_default_is_not_what_we_work_b
     store = await PostgresStore.open(adverse, limits=LIMITS)
     given = Given(store)
     account = await given.account()
-    await store.recover(0, 42)
+    await store.commits.recover(0, 42)
     other = await asyncpg.connect(server().url(adverse.rpartition("/")[2]))
     await other.execute("SET statement_timeout = 0")
     await other.execute(f"BEGIN; SELECT 1 FROM heliograph.account WHERE id = {account.id} FOR UPDATE")
@@ -77,8 +77,8 @@ async def test_what_a_role_or_a_database_has_for_a_default_is_not_what_we_work_b
     await other.execute("COMMIT")
     await asyncio.gather(*sent, *paid)
     await other.close()
-    assert await store.balance(account.id) == 80 * CREDIT + 20
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 80 * CREDIT + 20
+    assert await store.upkeep.audit() == []
     await store.close()
 
 
@@ -88,7 +88,7 @@ async def is_lost(own_server: Server, store: PostgresStore) -> bool:
     account = await given.account()
     await own_server.execute("CHECKPOINT")
     accept = given.accept(given.message(account.id))
-    await store.record(Facts(accepts=[accept]))
+    await store.commits.record(Facts(accepts=[accept]))
     assert accept.verdict is Verdict.ACCEPTED
     await asyncio.to_thread(own_server.kill_hard)
     await asyncio.to_thread(own_server.start)
@@ -113,8 +113,8 @@ async def test_what_is_accepted_is_kept_though_commits_are_not_synced_by_default
         await lazy.execute(off)
         await lazy.execute("SELECT pg_reload_conf()")
     store = await PostgresStore.open(lazy.url(), limits=replace(LIMITS, statement=PATIENCE_S))
-    await store.recover(0, 42)
-    await store.record(Facts(marks={"a": 1}))
+    await store.commits.recover(0, 42)
+    await store.commits.record(Facts(marks={"a": 1}))
     if since == "meanwhile":
         await lazy.execute(off)
         await lazy.execute("SELECT pg_reload_conf()")

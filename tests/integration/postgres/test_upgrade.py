@@ -73,8 +73,8 @@ async def _open_and_close(url: str, schema: Schema) -> None:
 
 async def _prove(url: str, credits_left: int) -> None:
     store = await PostgresStore.open(url, schema=later(shipped(), *EXPANDING))
-    assert await store.audit() == []
-    assert Decimal(await store.balance(1)) == credits_left * CREDIT
+    assert await store.upkeep.audit() == []
+    assert Decimal(await store.customers.balance(1)) == credits_left * CREDIT
     await store.close()
 
 

@@ -74,9 +74,9 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await given.recorded(given.batch(account.id, 3))
     await given.scheduled(account.id)
     cancelled = await given.scheduled(account.id)
-    await store.cancel(account.id, cancelled.key, cancelled.tail, START)
+    await store.customers.cancel(account.id, cancelled.key, cancelled.tail, START)
     failed = await given.sent(account.id)
-    await store.record(
+    await store.commits.record(
         Facts(finals=[Final(failed.account, failed.key, Delivery.REJECTD, "001", START, True, True, failed.price)])
     )
     return store
@@ -84,11 +84,11 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
 
 @pytest.mark.parametrize("name", DAMAGE)
 async def test_what_is_damaged_is_found(busy: SqliteStore, path: Path, name: str) -> None:
-    assert await busy.audit() == []
+    assert await busy.upkeep.audit() == []
     damage, sentence = DAMAGE[name]
     with closing(sqlite3.connect(path)) as db:
         db.executescript(damage)
-    findings = await busy.audit()
+    findings = await busy.upkeep.audit()
     assert any(sentence in finding for finding in findings), findings
     assert not any("{" in finding for finding in findings)
 

@@ -26,7 +26,7 @@ async def accept_some(store: SqliteStore, given: Given, account: int, count: int
     found = []
     for _ in range(count):
         accept = given.accept(given.message(account))
-        await store.record(Facts(accepts=[accept]))
+        await store.commits.record(Facts(accepts=[accept]))
         found.append((accept.key, accept.tail))
     return found
 
@@ -37,7 +37,7 @@ async def test_what_is_committed_into_a_long_log_is_there_after_a_crash(
     given = Given(store)
     account = (await given.account()).id
     before = await accept_some(store, given, account, 3)
-    await store.recover(0, 1)
+    await store.commits.recover(0, 1)
     assert log_octets(path) == log.LOG_OCTETS
     after = await accept_some(store, given, account, 3)
     assert log_octets(path) == log.LOG_OCTETS
@@ -48,8 +48,8 @@ async def test_what_is_committed_into_a_long_log_is_there_after_a_crash(
     left = await SqliteStore.open(crashed)
     try:
         for key, tail in before + after:
-            assert await left.message(account, key, tail) is not None
-        assert await left.audit() == []
+            assert await left.customers.message(account, key, tail) is not None
+        assert await left.upkeep.audit() == []
     finally:
         await left.close()
 
@@ -63,7 +63,7 @@ async def test_a_log_that_nobody_has_written_to_may_be_all_zeros(path: Path) -> 
     try:
         assert await left.accounts.by_id(account) is not None
         assert await accept_some(left, Given(left), account, 2)
-        assert await left.audit() == []
+        assert await left.upkeep.audit() == []
     finally:
         await left.close()
 
@@ -73,7 +73,7 @@ async def test_a_disk_with_little_room_keeps_it(
 ) -> None:
     monkeypatch.setattr(log, "LEAST_FREE", 1 << 62)
     before = log_octets(path)
-    await store.recover(0, 1)
+    await store.commits.recover(0, 1)
     assert log_octets(path) <= before + 1_000_000
 
 
@@ -90,9 +90,9 @@ async def test_a_disk_that_fills_up_meanwhile_gets_its_room_back(
 
     pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", full)
-    await store.recover(0, 1)
+    await store.commits.recover(0, 1)
     assert written
     assert log_octets(path) < log.LOG_OCTETS // 4
     given = Given(store)
     await accept_some(store, given, (await given.account()).id, 3)
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []

@@ -15,7 +15,7 @@ async def test_entries_that_are_no_charge_stay_clear_of_the_keys_of_messages(
     batch = given.batch(account.id, 200, state=State.SCHEDULED, time=START + HOUR, price=1)
     await given.recorded(batch)
     await store.accounts.add_credit(account.id, 1, "", START)
-    await store.cancel(account.id, batch.key, batch.tail, START)
+    await store.customers.cancel(account.id, batch.key, batch.tail, START)
     await store.accounts.add_credit(account.id, 1, "", START)
     entries = [entry for entry in await store.accounts.ledger(account.id, 1_000) if entry.kind is not EntryKind.CHARGE]
     assert len(entries) == 203

@@ -29,22 +29,22 @@ def locked(path: Path) -> Iterator[sqlite3.Connection]:
 
 async def pragma(store: SqliteStore, text: str) -> None:
     """Changes the writer's own connection."""
-    await store._writer.call(lambda session: session._open().execute(f"PRAGMA {text}").fetchall())
+    await store._threads.writer.call(lambda session: session._open().execute(f"PRAGMA {text}").fetchall())
 
 
 async def test_while_another_writes_too_long(store: SqliteStore, given: Given, account: Account, path: Path) -> None:
     accept = given.accept(given.message(account.id))
     with locked(path):
         with pytest.raises(Unavailable, match="locked"):
-            await store.record(Facts(accepts=[accept]))
+            await store.commits.record(Facts(accepts=[accept]))
         assert accept.verdict is Verdict.UNAVAILABLE
-        assert await store.balance(account.id) == 100 * CREDIT
+        assert await store.customers.balance(account.id) == 100 * CREDIT
         with pytest.raises(Unavailable):
             await store.accounts.add_credit(account.id, 1, "", START)
         with pytest.raises(Unavailable):
-            await store.probe()
+            await store.upkeep.probe()
     await given.recorded(accept)
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
 
 
 async def test_one_who_writes_for_a_moment_is_waited_for(
@@ -52,11 +52,11 @@ async def test_one_who_writes_for_a_moment_is_waited_for(
 ) -> None:
     with locked(path) as other:
         waiting = asyncio.create_task(given.sent(account.id))
-        assert await store.balance(account.id) == 100 * CREDIT
+        assert await store.customers.balance(account.id) == 100 * CREDIT
         assert not waiting.done()
         other.execute("COMMIT")
         await waiting
-    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.customers.balance(account.id) == 99 * CREDIT
 
 
 async def test_readers_do_not_wait_for_the_writer(
@@ -64,10 +64,10 @@ async def test_readers_do_not_wait_for_the_writer(
 ) -> None:
     message = await given.sent(account.id)
     with locked(path):
-        waiting = asyncio.create_task(store.probe())
+        waiting = asyncio.create_task(store.upkeep.probe())
         await asyncio.sleep(0)
-        assert await store.message(account.id, message.key, message.tail) == message
-        assert await store.audit() == []
+        assert await store.customers.message(account.id, message.key, message.tail) == message
+        assert await store.upkeep.audit() == []
         assert not waiting.done()
         with pytest.raises(Unavailable):
             await waiting
@@ -75,7 +75,7 @@ async def test_readers_do_not_wait_for_the_writer(
 
 async def test_calls_beyond_the_limit_are_refused_at_once(store: SqliteStore, account: Account, path: Path) -> None:
     with locked(path) as other:
-        waiting = [asyncio.create_task(store.probe()) for _ in range(30)]
+        waiting = [asyncio.create_task(store.upkeep.probe()) for _ in range(30)]
         done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         assert done
         for task in done:
@@ -84,24 +84,24 @@ async def test_calls_beyond_the_limit_are_refused_at_once(store: SqliteStore, ac
         other.execute("COMMIT")
         await asyncio.gather(*pending)
     assert 8 <= len(pending) <= 9
-    await store.probe()
+    await store.upkeep.probe()
 
 
 async def test_a_full_disk(store: SqliteStore, given: Given, account: Account) -> None:
     await pragma(store, "max_page_count = 1")  # SQLite takes the pages in use as the least
     batch = given.batch(account.id, 100, price=1, content="x" * 1_000)
     with pytest.raises(Unavailable, match="full"):
-        await store.record(Facts(accepts=[batch]))
+        await store.commits.record(Facts(accepts=[batch]))
     assert batch.verdict is Verdict.UNAVAILABLE
-    assert await store.audit() == []
-    before = await store.balance(account.id)
+    assert await store.upkeep.audit() == []
+    before = await store.customers.balance(account.id)
     with pytest.raises(Unavailable):
-        await store.record(Facts(accepts=[batch]))
-    assert await store.balance(account.id) == before
+        await store.commits.record(Facts(accepts=[batch]))
+    assert await store.customers.balance(account.id) == before
     await pragma(store, "max_page_count = 1000000")
     await given.recorded(batch)
-    assert await store.balance(account.id) == before - 100
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == before - 100
+    assert await store.upkeep.audit() == []
 
 
 async def test_a_file_that_became_read_only(store: SqliteStore, given: Given, account: Account) -> None:
@@ -122,10 +122,10 @@ async def test_a_file_that_vanished_is_not_made_anew(store: SqliteStore, path: P
     os.rename(path, away)  # noqa: PTH104 - an async function
     for _ in range(3):
         with pytest.raises(Unavailable):
-            await store.probe()
+            await store.upkeep.probe()
     assert not exists(path)
     os.rename(away, path)  # noqa: PTH104 - an async function
-    await store.probe()
+    await store.upkeep.probe()
 
 
 @pytest.fixture
@@ -150,23 +150,23 @@ async def test_who_gives_up_waiting_does_not_stop_the_write(
 ) -> None:
     accept = given.accept(given.message(account.id))
     with locked(path) as other:
-        waiting = asyncio.create_task(store.record(Facts(accepts=[accept])))
+        waiting = asyncio.create_task(store.commits.record(Facts(accepts=[accept])))
         await asyncio.sleep(0)
         waiting.cancel()
         other.execute("COMMIT")
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await store.probe()
+    await store.upkeep.probe()
     assert accept.verdict is Verdict.ACCEPTED
-    assert await store.balance(account.id) == 99 * CREDIT
+    assert await store.customers.balance(account.id) == 99 * CREDIT
 
 
 async def test_the_store_outlives_a_fault_of_ours(store: SqliteStore, given: Given, account: Account) -> None:
     for _ in range(3):
         with pytest.raises(Unfit):
-            await store.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
+            await store.commits.record(Facts(submissions=[Submission(1, 1, 0, 1, "\ud800", 0, START)]))
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
-            await store._writer.transact(lambda db: db.execute("SELECT * FROM nowhere"))
+            await store._threads.writer.transact(lambda db: db.execute("SELECT * FROM nowhere"))
     await given.sent(account.id)
 
 
@@ -176,7 +176,7 @@ async def test_what_is_said_of_a_row_that_cannot_be_written_quotes_none_of_its_v
     taken = await given.sent(account.id)
     poisoned = given.accept(given.message(account.id, key=taken.key, content="a secret"))
     with pytest.raises(Unfit) as refused:
-        await store.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
+        await store.commits.record(Facts(accepts=[given.accept(given.message(account.id)), poisoned]))
     assert "message.key" in str(refused.value)
     assert "secret" not in str(refused.value)
 
@@ -191,9 +191,11 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     large = [given.batch(account.id, 900, price=1, content="x" * 300) for _ in range(2)]
     poisoned = given.accept(given.message(account.id, key=taken.key))
     await pragma(store, "max_page_count = 1")
-    pages = (await store._reader.transact(lambda db: db.execute("PRAGMA page_count").fetchone()))[0]
+    pages = (await store._threads.reader.transact(lambda db: db.execute("PRAGMA page_count").fetchone()))[0]
     await pragma(store, f"max_page_count = {pages + 20}")
-    await Apart(store, Facts(accepts=[*small, poisoned, *large], marks={"dispatch": 1}), misfits.append).record()
+    await Apart(
+        store.commits, Facts(accepts=[*small, poisoned, *large], marks={"dispatch": 1}), misfits.append
+    ).record()
     assert [accept.verdict for accept in (*small, poisoned, *large)] == [
         Verdict.ACCEPTED,
         Verdict.ACCEPTED,
@@ -202,5 +204,5 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
         Verdict.UNAVAILABLE,
     ]
     assert [misfit.facts.accepts for misfit in misfits] == [[poisoned]]
-    assert await store.balance(account.id) == 99 * CREDIT - 2
-    assert await store.audit() == []
+    assert await store.customers.balance(account.id) == 99 * CREDIT - 2
+    assert await store.upkeep.audit() == []

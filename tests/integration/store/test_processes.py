@@ -39,14 +39,14 @@ from tests.support.store import Given
 async def main() -> None:
     store = await SqliteStore.open(Path(sys.argv[1]))
     given = Given(store)
-    await store.recover(0, 1)
+    await store.commits.recover(0, 1)
     for _ in range(100_000):
         given.now += 1
         message = given.message(1, price=1)
-        await store.record(Facts(accepts=[given.accept(message)], marks={attempted(1): message.key}))
+        await store.commits.record(Facts(accepts=[given.accept(message)], marks={attempted(1): message.key}))
         print("accepted", message.key, message.tail, flush=True)
         if message.key % 3 == 0:
-            await store.record(Facts(submissions=[Submission(1, message.key, 0, 1, "id", 0, given.now)]))
+            await store.commits.record(Facts(submissions=[Submission(1, message.key, 0, 1, "id", 0, given.now)]))
             print("submitted", message.key, message.tail, flush=True)
 
 asyncio.run(main())
@@ -71,10 +71,10 @@ async def test_two_processes_write_at_once(path: Path) -> None:
         await store.accounts.add_credit(account.id, 1, "", START)
     for process in processes:
         assert await process.wait() == 0
-    assert await store.balance(account.id) == 300
+    assert await store.customers.balance(account.id) == 300
     assert len({entry.key for entry in await store.accounts.ledger(account.id, 1_000)}) == 300
     assert await store.network.revision() == 301
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
     await store.close()
 
 
@@ -105,11 +105,11 @@ async def test_a_killed_process_loses_nothing_that_it_told(path: Path, count: in
     accepted = {int(line.split()[1]): int(line.split()[2]) for line in told if line.startswith(b"accepted")}
     submitted = {int(line.split()[1]) for line in told if line.startswith(b"submitted")}
     store = await SqliteStore.open(path)
-    recovery = await store.recover(0, NODE)
-    assert await store.audit() == []
+    recovery = await store.commits.recover(0, NODE)
+    assert await store.upkeep.audit() == []
     for key, tail in accepted.items():
-        assert await store.message(account.id, key, tail) is not None
-    stored = 100 * CREDIT - await store.balance(account.id)
+        assert await store.customers.message(account.id, key, tail) is not None
+    stored = 100 * CREDIT - await store.customers.balance(account.id)
     assert len(accepted) <= stored <= len(accepted) + 1
     unsent = {queued.message.key: queued.attempted for queued in recovery.unsent}
     assert not unsent.keys() & submitted

@@ -25,7 +25,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 
 async def main() -> None:
     store = await SqliteStore.open(Path(sys.argv[1]))
-    await store.probe()
+    await store.upkeep.probe()
     await store.close()
 
 asyncio.run(main())
@@ -95,7 +95,7 @@ async def test_migrations_lead_to_what_the_file_says(path: Path, tmp_path: Path)
     account = await Given(store).account()
     await store.close()
     store = await SqliteStore.open(path, schema=newer)
-    assert await store.balance(account.id) == 100 * CREDIT
+    assert await store.customers.balance(account.id) == 100 * CREDIT
     await store.close()
     fresh = tmp_path / "fresh.db"
     await open_and_close(fresh, newer)
@@ -181,7 +181,7 @@ async def test_processes_that_start_at_once_make_one_schema(path: Path) -> None:
 
 async def test_stores_opened_at_once_in_one_process(path: Path) -> None:
     stores = await asyncio.gather(*(SqliteStore.open(path) for _ in range(4)))
-    await asyncio.gather(*(store.probe() for store in stores))
+    await asyncio.gather(*(store.upkeep.probe() for store in stores))
     for store in stores:
         await store.close()
     assert rows(path, "SELECT count FROM probe") == [(4,)]
@@ -191,7 +191,7 @@ async def test_the_file_is_its_owners_alone_and_durable(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = await SqliteStore.open(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    settings = await store._writer.transact(
+    settings = await store._threads.writer.transact(
         lambda db: [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
     )
     assert settings == ["wal", 2]

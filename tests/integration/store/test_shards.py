@@ -127,14 +127,14 @@ async def test_the_main_job_over_two_files_and_two_runs(tmp_path: Path) -> None:
     await until(lambda: {job.key for job in gateway.arrived} == gateway.keys_of(set(ACCOUNTS)))
     spent = 2 * (1 + 3 + 3 + 1) * CREDIT
     for account, shard in ACCOUNTS.items():
-        assert await gateway.stores[shard].balance(account) == 100 * CREDIT - spent
-        listed = await gateway.store.messages(account, ListQuery())
+        assert await gateway.stores[shard].customers.balance(account) == 100 * CREDIT - spent
+        listed = await gateway.store.customers.messages(account, ListQuery())
         assert {message.key for message in listed} == gateway.keys_of({account})
-        assert await gateway.stores[1 - shard].messages(account, ListQuery()) == []
+        assert await gateway.stores[1 - shard].customers.messages(account, ListQuery()) == []
     await gateway.stop()
     assert not gateway.journal.deaths
     for store in [await SqliteStore.open(file, busy_ms=20_000, swift=False) for file in gateway.files]:
-        assert await store.audit() == []
+        assert await store.upkeep.audit() == []
         await store.close()
     for shard in range(len(FIRSTS)):
         own = {account for account, of in ACCOUNTS.items() if of == shard}

@@ -6,17 +6,19 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from heliograph.adapters.store.sqlite import SqliteStore, browse, loop_commit
+from heliograph.adapters.store.sqlite import SqliteStore, driver, loop_commit
+from heliograph.adapters.store.sqlite import threads as store_threads
 from heliograph.app.facts import Facts
 from tests.support.store import Given
 
 
 async def accepted(store: SqliteStore, given: Given, account: int) -> bool:
     accept = given.accept(given.message(account))
-    await store.record(Facts(accepts=[accept]))
+    await store.commits.record(Facts(accepts=[accept]))
     return accept.verdict == 0
 
 
@@ -40,7 +42,7 @@ async def test_while_somebody_else_writes_the_loop_goes_on(store: SqliteStore, t
     other.close()
     assert await recording
     assert await accepted(store, given, account.id)
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
     await store.close()
 
 
@@ -53,7 +55,7 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
     for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
         assert await accepted(store, given, account.id)
     assert store._threads.swift is None
-    assert await store.audit() == []
+    assert await store.upkeep.audit() == []
     await store.close()
 
 
@@ -62,21 +64,20 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
 ) -> None:
     given = Given(store)
     account = await given.account()
-    before = await store.balance(account.id)
+    before = await store.customers.balance(account.id)
     loop_thread = threading.get_ident()
     threads = []
 
-    def balance(db: sqlite3.Connection, number: int) -> int:
+    def drive(db: sqlite3.Connection, operation: Any) -> Any:
         threads.append(threading.get_ident())
-        return look(db, number)
+        return driver.drive(db, operation)
 
-    look = browse.balance
-    monkeypatch.setattr(browse, "balance", balance)
-    assert await store.balance(account.id) == before
+    monkeypatch.setattr(store_threads, "drive", drive)
+    assert await store.customers.balance(account.id) == before
     assert threads == [loop_thread]
     monkeypatch.setattr(loop_commit, "SLOW_LOOK_S", 0.0)
     for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
-        assert await store.balance(account.id) == before
+        assert await store.customers.balance(account.id) == before
     assert threads[-1] != loop_thread
     assert await accepted(store, given, account.id)
     assert store._threads.swift is not None, "commits are another matter"
@@ -86,8 +87,12 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
 async def test_a_look_sees_what_the_thread_has_committed(store: SqliteStore) -> None:
     given = Given(store)
     account = await given.account()
-    balance = await store.balance(account.id)
-    assert await store.accounts.add_credit(account.id, 5, "", 0) == await store.balance(account.id) == balance + 5
+    balance = await store.customers.balance(account.id)
+    assert (
+        await store.accounts.add_credit(account.id, 5, "", 0)
+        == await store.customers.balance(account.id)
+        == balance + 5
+    )
     await store.close()
 
 

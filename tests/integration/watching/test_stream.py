@@ -51,7 +51,7 @@ async def stored(gateway: Gateway) -> Message:
     reply = await gateway.send({"to": NUMBER, "from": "Acme", "content": "the secret text"})
     parsed = ids.parse(reply.json["Id"])
     assert parsed is not None
-    found = await gateway.store.trace(parsed[0])
+    found = await gateway.store.messages.trace(parsed[0])
     assert found is not None
     return found.message
 

@@ -67,7 +67,7 @@ class Traced:
             return None
         parsed = ids.parse(reply.json["Id"])
         assert parsed is not None
-        found = await self.gateway.store.trace(parsed[0])
+        found = await self.gateway.store.messages.trace(parsed[0])
         assert found is not None
         return found.message
 

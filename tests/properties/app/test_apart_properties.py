@@ -94,10 +94,10 @@ class FussyStore(MemoryStore):
     def __init__(self, outages: set[int]) -> None:
         super().__init__()
         self.calls = 0
-        self.commits: list[Facts] = []
+        self.written: list[Facts] = []
         self._outages = outages
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         self.calls += 1
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
@@ -107,11 +107,11 @@ class FussyStore(MemoryStore):
             raise Unfit("something in it")
         for accept in facts.accepts:
             accept.verdict = Verdict.ACCEPTED
-        self.commits.append(Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)}))
+        self.written.append(Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)}))
 
     def taken(self, kind: str) -> Iterator[tuple[int, Any]]:
         """All facts of the kind, with the numbers of their commits."""
-        for number, commit in enumerate(self.commits):
+        for number, commit in enumerate(self.written):
             for fact in getattr(commit, kind):
                 yield number, fact
 
@@ -144,7 +144,7 @@ def test_all_that_is_fit_is_recorded_once_and_together(facts: Facts) -> None:
     before, marks = pieces(facts), dict(facts.marks)
     store = FussyStore(set())
     noted: list[Misfit] = []
-    asyncio.run(Apart(store, facts, noted.append).record())
+    asyncio.run(Apart(store.commits, facts, noted.append).record())
     unfit = [piece for piece in before if not is_fit(piece)]
     assert [misfit.facts for misfit in noted] == unfit
     for piece in before:
@@ -169,8 +169,8 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
     before = pieces(facts)
     store = FussyStore(set())
     noted: list[Misfit] = []
-    asyncio.run(Apart(store, facts, noted.append).record())
-    assert all(is_fit(commit) for commit in store.commits)
+    asyncio.run(Apart(store.commits, facts, noted.append).record())
+    assert all(is_fit(commit) for commit in store.written)
     for misfit in noted:
         piece = misfit.facts
         assert any(piece is each or piece == each for each in before)
@@ -188,7 +188,7 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
         assert misfit.fate is (Fate.DROPPED if ours else Fate.REDUCED)
     few = all(len({value for value in values_of(misfit.facts) if value in (SAID, WORSE)}) < 2 for misfit in noted)
     if few and all(misfit.fate is Fate.REDUCED for misfit in noted):
-        kept = [value for commit in store.commits for value in values_of(commit) if value == "fit"]
+        kept = [value for commit in store.written for value in values_of(commit) if value == "fit"]
         assert len(kept) == sum(value == "fit" for piece in before for value in values_of(piece)), "all else stays"
     for each in fields(Facts):
         if each.name != "marks":
@@ -200,8 +200,8 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
 def test_marks_are_true_of_the_rows_and_requests_come_after_them(facts: Facts) -> None:
     facts = copied(facts)
     store = FussyStore(set())
-    asyncio.run(Apart(store, facts, lambda _: None).record())
-    marked = [number for number, commit in enumerate(store.commits) if commit.marks]
+    asyncio.run(Apart(store.commits, facts, lambda _: None).record())
+    marked = [number for number, commit in enumerate(store.written) if commit.marks]
     assert len(marked) == bool(facts.marks)
     for each in fields(Facts):
         if each.name != "marks":
@@ -221,7 +221,7 @@ def test_where_the_store_goes_away_what_is_left_is_left_and_nothing_else(facts: 
     async def gatherer() -> None:
         for _ in range(len(outages) + 1):
             try:
-                await Apart(store, facts, noted.append).record()
+                await Apart(store.commits, facts, noted.append).record()
             except Unavailable:
                 assert all(accept.verdict is Verdict.UNAVAILABLE for accept in facts.accepts)
                 assert not list(store.taken("accepts"))
@@ -237,4 +237,4 @@ def test_where_the_store_goes_away_what_is_left_is_left_and_nothing_else(facts: 
             assert -1 not in written(piece, store)
     taken = [accept for _, accept in store.taken("accepts")]
     assert all((accept.verdict is Verdict.ACCEPTED) == any(accept is each for each in taken) for accept in accepts)
-    assert [commit.marks for commit in store.commits if commit.marks] == [marks] * bool(marks)
+    assert [commit.marks for commit in store.written if commit.marks] == [marks] * bool(marks)

@@ -19,6 +19,7 @@ from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
 from heliograph.app.receipts.matcher import Reporter
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+from tests.support.memory_delivery import MemoryQueue
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
 
@@ -42,17 +43,17 @@ class _Turn:
 class SlowStore(MemoryStore):
     """Others do something while the feeder asks, and again before it hears the answer."""
 
-    async def claim_queued(
+    async def queue_claim(
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
         await _Turn()
-        claimed = await super().claim_queued(connector, limit, now, node, accounts)
+        claimed = await MemoryQueue(self._place).claim(connector, limit, now, node, accounts)
         await _Turn()
         return claimed
 
-    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+    async def queue_accounts(self, connector: int, now: int) -> list[int]:
         await _Turn()
-        found = await super().queued_accounts(connector, now)
+        found = await MemoryQueue(self._place).accounts(connector, now)
         await _Turn()
         return found
 
@@ -101,7 +102,7 @@ class OrderMachine(RuleBasedStateMachine):
         self.feeding: Coroutine[Any, Any, bool] | None = None
         reporter = Reporter(self.gathering, self.clock, self.finished)
         self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self.finished, lambda destination: LIVE)
-        recovery = finish(self.store.recover(0, self.node))
+        recovery = finish(self.store.commits.recover(0, self.node))
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)
         finish(self.dispatcher.claims.recover(recovery.unsent, self.store))
@@ -156,7 +157,7 @@ class OrderMachine(RuleBasedStateMachine):
         facts, self.written = self.written, None
         assert facts is not None
         if works:
-            finish(self.store.record(self.writing))
+            finish(self.store.commits.record(self.writing))
             for accept, written in zip(facts.accepts, self.writing.accepts, strict=True):
                 accept.verdict = written.verdict
                 if accept.verdict is Verdict.ACCEPTED:
@@ -243,7 +244,7 @@ class OrderMachine(RuleBasedStateMachine):
         if planned:
             self.park()
         elif self.written is not None and written:
-            finish(self.store.record(self.writing))
+            finish(self.store.commits.record(self.writing))
         self.begin_life()
 
     def park(self) -> None:
@@ -255,7 +256,7 @@ class OrderMachine(RuleBasedStateMachine):
             self.dispatcher.park()
         self.begin_commit(spills=False)
         self.end_commit(works=True)
-        finish(self.store.release(self.node))
+        finish(self.store.queue.release(self.node))
 
     # --- what is always true
 

@@ -27,13 +27,13 @@ async def main(path: Path) -> None:
     store = await SqliteStore.open(path, swift=None)
     given = Given(store)
     account = await given.account()
-    await store.recover(0, 1)
+    await store.commits.recover(0, 1)
     for commit in range(COMMITS):
         given.now += 1
         numbers = [f"4917{commit:05}{number:02}" for number in range(MESSAGES)]
         messages = [given.message(account.id, destination=to, price=1) for to in numbers]
         accepts = [given.accept(message) for message in messages]
-        await store.record(Facts(accepts=accepts, marks={attempted(1): messages[-1].key}))
+        await store.commits.record(Facts(accepts=accepts, marks={attempted(1): messages[-1].key}))
         at = time.time()
         for message in messages:
             print(message.destination, to_hex(message.key, message.tail), at)
@@ -44,10 +44,10 @@ async def main(path: Path) -> None:
             Final(account.id, message.key, Delivery.DELIVRD, "000", given.now, owed=False) for message in messages
         ]
         early = [EarlyReceipt(1, f"id-{commit}", "4917", Delivery.DELIVRD, "000", given.now)]
-        await store.record(Facts(submissions=submissions, finals=finals, early=early))
-        await store.forget(given.now - EARLY_KEPT_MS, 1_000_000, 1_000)
+        await store.commits.record(Facts(submissions=submissions, finals=finals, early=early))
+        await store.receipts.forget(given.now - EARLY_KEPT_MS, 1_000_000, 1_000)
         if commit % 5 == 0:
-            await store.index_numbers(given.now + SECOND, BLOCK)
+            await store.upkeep.index_numbers(given.now + SECOND, BLOCK)
             await store.accounts.add_credit(account.id, 1, "", given.now)
     # it is not closed: the power goes
     sys.stdout.flush()

@@ -113,7 +113,7 @@ def broken(store: Path, told: Told) -> list[str]:
 async def _opened(store: Path) -> tuple[list[str], Recovery]:
     opened = await SqliteStore.open(store, swift=False)
     try:
-        return await opened.audit(), await opened.recover(0, NODE)
+        return await opened.upkeep.audit(), await opened.commits.recover(0, NODE)
     finally:
         await opened.close()
 

@@ -40,23 +40,23 @@ class QueueStore(MemoryStore):
 
     def __init__(self, *queued: Queued) -> None:
         super().__init__()
-        self.queue = list(queued)
+        self.rows = list(queued)
         self.known: dict[int, Outstanding] = {}
         self.failing = False
 
-    async def claim_queued(
+    async def queue_claim(
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
-        claimed, self.queue = self.queue[:limit], self.queue[limit:]
+        claimed, self.rows = self.rows[:limit], self.rows[limit:]
         return claimed
 
-    async def queued_accounts(self, connector: int, now: int) -> list[int]:
-        return sorted({queued.message.account for queued in self.queue})
+    async def queue_accounts(self, connector: int, now: int) -> list[int]:
+        return sorted({queued.message.account for queued in self.rows})
 
-    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
-        return await self.claim_queued(0, limit, now, node)
+    async def queue_claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+        return await self.queue_claim(0, limit, now, node)
 
-    async def outstanding(self, key: int) -> Outstanding | None:
+    async def receipts_outstanding(self, key: int) -> Outstanding | None:
         if self.failing:
             raise Unavailable("no")
         return self.known.get(key)

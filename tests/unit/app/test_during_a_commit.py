@@ -41,7 +41,7 @@ class Desk:
         return self.gathering.take()
 
     async def end(self, facts: Facts) -> None:
-        await self.store.record(facts)
+        await self.store.commits.record(facts)
         self.dispatcher.committed()
         self.dispatcher.pump()
 

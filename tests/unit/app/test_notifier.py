@@ -46,7 +46,7 @@ class OwingStore(MemoryStore):
         super().__init__()
         self.owed = list(owed)
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
+    async def notices_claim(self, limit: int, now: int, node: int) -> list[Notice]:
         claimed, self.owed = self.owed[:limit], self.owed[limit:]
         return claimed
 

@@ -34,7 +34,7 @@ class ScriptedStore(MemoryStore):
         self.beyond: list[int] = []
         self.meanwhile: Callable[[], object] = lambda: None
 
-    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+    async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         self.asked.append(list(operator_ids))
         if connector in self.failing:
             raise Unavailable("no")
@@ -42,12 +42,12 @@ class ScriptedStore(MemoryStore):
         self.meanwhile()
         return found
 
-    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def receipts_overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
         self.beyond.append(beyond)
         rest = [each for each in self.found if each.message.key > beyond]
         return rest[:limit], rest[limit - 1].message.key if len(rest) >= limit else None
 
-    async def outstanding(self, key: int) -> Outstanding | None:
+    async def receipts_outstanding(self, key: int) -> Outstanding | None:
         return next((each for each in self.found if each.message.key == key), None)
 
 

@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.admin.oversight import Search
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Price, Route
-from heliograph.app.ports import Event
+from heliograph.app.facts import Attempt, Facts
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house
@@ -54,22 +54,17 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
 @pytest.mark.parametrize(
     ("status", "told"), [(0x08, "operator answered ESME_RSYSERR"), (0x4FF, "operator answered 0x000004ff")]
 )
-async def test_a_messages_history_names_command_statuses(
-    house: AdminHouse, status: int, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_messages_history_names_command_statuses(house: AdminHouse, status: int, told: str) -> None:
     store = house.gateway.store
     message = await Given(store, house.gateway.clock.now()).sent(1)
 
-    async def history(*_: int) -> list[Event]:
-        return [Event(message.time, "Deferred", 1, f"operator answered 0x{status:08X}")]
-
-    monkeypatch.setattr(store, "history", history)
+    await store.commits.record(Facts(attempts=[Attempt(1, message.key, 0, 99, status, message.time)]))
     views = Views(
         store, house.gateway.directory, house.admin.views._rescheduling, house.gateway.clock,
-        status_name=CommandStatus.name_of,
+        names={99: "operator"}, status_name=CommandStatus.name_of,
     )  # fmt: skip
     sight = await views.look(message.key, message.tail)
-    assert [event.detail for event in sight.events] == [told]
+    assert [event.detail for event in sight.events if event.event == "Deferred"] == [told]
 
 
 async def test_it_says_why(house: AdminHouse) -> None:

@@ -49,7 +49,7 @@ def test_the_oldest_message_of_each_connector_is_told_wherever_it_waits() -> Non
         found = (await findings(store, now))["queue of op1"]
         assert (found.result, found.detail) == ("note", "the oldest message has waited for 2 h 59 min")
         assert found.advice == "heliograph connector show op1 says why"
-        await store.claim_queued(message.connector, 9, now, node=7)
+        await store.queue.claim(message.connector, 9, now, node=7)
         assert "queue of op1" not in await findings(store, now)
         state = ConnectorReport(message.connector, 7, ConnectorState(oldest=START + SECOND), now - SECOND)
         await store.network.save_link_states([state])
@@ -83,7 +83,7 @@ def test_what_was_put_off_lost_or_given_up_is_told_with_what_to_do() -> None:
         put_off, unknown, *called = [await given.sent(account) for _ in range(4)]
         later = START + 5 * SECOND
         end = Final(account, unknown.key, Delivery.UNKNOWN, "001", START, owed=False)
-        await store.record(
+        await store.commits.record(
             Facts(
                 queueings=[Queueing(account, put_off.key, 1, later, put_off.expires, attempted=False, held=False)],
                 finals=[end, *(Final(account, each.key, Delivery.DELIVRD, "000", START, owed=True) for each in called)],

@@ -22,6 +22,7 @@ from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.core import Messages, SetClock, accept_of
+from tests.support.memory_delivery import MemoryCommits, MemoryQueue
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, SECOND
@@ -39,26 +40,26 @@ class CountingStore(MemoryStore):
         self.unindexed = 0
         self.carriers: dict[int, ScriptedCarrier] = {}
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         self.asked["record"] += 1
         await asyncio.sleep(0.001)
-        await super().record(facts)
+        await MemoryCommits(self._place).record(facts)
         for carrier in self.carriers.values():
             carrier.committed(facts)
 
-    async def index_numbers(self, now: int, size: int) -> int:
+    async def upkeep_index_numbers(self, now: int, size: int) -> int:
         self.asked["index_numbers"] += 1
         taken = min(self.unindexed, 1)
         self.unindexed -= taken
         return taken * size
 
-    async def next_due(self) -> dict[int, int]:
+    async def queue_next_due(self) -> dict[int, int]:
         self.asked["next_due"] += 1
         await asyncio.sleep(self.slow_claims_s)
         if self.broken_reads:
             self.broken_reads -= 1
             raise Unavailable("no")
-        return await super().next_due()
+        return await MemoryQueue(self._place).next_due()
 
 
 class Quiet:
@@ -295,7 +296,7 @@ def test_a_task_that_dies_is_told() -> None:
         async def die(facts: Facts) -> None:
             raise RuntimeError("a fault of ours")
 
-        rig.store.record = die  # type: ignore[method-assign]
+        rig.store.commits.record = die  # type: ignore[method-assign]
         rig.engine.gatherer.facts.dequeued.append((1, 1))
         rig.engine.gatherer.wake()
         await asyncio.wait_for(rig.engine.failed.wait(), 1.0)

@@ -29,13 +29,13 @@ class SlowStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.commits: list[Facts] = []
+        self.written: list[Facts] = []
         self.failures = 0
         self.unfit: set[int] = set()
         """Keys of attempts, and totals of requests, that it will not have."""
         self.under_way = 0
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         self.under_way += 1
         assert self.under_way == 1, "one commit at a time"
         try:
@@ -51,7 +51,7 @@ class SlowStore(MemoryStore):
             raise Unfit("it is too large")
         for accept in facts.accepts:
             accept.verdict = Verdict.ACCEPTED
-        self.commits.append(facts)
+        self.written.append(facts)
 
 
 class Journal:
@@ -81,7 +81,7 @@ class Rig:
         self.clock = VirtualClock()
         self.journal = Journal()
         outage = Outage(self.clock, self.journal)
-        self.gatherer = GroupCommit(self.store, 0, 0, Tails(), self.clock, self.journal, outage)
+        self.gatherer = GroupCommit(self.store.commits, 0, 0, Tails(), self.clock, self.journal, outage)
         self.log: list[str] = []
         self.spills: list[tuple[float, int]] = []
         self.on_prepare: Callable[[Facts], None] = lambda _: None
@@ -109,7 +109,7 @@ class Rig:
 
     @property
     def attempts(self) -> list[list[int]]:
-        return [[attempt.key for attempt in facts.attempts] for facts in self.store.commits]
+        return [[attempt.key for attempt in facts.attempts] for facts in self.store.written]
 
 
 def scenario(story: Callable[[Rig], Awaitable[Any]]) -> None:
@@ -251,7 +251,7 @@ def test_a_failed_commit_refuses_its_requests_and_keeps_the_rest_in_order() -> N
         assert rig.log == [
             "prepare", "refused", "UNAVAILABLE", "prepare", "refused", "UNAVAILABLE", "prepare", "committed",
         ]  # fmt: skip
-        assert rig.store.commits[0].accepts == []
+        assert rig.store.written[0].accepts == []
         assert rig.journal.said == ["store.unavailable", "store.recovered"]
 
     scenario(story)
@@ -276,7 +276,7 @@ def test_a_node_whose_place_is_taken_commits_no_more(monkeypatch: pytest.MonkeyP
             await asyncio.sleep(COMMIT_S)
             raise Fenced("another node has the place")
 
-        monkeypatch.setattr(rig.store, "record", taken)
+        monkeypatch.setattr(rig.store.commits, "record", taken)
         refused = [rig.send()]
         await asyncio.sleep(COMMIT_S / 2)
         refused.append(rig.send())
@@ -299,7 +299,7 @@ def test_a_callback_that_ended_while_its_row_could_not_be_written_needs_none() -
         await asyncio.sleep(COMMIT_S / 2)
         rig.gatherer.facts.callbacks.append(CallbackDone(1, 1, CallbackEnd.DELIVERED, 200, 1, START))
         await rig.gatherer.flushed()
-        (facts,) = rig.store.commits
+        (facts,) = rig.store.written
         assert [retry.key for retry in facts.callback_retries] == [2]
         assert [done.key for done in facts.callbacks] == [1]
 
@@ -419,7 +419,7 @@ def test_a_hook_that_has_nothing_to_write_still_lets_others_run() -> None:
             turns.append(len(rig.log))
             await asyncio.sleep(0)
         assert len(turns) > 40
-        assert rig.store.commits == []
+        assert rig.store.written == []
 
     scenario(story)
 

@@ -10,6 +10,7 @@ from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.observing.counters import Tally
 from heliograph.app.ports import Unavailable
+from tests.support.memory_operators import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START, Given
 from tests.support.virtual_time import VirtualClock, run
@@ -18,10 +19,10 @@ from tests.support.virtual_time import VirtualClock, run
 class AwayStore(MemoryStore):
     away = True
 
-    async def standing(self, now: int) -> Any:
+    async def upkeep_counts(self, now: int) -> Any:
         if self.away:
             raise Unavailable("the database is away")
-        return await super().standing(now)
+        return await MemoryUpkeep(self._place).counts(now)
 
 
 def engine() -> Any:
@@ -44,7 +45,7 @@ def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Pa
         given = Given(store)
         message = await given.sent((await given.account()).id)
         later = Queueing(message.account, message.key, 2, START + SECOND, message.expires, attempted=False, held=False)
-        await store.record(Facts(queueings=[later]))
+        await store.commits.record(Facts(queueings=[later]))
         collector = Collector(Tally(), engine(), store, clock, dict, tmp_path)
         await collector.refresh()
         return {
@@ -81,7 +82,7 @@ def test_a_store_that_cannot_be_read_is_not_up_though_no_commit_failed(tmp_path:
 
 def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
     class Hanging(MemoryStore):
-        async def standing(self, now: int) -> Any:
+        async def upkeep_counts(self, now: int) -> Any:
             await asyncio.sleep(3600)
 
     async def scenario() -> float:

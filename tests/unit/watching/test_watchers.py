@@ -7,6 +7,7 @@ from heliograph.app.ports import Unavailable
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.gateway import START, HandClock, MemoryJournal
+from tests.support.memory_delivery import MemoryCommits
 from tests.support.memory_store import MemoryStore
 
 
@@ -34,19 +35,19 @@ class SlowStore(MemoryStore):
         self.failures = 0
         self._clock = clock
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         self._clock.forward(0.25)
         if self.failures:
             self.failures -= 1
             raise Unavailable("the disk is full")
-        await super().record(facts)
+        await MemoryCommits(self._place).record(facts)
 
 
 async def committed(failures: int = 0) -> tuple[Seen, MemoryJournal, GroupCommit]:
     clock, journal, seen = HandClock(), MemoryJournal(), Seen()
     store = SlowStore(clock)
     store.failures = failures
-    gatherer = GroupCommit(store, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
+    gatherer = GroupCommit(store.commits, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(), seen))
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     gatherer.facts.attempts.append(Attempt(1, 1, 0, 1, 0x58, START))
     gatherer.wake()
@@ -75,7 +76,7 @@ async def test_a_commit_that_fails_is_shown_when_it_works() -> None:
 
 async def test_a_watcher_that_fails_each_time_is_told_of_once() -> None:
     journal, clock = MemoryJournal(), HandClock()
-    gatherer = GroupCommit(SlowStore(clock), 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
+    gatherer = GroupCommit(SlowStore(clock).commits, 0, 0, Ids(), clock, journal, Outage(clock, journal), (Clumsy(),))
     gatherer.attach(Hooks(lambda *_: None, lambda *_: None, lambda: None, lambda: None))
     task = asyncio.create_task(gatherer.run())
     for segment in range(3):

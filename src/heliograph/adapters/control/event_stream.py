@@ -139,7 +139,7 @@ class _Stream:
         if happening.message is not None or happening.key == 0:
             return happening.message
         with suppress(Unavailable):
-            trace = await self._store.trace(happening.key)
+            trace = await self._store.messages.trace(happening.key)
             if trace is not None:
                 self._narrator.remember(trace.message)
                 return trace.message

@@ -75,7 +75,7 @@ class Collector:
 
     async def refresh(self) -> None:
         """Looks into the store. Raises Unavailable."""
-        backlog = await self._store.standing(self._clock.now())
+        backlog = await self._store.upkeep.counts(self._clock.now())
         accounts = await self._store.accounts.all()
         self._backlog = backlog
         self._balance, self._accounts = sum(balance for _, balance in accounts), len(accounts)

@@ -209,7 +209,7 @@ class Manage:
 
     async def account(self, name: str) -> AccountDetails:
         found = await self._find(name)
-        return AccountDetails(found[0], await self._store.balance(found[0].id), found[1])
+        return AccountDetails(found[0], await self._store.customers.balance(found[0].id), found[1])
 
     async def top_up(self, name: str, micro: int, note: str = "") -> int:
         """Adds credit, or takes it back if below zero; returns the new balance."""
@@ -219,7 +219,7 @@ class Manage:
         if len(note) > MAX_NOTE_CHARS or not (note.isprintable() or not note):
             raise Invalid("note", f"a note is one line of at most {MAX_NOTE_CHARS} printable characters")
         if micro < 0:
-            left = await self._store.balance(account.id)
+            left = await self._store.customers.balance(account.id)
             if left + micro < -account.credit_limit:
                 raise Invalid(
                     "amount",

@@ -220,6 +220,15 @@ class CallbackView:
 
 
 @dataclass(slots=True)
+class Move:
+    """A scheduled message was given another time, at `at`; both times are ms."""
+
+    at: int
+    was: int
+    time: int
+
+
+@dataclass(slots=True)
 class MessageRecord:
     """Everything that the rows know of one message."""
 
@@ -236,6 +245,10 @@ class MessageRecord:
     """Its row of the queue: the connector, when it is due, whether somebody has claimed it."""
     callback: CallbackView | None
     """Where it is owed by a row, or has ended; one that was delivered has the end DELIVERED."""
+    moves: list[Move] = field(default_factory=list)
+    """How it was moved while it was scheduled, in the order of time."""
+    connectors: dict[int, str] = field(default_factory=dict)
+    """Names by id; one that was removed has none."""
 
 
 COUNTED = 100_000

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from heliograph.app.ports import Event
+from heliograph.app.admin.history import Event
 
 SHOWN = 3
 """Of as many equal lines in a row each is shown."""

@@ -1,15 +1,15 @@
 """What those who run the gateway look at and do beside administration: messages, callbacks, the way of a number."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from heliograph.app.admin.explain import explain
+from heliograph.app.admin.history import Event, history
 from heliograph.app.admin.oversight import AuditEntry, AuditQuery, CallbackView, Hit, MessageRecord, Search, SearchPage
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.configuration import Account
-from heliograph.app.ports import Clock, Event, Store
+from heliograph.app.ports import Clock, Store
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView, Directory
@@ -19,9 +19,6 @@ from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
-
-_STATUS = re.compile(r"(?<=answered )0x[0-9A-F]{8}\b")
-"""A command status in a line of a message's history."""
 
 HOSTS_FROM = 5_000
 """Owed callbacks that the list of failing receivers is made from: those due first."""
@@ -89,30 +86,26 @@ class Views:
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            return SearchPage(await self.store.identified(*parsed, HITS))
+            return SearchPage(await self.store.messages.identified(*parsed, HITS))
         number = _digits(text)
         hits: list[Hit] = []
         if text and search.before is None:
-            hits = await self.store.referenced(text, search.account, HITS)
+            hits = await self.store.messages.referenced(text, search.account, HITS)
         if text and not number:
             return SearchPage(hits)
-        found = await self.store.search(replace(search, number=number))
+        found = await self.store.messages.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
     async def look(self, key: int, tail: int) -> MessageView:
-        trace = await self.store.trace(key)
+        trace = await self.store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
         message = trace.message
         account = await self.store.accounts.by_id(message.account)
-        events = await self.store.history(message.account, key, tail)
-        if account is None or events is None:
+        if account is None:
             raise _no_message()
-        for event in events:
-            for number, name in self._names.items():
-                event.detail = event.detail.replace(f"connector {number}", name)
-            event.detail = _STATUS.sub(lambda found: self._status_name(int(found[0], 16)), event.detail)
+        events = history(trace, self._names, self._status_name)
         connectors = await self.connector_names()
         decision = await self.decide(message.destination, account.name)
         explanation = explain(trace, connectors, self._status_name)
@@ -125,7 +118,7 @@ class Views:
     async def cancel(self, actor: Actor, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
         noting = self._noting(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
-        await self._rescheduling.through(noting).cancel(view, key, tail, self.now)
+        await self._rescheduling.through(noting.customers).cancel(view, key, tail, self.now)
 
     async def reschedule(self, actor: Actor, key: int, tail: int, text: str) -> int:
         """Moves a scheduled message to a time in the account's zone; returns it in ms."""
@@ -134,12 +127,12 @@ class Views:
         at = self._rescheduling.new_time(view, text or None, now)
         details = {"account": view.account.name, "time": text}
         noting = self._noting(actor, "message.reschedule", ids.to_hex(key, tail), details)
-        await self._rescheduling.through(noting).reschedule(view, key, tail, at, now)
+        await self._rescheduling.through(noting.customers).reschedule(view, key, tail, at, now)
         return at
 
     async def _owner(self, key: int, tail: int) -> AccountView:
         """The account of the message. Raises Fault."""
-        trace = await self.store.trace(key)
+        trace = await self.store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
         account = await self.store.accounts.by_id(trace.message.account)
@@ -154,7 +147,7 @@ class Views:
         """Owes one that has ended again."""
         view = await self._owner(key, tail)
         deed = self._deed(actor, "callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
-        if await self.store.noting(lambda count: deed if count else None).replay(None, key, self.now) == 0:
+        if await self.store.noting(lambda count: deed if count else None).notices.replay(None, key, self.now) == 0:
             raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
 
     async def replay_account(self, actor: Actor, account: str | None) -> int:
@@ -166,15 +159,15 @@ class Views:
                 raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
             number = found[0].id
         noting = self._counting(actor, "callback.replay", account or "all")
-        return await noting.replay(number, None, self.now)
+        return await noting.notices.replay(number, None, self.now)
 
     async def drop_callbacks(self, actor: Actor, keys: Sequence[int], target: str) -> int:
         """Ends owed ones; returns how many. One that is in the air at this moment stays."""
-        return await self._counting(actor, "callback.drop", target).drop_callbacks(keys, self.now)
+        return await self._counting(actor, "callback.drop", target).notices.drop(keys, self.now)
 
     async def failing_hosts(self) -> list[FailingHost]:
         """Receivers whose callbacks were tried in vain, the most owed first."""
-        return _by_host(await self.store.owed_callbacks(HOSTS_FROM))
+        return _by_host(await self.store.notices.owed(HOSTS_FROM))
 
     # --- the way of a number
 

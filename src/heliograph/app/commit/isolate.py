@@ -9,7 +9,7 @@ from typing import Any
 
 from heliograph.app.commit.divide import joined, pieces
 from heliograph.app.facts import Facts
-from heliograph.app.ports import Store, Unavailable, Unfit
+from heliograph.app.ports import Commits, Unavailable, Unfit
 from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.domain.ids import to_hex
 
@@ -62,9 +62,9 @@ class Misfit:
 class Apart:
     """Records the facts of one commit, by halves down to the pieces that the store will not have."""
 
-    def __init__(self, store: Store, facts: Facts, noted: Callable[[Misfit], None]) -> None:
+    def __init__(self, commits: Commits, facts: Facts, noted: Callable[[Misfit], None]) -> None:
         """`noted` is told of each misfit."""
-        self._store = store
+        self._commits = commits
         self._facts = facts
         self._noted = noted
         self._left: list[Facts] = []
@@ -84,7 +84,7 @@ class Apart:
             await self._write(self._left)
             if facts.marks:
                 # They say what is true of the rows, hence after these.
-                await self._store.record(Facts(marks=facts.marks))
+                await self._commits.record(Facts(marks=facts.marks))
         except Unavailable:
             self._become(self._left)
             raise
@@ -96,7 +96,7 @@ class Apart:
         if not some:
             return
         try:
-            await self._store.record(joined(some))
+            await self._commits.record(joined(some))
         except Unfit as problem:
             if len(some) == 1:
                 await self._settle(some[0], problem)
@@ -111,7 +111,7 @@ class Apart:
         """The one that is at fault."""
         for reduced in _reduced(piece):
             with suppress(Unfit):
-                await self._store.record(reduced)
+                await self._commits.record(reduced)
                 self._done([piece], [reduced])
                 self._noted(Misfit(piece, str(problem), Fate.REDUCED))
                 return

@@ -74,11 +74,11 @@ class QueueClaims:
         lane.more = False
         accounts = lane.holders[:limit] if len(lane.holders) > 1 else []
         share = limit // len(accounts) if accounts else limit
-        claimed = await store.claim_queued(lane.connector, share, now, node, accounts)
+        claimed = await store.queue.claim(lane.connector, share, now, node, accounts)
         await self._take_up(lane, claimed, store, partial(self._refilled, lane))
         left: list[int] = []
         if accounts or len(claimed) == limit:
-            left = await store.queued_accounts(lane.connector, now)
+            left = await store.queue.accounts(lane.connector, now)
         lane.queues.found(set(left), done)
         next_one = bisect_right(left, accounts[-1]) if accounts else 0
         lane.holders = left[next_one:] + left[:next_one]
@@ -115,7 +115,7 @@ class QueueClaims:
         """
         if lane.filling:
             return
-        accounts = await store.queued_accounts(lane.connector, self._clock.now())
+        accounts = await store.queue.accounts(lane.connector, self._clock.now())
         lane.queues.suspect(accounts)
         for item in lane.vacate(set(accounts)):
             self._outcomes.requeue(lane, item)
@@ -125,7 +125,7 @@ class QueueClaims:
 
     async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
         """Claims due messages of a connector that is no more, and routes them anew."""
-        claimed = await store.claim_queued(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        claimed = await store.queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
         await self._take_up(lane, claimed, store, partial(self.reroute, lane))
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
@@ -140,7 +140,7 @@ class QueueClaims:
 
     async def drop_expired(self, store: Store, node: int, limit: int) -> int:
         """Fails messages whose validity ended in the queue; returns how many were found."""
-        claimed = await store.claim_expired(limit, self._clock.now(), node)
+        claimed = await store.queue.claim_expired(limit, self._clock.now(), node)
         for queued in claimed:
             lane = self._lane(queued.message.connector)
             expire = partial(self._outcomes.end_waiting, lane, state=Delivery.EXPIRED)

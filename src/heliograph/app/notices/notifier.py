@@ -128,12 +128,12 @@ class Notifier:
 
     async def next_due(self, store: Store) -> int | None:
         """Returns when there is something to take up (ms), or None. While the air is full: a second from now."""
-        return self._clock.now() + 1_000 if self.room == 0 else await store.next_callback_due()
+        return self._clock.now() + 1_000 if self.room == 0 else await store.notices.next_due()
 
     async def take_up(self, store: Store, node: int) -> bool:
         """Claims notices that are due and tries them; returns whether there may be more."""
         limit = min(self.room, CLAIM)
-        claimed = await store.claim_callbacks(limit, self._clock.now(), node)
+        claimed = await store.notices.claim(limit, self._clock.now(), node)
         for notice in claimed:
             if self._accounts.known(notice.account) is None:
                 # A claim must not be left lying: without its account the notice goes back to its row.

@@ -1,7 +1,6 @@
 """The ports: what the use cases ask of the world outside, as protocols. Fakes and real ones pass the same contracts."""
 
 from heliograph.app.ports.accounts import Accounts
-from heliograph.app.ports.asking import BatchSlice, Event, ListQuery
 from heliograph.app.ports.carrier import (
     Accepted,
     Carrier,
@@ -14,10 +13,18 @@ from heliograph.app.ports.carrier import (
     Unknown,
 )
 from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
+from heliograph.app.ports.commits import Commits
+from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
+from heliograph.app.ports.leases import Leases
+from heliograph.app.ports.messages import Messages
 from heliograph.app.ports.network import Network
-from heliograph.app.ports.store import Fenced, Leases, NotScheduled, Store, Unavailable, Unfit
+from heliograph.app.ports.notices import Notices
+from heliograph.app.ports.queue import Queue
+from heliograph.app.ports.receipts import Receipts
+from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, Sender
+from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
 
 __all__ = [
@@ -29,10 +36,11 @@ __all__ = [
     "CarrierEvents",
     "CarrierState",
     "Clock",
+    "Commits",
     "ConnectorReport",
     "ConnectorState",
+    "Customers",
     "Deferred",
-    "Event",
     "Fenced",
     "Gathering",
     "Ids",
@@ -40,10 +48,15 @@ __all__ = [
     "Journal",
     "Leases",
     "ListQuery",
+    "MessageRecord",
+    "Messages",
     "Network",
     "NotScheduled",
+    "Notices",
     "Outcome",
     "Part",
+    "Queue",
+    "Receipts",
     "Refused",
     "Report",
     "Secrets",
@@ -53,6 +66,7 @@ __all__ = [
     "Unavailable",
     "Unfit",
     "Unknown",
+    "Upkeep",
     "Users",
     "Watcher",
 ]

@@ -81,7 +81,7 @@ class Lookup:
                     ids = {form for report, _ in waiting for form in forms(report.operator_id, literally=literally)}
                     with self._awaited.reading():
                         try:
-                            found = await store.find_outstanding(connector, sorted(ids))
+                            found = await store.receipts.find(connector, sorted(ids))
                         except Unavailable:
                             for _, acknowledge in waiting:
                                 acknowledge(False)
@@ -111,7 +111,7 @@ class Lookup:
                 continue
             try:
                 with awaited.reading():
-                    outstanding = await store.outstanding(key)
+                    outstanding = await store.receipts.outstanding(key)
             except Unavailable:
                 reporter.partial.setdefault(key, waiting)
                 raise
@@ -134,7 +134,7 @@ class Lookup:
         for connector, receipts in by_connector.items():
             ids = {form for each in receipts for form in forms(each.operator_id)}
             with self._awaited.reading():
-                found = await store.find_outstanding(connector, sorted(ids))
+                found = await store.receipts.find(connector, sorted(ids))
                 by_id = by_name(connector, found)
                 now = self._clock.now()
                 for each in receipts:
@@ -182,7 +182,7 @@ class Lookup:
         """
         reporter, awaited = self._reporter, self._awaited
         with awaited.reading():
-            overdue, beyond = await store.overdue(expired, self._overdue_beyond, limit)
+            overdue, beyond = await store.receipts.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
                 if outstanding.message.key in awaited.ended:
                     continue

@@ -85,7 +85,7 @@ class Reporter:
         track = awaited.tracks.get(message.key)
         if track is None:
             with awaited.reading():
-                outstanding = await store.outstanding(message.key)
+                outstanding = await store.receipts.outstanding(message.key)
             if outstanding is None or message.key in awaited.ended:
                 return False
             track = awaited.found(outstanding)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from heliograph.app.facts import Message
-from heliograph.app.ports import Event, ListQuery, Store
+from heliograph.app.ports import Customers, ListQuery, MessageRecord
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import TIME_CHARS, shown
 from heliograph.app.sending.reschedule import no_such_message
@@ -18,15 +18,14 @@ BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": Fals
 
 # `list` is a method below, and would be taken for the type there
 Page = list[Message]
-Events = list[Event]
 
 
 class Browse:
     """Answers what customers ask about their messages and their account."""
 
-    def __init__(self, store: Store, list_interval: float = limits.LIST_INTERVAL_S) -> None:
+    def __init__(self, customers: Customers, list_interval: float = limits.LIST_INTERVAL_S) -> None:
         """`list_interval`: seconds between two list queries of an account that has no interval of its own."""
-        self._store = store
+        self._customers = customers
         self._list_interval = list_interval
         self._unanswered: dict[int, int] = {}
         """Times at which an account's last list query was admitted, where its reading failed; ms, by account."""
@@ -34,10 +33,10 @@ class Browse:
     async def get(self, view: AccountView, key: int, tail: int, query: Mapping[str, str]) -> Message | Page:
         """Returns a message, or a page of the messages of a batch. Raises Fault."""
         index, limit = _page(query)
-        message = await self._store.message(view.account.id, key, tail)
+        message = await self._customers.message(view.account.id, key, tail)
         if message is not None:
             return message
-        batch = await self._store.batch(view.account.id, key, tail, index, limit)
+        batch = await self._customers.batch(view.account.id, key, tail, index, limit)
         if batch is None:
             raise no_such_message()
         return batch.messages
@@ -50,28 +49,28 @@ class Browse:
         interval = self._list_interval if account.list_interval is None else account.list_interval
         if interval > 0:
             unanswered = self._unanswered.get(account.id)
-            wait = await self._store.admit_list(account.id, now, ceil(interval * 1000), unanswered)
+            wait = await self._customers.admit_list(account.id, now, ceil(interval * 1000), unanswered)
             if wait > 0:
                 problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
                 raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
             self._unanswered.pop(account.id, None)
         try:
-            return await self._store.messages(account.id, wanted)
+            return await self._customers.messages(account.id, wanted)
         except Exception:
             # Remembered here, not told to the store: what kept it from reading would keep it from that, too.
             self._unanswered[account.id] = now
             raise
 
-    async def history(self, view: AccountView, key: int, tail: int) -> Events:
-        """Returns the history of a message. Raises Fault."""
-        events = await self._store.history(view.account.id, key, tail)
-        if events is None:
+    async def trace(self, view: AccountView, key: int, tail: int) -> MessageRecord:
+        """Returns everything that is known of a message. Raises Fault."""
+        record = await self._customers.trace(view.account.id, key, tail)
+        if record is None:
             raise no_such_message()
-        return events
+        return record
 
     async def balance(self, view: AccountView) -> int:
         """Returns the account's balance in micro-credits."""
-        return await self._store.balance(view.account.id)
+        return await self._customers.balance(view.account.id)
 
 
 def _list_query(view: AccountView, query: Mapping[str, str]) -> ListQuery:

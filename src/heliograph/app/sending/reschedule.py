@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Message
-from heliograph.app.ports import NotScheduled, Store
+from heliograph.app.ports import Customers, NotScheduled
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import AccountView
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, missing
@@ -30,13 +30,13 @@ class Rescheduled:
 class Rescheduling:
     """Moves and cancels scheduled messages."""
 
-    def __init__(self, store: Store, composer: Composer) -> None:
-        self._store = store
+    def __init__(self, customers: Customers, composer: Composer) -> None:
+        self._customers = customers
         self._composer = composer
 
-    def through(self, store: Store) -> "Rescheduling":
+    def through(self, customers: Customers) -> "Rescheduling":
         """Returns the same, its changes made through this store."""
-        return Rescheduling(store, self._composer)
+        return Rescheduling(customers, self._composer)
 
     def new_time(self, view: AccountView, time: str | None, now: int) -> int:
         """Returns the `time` of a request to reschedule, in ms. Raises Fault."""
@@ -48,19 +48,19 @@ class Rescheduling:
         """Moves a message, or all messages of a batch that are still scheduled. Raises Fault (404, 409)."""
         account = view.account.id
         try:
-            messages = await self._store.reschedule(account, key, tail, time, self._composer.expiry(time), now)
+            messages = await self._customers.reschedule(account, key, tail, time, self._composer.expiry(time), now)
         except (Missing, NotScheduled) as refusal:
             _refuse(refusal, "rescheduled")
         first = messages[0]
         if first.key == key:
             return Rescheduled(key, tail, False, first.reference, messages)
-        batch = await self._store.batch(account, key, tail, 0, 1)
+        batch = await self._customers.batch(account, key, tail, 0, 1)
         return Rescheduled(key, tail, True, None if batch is None else batch.reference, messages)
 
     async def cancel(self, view: AccountView, key: int, tail: int, now: int) -> None:
         """Cancels and refunds a message, or those of a batch that are still scheduled. Raises Fault (404, 409)."""
         try:
-            await self._store.cancel(view.account.id, key, tail, now)
+            await self._customers.cancel(view.account.id, key, tail, now)
         except (Missing, NotScheduled) as refusal:
             _refuse(refusal, "cancelled")
 

@@ -17,10 +17,9 @@ in hand asks `may_be_replayed` and, if so, awaits `replay`, which gives the firs
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 from heliograph.app.facts import Accept
-from heliograph.app.ports import Clock, Intake
+from heliograph.app.ports import Clock, Customers, Intake
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
@@ -30,21 +29,15 @@ from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
 
 
-class ReplayStore(Protocol):
-    """The store, as far as sending asks it (`ports.Store`)."""
-
-    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None: ...
-
-
 class Sending:
     """Takes requests to send."""
 
     def __init__(
-        self, composer: Composer, store: ReplayStore, intake: Intake, clock: Clock, rates: RateLimits | None = None
+        self, composer: Composer, customers: Customers, intake: Intake, clock: Clock, rates: RateLimits | None = None
     ) -> None:
         """`rates` are shared by all that send for the same accounts."""
         self._composer = composer
-        self._store = store
+        self._customers = customers
         self._intake = intake
         self._clock = clock
         self._rates = rates or RateLimits()
@@ -85,7 +78,7 @@ class Sending:
         reference = fields.reference
         if reference is None or not could_have_been_accepted(fields, who.door):
             raise fault
-        found = await self._store.replayed(who.view.account.id, reference)
+        found = await self._customers.replayed(who.view.account.id, reference)
         if found is None or found[0] != fingerprint(fields):
             raise fault
         return found[1]

@@ -150,7 +150,7 @@ async def entry(request: PageRequest) -> PageResponse:
     """From a line of the ledger to its message; to those of its minute where it is about a batch."""
     key = request.path["key"]
     number = int(key) if key.isdigit() and len(key) < 19 else 0
-    trace = await request.views.store.trace(number)
+    trace = await request.views.store.messages.trace(number)
     if trace is not None:
         return request.go(f"/messages/{ids.to_hex(number, trace.message.tail)}")
     minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")

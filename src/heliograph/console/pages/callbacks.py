@@ -18,17 +18,17 @@ async def show(request: PageRequest) -> PageResponse:
     more = None
     callbacks = []
     if tab == "owed":
-        callbacks = await store.owed_callbacks(PAGE, place)
+        callbacks = await store.notices.owed(PAGE, place)
         if len(callbacks) == PAGE:
             more = f"{callbacks[-1].due}-{callbacks[-1].key}"
     elif tab == "ended":
-        callbacks = await store.ended_callbacks(PAGE, None if place is None else place[1])
+        callbacks = await store.notices.ended(PAGE, None if place is None else place[1])
         if len(callbacks) == PAGE:
             more = f"0-{callbacks[-1].key}"
     return request.page(
         "callbacks.html",
         tab=tab,
-        backlog=await store.standing(request.now),
+        backlog=await store.upkeep.counts(request.now),
         counted=COUNTED,
         callbacks=callbacks,
         hosts=await request.views.failing_hosts() if tab == "hosts" else [],

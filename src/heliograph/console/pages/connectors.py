@@ -33,7 +33,7 @@ async def list_live(request: PageRequest) -> PageResponse:
 async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await request.manage.connectors()}
     states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
-    backlog = await request.views.store.standing(request.now)
+    backlog = await request.views.store.upkeep.counts(request.now)
     where = {name: _where(request.manage.kind_of(connector), connector) for name, connector in known.items()}
     return {"lines": await lines_of(request, backlog), "known": known, "states": states, "where": where}
 
@@ -80,7 +80,7 @@ async def show(
     state = next(
         (state for connector, state in request.services.admin.carrier_states() if connector.name == name), None
     )
-    backlog = await request.views.store.standing(request.now)
+    backlog = await request.views.store.upkeep.counts(request.now)
     line = next((line for line in await lines_of(request, backlog) if line.name == name), None)
     found = next((each for each in await request.manage.connectors() if each.name == name), None)
     if found is None:

@@ -58,7 +58,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         now, total = pulse.rate(name), sum(values)
         words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
         tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
-    backlog = await request.views.store.standing(request.now)
+    backlog = await request.views.store.upkeep.counts(request.now)
     lines = await lines_of(request, backlog)
     return {
         "tiles": tiles,

@@ -193,7 +193,7 @@ async def preview(request: PageRequest) -> PageResponse:
             rows.append(row)
     if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
         return await form(request, FormProblem(next(iter(problems)), "sender" if field == "from" else field))
-    balance = await request.views.store.balance(draft.account.account.id)
+    balance = await request.views.store.customers.balance(draft.account.account.id)
     return request.page(
         "send_preview.html",
         values=request.form,

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncpg
 
@@ -281,24 +281,3 @@ class Pool:
         idle, self._idle = self._idle, []
         for writer in idle:
             writer.db.terminate()
-
-
-class Noting:
-    """A pool whose transactions write one thing more: `also` is given the connection and what the work returned."""
-
-    def __init__(self, pool: Pool, also: Callable[[Db, Any], Awaitable[None]]) -> None:
-        self._pool = pool
-        self._also = also
-        self.read = pool.read
-        self.look = pool.look
-        self.close = pool.close
-        self.forget = pool.forget
-        self.cut = pool.cut
-
-    async def write(self, work: Work[R]) -> R:
-        async def both(db: Db) -> R:
-            result = await work(db)
-            await self._also(db, result)
-            return result
-
-        return await self._pool.write(both)

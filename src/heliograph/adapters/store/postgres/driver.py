@@ -12,8 +12,15 @@ from heliograph.adapters.store.shared.steps import Steps
 R = TypeVar("R")
 
 DIALECT: Final = sql.Dialect(
-    words=COLUMNS | {"bytewise": 'COLLATE "C"', "user_column": "person"},
-    calls={"among": "= ANY (:{})"},
+    words=COLUMNS
+    | {
+        "bytewise": 'COLLATE "C"',
+        "user_column": "person",
+        "false": "false",
+        "put_off": "put_off",
+        "no_octets": "''::bytea",
+    },
+    calls={"of_worker": "AND {} & 31 = :worker", "among": "= ANY (:{})"},
     numbered=True,
 )
 
@@ -29,7 +36,8 @@ async def drive(db: Db, operation: Callable[[], Steps[R]], fixed: dict[str, Any]
         while True:
             statement = STATEMENTS[query.name]
             values = fixed | query.values if fixed else query.values
-            rows = await db.fetch(statement.text, *[values[name] for name in statement.parameters])
+            parameters = [values[name] for name in statement.parameters]
+            rows = await db.fetch(statement.text, *parameters) if statement.text else ()
             query = steps.send([tuple(row) for row in rows])
     except StopIteration as end:
         result: R = end.value

@@ -4,21 +4,19 @@ A search looks at rows newest first, a bounded number of them, and can be gone o
 newest rows themselves, and at the blocks of `numbers` for the older ones.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from heliograph.adapters.store.postgres import numbers
+from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.rows import message_of
-from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
+from heliograph.adapters.store.postgres.driver import drive
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
-from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Search, SearchPage
-from heliograph.app.configuration import LedgerEntry
-from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.adapters.store.shared.trace import hit_of
+from heliograph.adapters.store.shared.upkeep import reached
+from heliograph.app.admin.oversight import Hit, Search, SearchPage
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
 from heliograph.domain.status import MessageStatus
 
 _HITS = f"SELECT {MESSAGE_COLUMNS}, f.state, f.err"
@@ -68,29 +66,10 @@ ORDER BY {{order}} LIMIT $9
 """  # noqa: S608 - made of constants
 _REACHED = f"SELECT time, key FROM ({{rows}}) AS found WHERE {_ASKED} LIMIT 1 OFFSET $6::bigint - 1"  # noqa: S608
 
-_IDENTIFIED = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1 AND m.tail = $2"
-_BATCH = "SELECT last_key FROM batch WHERE key = $1 AND tail = $2"
-_OF_BATCH = f"""
-{_HITS} FROM message AS m {_JOIN_FINAL}
-WHERE m.key > $1 AND m.key <= $2 AND m.batch = $1 ORDER BY m.key LIMIT $3
-"""
-_REFERENCED = """
-SELECT r.key, coalesce(b.last_key, r.key), r.batch FROM account AS a
-JOIN reference AS r ON r.account = a.id AND r.reference = $1
-LEFT JOIN batch AS b ON r.batch AND b.key = r.key
-WHERE $2::bigint IS NULL OR a.id = $2
-ORDER BY r.key DESC
-"""
-_OF_REFERENCES = f"""
-{_HITS} FROM reference AS r JOIN message AS m ON m.key = r.key {_JOIN_FINAL}
-WHERE r.account = $1 AND r.reference = ANY($2::text[]) AND NOT r.batch ORDER BY m.key
-"""
-_SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = $1"
 
-
-async def search(db: Db, search: Search) -> SearchPage:
+async def _search(db: Db, search: Search) -> SearchPage:
     found = SearchPage([])
-    for rows, order, places in _rows(search, await numbers.reached(db) if search.number else 0):
+    for rows, order, places in _rows(search, await drive(db, reached, {}) if search.number else 0):
         found = await _page(db, search, rows, order, places, found.hits)
         if found.more is not None:
             break
@@ -107,7 +86,7 @@ async def _page(
     end = LATEST[0] if search.end is None else search.end
     values = [*places, search.account, search.number, search.effort]
     page = await db.fetch(_PAGE.format(rows=rows, order=order), *values, state, final, limit + 1, start, end)
-    hits = hits + [_hit(row) for row in page[:limit]]
+    hits = hits + [hit_of(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
         return SearchPage(hits, (last.time, last.key))
@@ -156,88 +135,12 @@ def _halves(standing: MessageStatus | None) -> list[str]:
     return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
 
 
-async def identified(db: Db, key: int, tail: int, limit: int) -> list[Hit]:
-    row = await db.fetchrow(_IDENTIFIED, key, tail)
-    if row is not None:
-        return [_hit(row)]
-    last_key = await db.fetchval(_BATCH, key, tail)
-    return [] if last_key is None else await _of_batch(db, key, last_key, limit)
+class PostgresMessages(StoredMessages):
+    """`app.ports.Messages` on one database."""
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._pool = database.pool
 
-async def referenced(db: Db, reference: str, account: int | None, limit: int) -> list[Hit]:
-    hits: list[Hit] = []
-    for key, last_key, batch in await db.fetch(_REFERENCED, reference, account):
-        if len(hits) >= limit:
-            break
-        if batch:
-            hits += await _of_batch(db, key, last_key, limit - len(hits))
-        else:
-            hits += [_hit(row) for row in await db.fetch(_SINGLE, key)]
-    return hits
-
-
-async def of_references(db: Db, account: int, references: Sequence[str]) -> list[Hit]:
-    return [_hit(row) for row in await db.fetch(_OF_REFERENCES, account, list(references))]
-
-
-async def _of_batch(db: Db, key: int, last_key: int, limit: int) -> list[Hit]:
-    return [_hit(row) for row in await db.fetch(_OF_BATCH, key, last_key, limit)]
-
-
-def _hit(row: Sequence[Any]) -> Hit:
-    state, err = row[MESSAGE_WIDTH], row[MESSAGE_WIDTH + 1]
-    return Hit(message_of(row), None if state is None else Delivery(state), err or "")
-
-
-_SENT = "SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = $1 ORDER BY at, segment"
-_ATTEMPTS = "SELECT key, segment, connector, status, at FROM attempt WHERE key = $1 ORDER BY at, segment"
-_RECEIPTS = """
-SELECT key, segment, state, err, at FROM progress WHERE key = $1
-UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = $1
-ORDER BY at, segment
-"""
-_FINAL = "SELECT state, err, at FROM final WHERE key = $1"
-_ENTRIES = """
-SELECT key, account, kind, amount, message, at, note FROM ledger WHERE account = $1 AND key = $2 AND kind = 0
-UNION ALL
-SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message = $3 AND kind = 1
-"""
-_QUEUED = "SELECT connector, due, node IS NOT NULL FROM queue WHERE key = $1"
-_RETRY = 'SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = $1'
-_CALLBACK = 'SELECT "end", code, attempts, at FROM callback WHERE key = $1'
-
-
-async def trace(db: Db, key: int) -> MessageRecord | None:
-    row = await db.fetchrow(_SINGLE, key)
-    if row is None:
-        return None
-    message = message_of(row)
-    final = await db.fetchrow(_FINAL, key)
-    queued = await db.fetchrow(_QUEUED, key)
-    receipts = map(tuple, await db.fetch(_RECEIPTS, key))
-    entries = map(tuple, await db.fetch(_ENTRIES, message.account, message.batch or key, key))
-    return MessageRecord(
-        message=message,
-        submissions=[Submission(message.account, *each) for each in await db.fetch(_SENT, key)],
-        attempts=[Attempt(message.account, *each) for each in await db.fetch(_ATTEMPTS, key)],
-        receipts=[PartReceipt(message.account, each[0], each[1], Delivery(each[2]), *each[3:]) for each in receipts],
-        final=None if final is None else (None if final[0] is None else Delivery(final[0]), final[1], final[2]),
-        entries=[LedgerEntry(each[0], each[1], EntryKind(each[2]), *each[3:]) for each in entries],
-        queued=None if queued is None else (queued[0], queued[1], queued[2]),
-        callback=await _callback(db, message),
-    )
-
-
-async def _callback(db: Db, message: Message) -> CallbackView | None:
-    retry = await db.fetchrow(_RETRY, message.key)
-    done = await db.fetchrow(_CALLBACK, message.key)
-    if retry is None and done is None:
-        return None
-    view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
-    if retry is not None:
-        view.attempts, view.problem, view.first, view.due = tuple(retry)[:4]
-        view.held = retry[4] is not None
-    if done is not None:
-        view.end = CallbackEnd(done[0])
-        view.code, view.attempts, view.at = tuple(done)[1:]
-    return view
+    async def search(self, search: Search) -> SearchPage:
+        return await self._pool.look(lambda db: _search(db, search))

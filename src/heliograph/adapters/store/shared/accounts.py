@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heliograph.adapters.store.shared.ledger import enter
+from heliograph.adapters.store.shared.ledger import top_up
 from heliograph.adapters.store.shared.network import put_price, tables_changed
 from heliograph.adapters.store.shared.rows import (
     ANY_KEY,
@@ -32,13 +32,13 @@ class StoredAccounts(Operations):
         yield from _insert_key(replace(key, account=created.id))
         for price in prices:
             yield put_price(price)
-        yield from enter(created.id, EntryKind.TOP_UP, credit, account.created, "opening credit")
+        yield from top_up(created.id, credit, account.created, "opening credit")
         yield tables_changed()
         return created
 
     @write
     def update(self, account: int, changes: dict[str, Any]) -> Steps[Account]:
-        yield from _balance(account)
+        yield from lock_account(account)
         found = yield from first(Q.account_by_id(account=account))
         assert found is not None
         updated = changed_account(account_of(found), changes)
@@ -67,8 +67,8 @@ class StoredAccounts(Operations):
 
     @write
     def add_credit(self, account: int, amount: int, note: str, now: int) -> Steps[int]:
-        balance = yield from _balance(account)
-        yield from enter(account, EntryKind.TOP_UP, amount, now, note)
+        balance = yield from lock_account(account)
+        yield from top_up(account, amount, now, note)
         yield tables_changed()
         return balance + amount
 
@@ -86,7 +86,7 @@ class StoredAccounts(Operations):
 
     @write
     def add_key(self, key: ApiKey) -> Steps[None]:
-        yield from _balance(key.account)
+        yield from lock_account(key.account)
         yield from _insert_key(key)
         yield tables_changed()
 
@@ -97,7 +97,7 @@ class StoredAccounts(Operations):
         yield tables_changed()
 
 
-def _balance(account: int) -> Steps[int]:
+def lock_account(account: int) -> Steps[int]:
     """The account's balance; it is locked until the transaction ends. Raises Missing."""
     found = yield from first(Q.lock_account(account=account))
     if found is None:

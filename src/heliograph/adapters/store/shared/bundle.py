@@ -6,8 +6,12 @@ from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
 from heliograph.adapters.store.shared.audit_log import StoredAuditLog
+from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.network import StoredNetwork
 from heliograph.adapters.store.shared.noted import Noted
+from heliograph.adapters.store.shared.notices import StoredNotices
+from heliograph.adapters.store.shared.queue import StoredQueue
+from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.steps import Engine
 from heliograph.adapters.store.shared.tokens import StoredTokens
 from heliograph.adapters.store.shared.users import StoredUsers
@@ -23,6 +27,10 @@ class Bundle:
     users: ports.Users
     tokens: ports.Tokens
     audit_log: ports.AuditLog
+    customers: ports.Customers
+    queue: ports.Queue
+    receipts: ports.Receipts
+    notices: ports.Notices
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -34,6 +42,10 @@ class Bundle:
         self.users = StoredUsers(engine)
         self.tokens = StoredTokens(engine)
         self.audit_log = StoredAuditLog(engine)
+        self.customers = StoredCustomers(engine)
+        self.queue = StoredQueue(engine)
+        self.receipts = StoredReceipts(engine)
+        self.notices = StoredNotices(engine)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         """`app.ports.Store.noting`."""

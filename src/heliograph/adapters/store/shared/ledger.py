@@ -1,16 +1,44 @@
 """Entries of a ledger and the balance that they change, in the same transaction."""
 
+from collections.abc import Sequence
+
 from heliograph.adapters.store.shared.steps import Q, Steps
+from heliograph.app.facts import Message
 from heliograph.domain.ids import first_key_at
+from heliograph.domain.money import EntryKind
 
 WORKER_BITS = 31
 """The worker of entries that are no charges. Their keys are made from their time, so the ledger is in its order."""
 
+STEP = WORKER_BITS + 1
+AHEAD = 4096
+"""Keys, beyond those that are needed, among which one is looked for that is taken."""
 
-def enter(account: int, kind: int, amount: int, at: int, note: str, message: int = 0) -> Steps[None]:
+
+def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
     """Enters nothing where nothing changes. The account must be locked."""
     if amount == 0:
         return
-    base = first_key_at(at) | WORKER_BITS
-    yield Q.enter_ledger(account=account, kind=kind, amount=amount, base=base, message=message, at=at, note=note)
+    key = yield from _free(account, at, 1)
+    yield Q.enter(account=account, key=key, kind=EntryKind.TOP_UP, amount=amount, at=at, note=note)
     yield Q.change_balance(account=account, amount=amount)
+
+
+def refund(account: int, messages: Sequence[Message], at: int, note: str) -> Steps[None]:
+    """Gives back what these messages of the account cost. A second refund of a message is an error."""
+    paid = [message for message in messages if message.price]
+    if not paid:
+        return
+    key = yield from _free(account, at, len(paid))
+    yield Q.enter_refunds(account=account, key=key, keys=[message.key for message in paid], at=at, note=note)
+    yield Q.change_balance(account=account, amount=sum(message.price for message in paid))
+
+
+def _free(account: int, at: int, count: int) -> Steps[int]:
+    """The first of so many keys that no entry of the account has."""
+    key = first_key_at(at) | WORKER_BITS
+    while True:
+        ((taken,),) = yield Q.last_entry(account=account, start=key, end=key + STEP * (AHEAD + count))
+        if taken is None:
+            return key
+        key = taken + STEP

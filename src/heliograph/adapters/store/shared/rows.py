@@ -43,7 +43,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None 
         destination=row[1],
         sender=intern(row[2]),
         kind=row[3],
-        content=intern(row[4] if content is None else content),
+        content=intern(_text(row[4]) if content is None else content),
         segments=row[5],
         price=row[6],
         time=row[7],
@@ -58,6 +58,11 @@ def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None 
         key=row[15],
         tail=row[16],
     )
+
+
+def _text(content: str | bytes) -> str:
+    """A content may have a NUL, so that one engine keeps its octets."""
+    return content if isinstance(content, str) else content.decode()
 
 
 def account_values(account: Account) -> dict[str, Any]:

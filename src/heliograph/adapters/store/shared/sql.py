@@ -1,6 +1,7 @@
 """Named SQL statements in files, made ready for one engine when they are read.
 
-A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. Words in
+A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. A statement
+without text is one that its engine has no need of: it has no rows. Words in
 braces are filled in: members of the domain's enums (`{State.SENT}`), sets of states (`{LISTED}`), the states before a
 step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), and what an engine
 spells in its own way (`{among(keys)}`).

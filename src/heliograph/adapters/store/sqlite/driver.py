@@ -13,8 +13,8 @@ from heliograph.adapters.store.sqlite.statements import many
 R = TypeVar("R")
 
 DIALECT: Final = sql.Dialect(
-    words=COLUMNS | {"bytewise": "", "user_column": "user"},
-    calls={"among": "IN (SELECT value FROM json_each(:{}))"},
+    words=COLUMNS | {"bytewise": "", "user_column": "user", "false": "0", "put_off": "put_off = 1", "no_octets": "x''"},
+    calls={"of_worker": "", "among": "IN (SELECT value FROM json_each(:{}))"},
 )
 
 STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))
@@ -26,7 +26,8 @@ def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
     try:
         query = next(steps)
         while True:
-            rows: Rows = db.execute(STATEMENTS[query.name].text, _bound(query.values)).fetchall()
+            text = STATEMENTS[query.name].text
+            rows: Rows = db.execute(text, _bound(query.values)).fetchall() if text else ()
             query = steps.send(rows)
     except StopIteration as end:
         result: R = end.value

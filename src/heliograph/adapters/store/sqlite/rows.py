@@ -1,13 +1,10 @@
 """Rows of messages and the values they stand for."""
 
-import sqlite3
-from collections.abc import Iterable
-
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
-from heliograph.adapters.store.sqlite.statements import Row, many
+from heliograph.adapters.store.sqlite.statements import Row
 from heliograph.app.facts import Message
 
-__all__ = ["MESSAGE_COLUMNS", "MESSAGE_WIDTH", "message_of", "message_row", "messages_of"]
+__all__ = ["MESSAGE_COLUMNS", "MESSAGE_WIDTH", "message_of", "message_row"]
 
 
 def message_row(message: Message) -> Row:
@@ -32,15 +29,3 @@ def message_row(message: Message) -> Row:
         message.key,
         message.tail,
     )
-
-
-_BY_KEYS = f"""
-SELECT {MESSAGE_COLUMNS}
-FROM json_each(?) AS wanted
-JOIN message AS m ON m.key = wanted.value
-"""  # noqa: S608 - made of constants
-
-
-def messages_of(db: sqlite3.Connection, keys: Iterable[int], *, queued: bool = False) -> list[Message]:
-    """The messages of these keys, in that order; those that are not there are left out."""
-    return [message_of(row, queued=queued) for row in db.execute(_BY_KEYS, (many(keys),))]

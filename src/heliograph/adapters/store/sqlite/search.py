@@ -4,21 +4,20 @@ A search looks at rows newest first, a bounded number of them, and can be gone o
 newest rows themselves, and at the blocks of `numbers` for the older ones.
 """
 
-import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
+from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
-from heliograph.adapters.store.sqlite import numbers
-from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_of
-from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Search, SearchPage
-from heliograph.app.configuration import LedgerEntry
-from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.adapters.store.shared.trace import hit_of
+from heliograph.adapters.store.shared.upkeep import reached
+from heliograph.adapters.store.sqlite.driver import drive
+from heliograph.adapters.store.sqlite.threads import Threads
+from heliograph.app.admin.oversight import Hit, Search, SearchPage
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import State
-from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
 from heliograph.domain.status import MessageStatus
 
 _FINAL_COLUMNS = "f.state, f.err"
@@ -54,31 +53,10 @@ LIMIT :limit
 """  # noqa: S608 - made of constants
 _REACHED = "SELECT time, key FROM ({rows}) LIMIT 1 OFFSET :effort - 1"
 
-_IDENTIFIED = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ? AND m.tail = ?"
-_BATCH = "SELECT last_key FROM batch WHERE key = ? AND tail = ?"
-_OF_BATCH = f"""
-{_HITS} FROM message AS m {_JOIN_FINAL}
-WHERE m.key > ?1 AND m.key <= ?2 AND m.batch = ?1 ORDER BY m.key LIMIT ?3
-"""
-_REFERENCED = """
-SELECT r.key, coalesce(b.last_key, r.key), r.batch FROM account AS a
-CROSS JOIN reference AS r ON r.account = a.id AND r.reference = ?1
-LEFT JOIN batch AS b ON r.batch = 1 AND b.key = r.key
-WHERE ?2 IS NULL OR a.id = ?2
-ORDER BY r.key DESC
-"""
-_OF_REFERENCES = f"""
-{_HITS} FROM json_each(?1) AS wanted
-CROSS JOIN reference AS r ON r.account = ?2 AND r.reference = wanted.value
-CROSS JOIN message AS m ON m.key = r.key {_JOIN_FINAL}
-WHERE r.batch = 0 ORDER BY m.key
-"""
-_SINGLE = f"{_HITS} FROM message AS m {_JOIN_FINAL} WHERE m.key = ?"
 
-
-def search(db: sqlite3.Connection, search: Search) -> SearchPage:
+def _search(db: sqlite3.Connection, search: Search) -> SearchPage:
     found = SearchPage([])
-    for rows, values in _rows(search, numbers.reached(db) if search.number else 0):
+    for rows, values in _rows(search, drive(db, reached) if search.number else 0):
         found = _page(db, search, rows, values, found.hits)
         if found.more is not None:
             break
@@ -100,7 +78,7 @@ def _page(db: sqlite3.Connection, search: Search, rows: str, values: dict[str, A
         "limit": limit + 1,
     }
     page = db.execute(_PAGE.format(rows=rows), values).fetchall()
-    hits = hits + [_hit(row) for row in page[:limit]]
+    hits = hits + [hit_of(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
         return SearchPage(hits, (last.time, last.key))
@@ -147,92 +125,12 @@ def _halves(standing: MessageStatus | None) -> list[str]:
     return [_HALVES.get(STANDINGS[standing][0], _LISTED)]
 
 
-def identified(db: sqlite3.Connection, key: int, tail: int, limit: int) -> list[Hit]:
-    row = db.execute(_IDENTIFIED, (key, tail)).fetchone()
-    if row is not None:
-        return [_hit(row)]
-    batch = db.execute(_BATCH, (key, tail)).fetchone()
-    return [] if batch is None else _of_batch(db, key, batch[0], limit)
+class SqliteMessages(StoredMessages):
+    """`app.ports.Messages` on one file."""
 
+    def __init__(self, threads: Threads) -> None:
+        super().__init__(threads)
+        self._searcher = threads.searcher
 
-def referenced(db: sqlite3.Connection, reference: str, account: int | None, limit: int) -> list[Hit]:
-    hits: list[Hit] = []
-    for key, last_key, batch in db.execute(_REFERENCED, (reference, account)).fetchall():
-        if len(hits) >= limit:
-            break
-        if batch:
-            hits += _of_batch(db, key, last_key, limit - len(hits))
-        else:
-            hits += [_hit(row) for row in db.execute(_SINGLE, (key,))]
-    return hits
-
-
-def of_references(db: sqlite3.Connection, account: int, references: Sequence[str]) -> list[Hit]:
-    return [_hit(row) for row in db.execute(_OF_REFERENCES, (json.dumps(references), account))]
-
-
-def _of_batch(db: sqlite3.Connection, key: int, last_key: int, limit: int) -> list[Hit]:
-    return [_hit(row) for row in db.execute(_OF_BATCH, (key, last_key, limit))]
-
-
-def _hit(row: tuple[Any, ...]) -> Hit:
-    state, err = row[MESSAGE_WIDTH:]
-    return Hit(message_of(row), None if state is None else Delivery(state), err or "")
-
-
-_SENT = "SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = ? ORDER BY at, segment"
-_ATTEMPTS = "SELECT key, segment, connector, status, at FROM attempt WHERE key = ? ORDER BY at, segment"
-_RECEIPTS = """
-SELECT key, segment, state, err, at FROM progress WHERE key = ?1
-UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = ?1
-ORDER BY at, segment
-"""
-_FINAL = "SELECT state, err, at FROM final WHERE key = ?"
-_ENTRIES = """
-SELECT key, account, kind, amount, message, at, note FROM ledger WHERE account = ?1 AND key = ?2 AND kind = 0
-UNION ALL
-SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message = ?3 AND kind = 1
-"""
-_QUEUED = "SELECT connector, due, node IS NOT NULL FROM queue WHERE key = ?"
-_RETRY = 'SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = ?'
-_CALLBACK = 'SELECT "end", code, attempts, at FROM callback WHERE key = ?'
-
-
-def trace(db: sqlite3.Connection, key: int) -> MessageRecord | None:
-    row = db.execute(_SINGLE, (key,)).fetchone()
-    if row is None:
-        return None
-    message = message_of(row)
-    final = db.execute(_FINAL, (key,)).fetchone()
-    queued = db.execute(_QUEUED, (key,)).fetchone()
-    return MessageRecord(
-        message=message,
-        submissions=[Submission(message.account, *row) for row in db.execute(_SENT, (key,))],
-        attempts=[Attempt(message.account, *row) for row in db.execute(_ATTEMPTS, (key,))],
-        receipts=[
-            PartReceipt(message.account, row[0], row[1], Delivery(row[2]), *row[3:])
-            for row in db.execute(_RECEIPTS, (key,))
-        ],
-        final=None if final is None else (None if final[0] is None else Delivery(final[0]), *final[1:]),
-        entries=[
-            LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:])
-            for row in db.execute(_ENTRIES, (message.account, message.batch or key, key))
-        ],
-        queued=None if queued is None else (queued[0], queued[1], bool(queued[2])),
-        callback=_callback(db, message),
-    )
-
-
-def _callback(db: sqlite3.Connection, message: Message) -> CallbackView | None:
-    retry = db.execute(_RETRY, (message.key,)).fetchone()
-    done = db.execute(_CALLBACK, (message.key,)).fetchone()
-    if retry is None and done is None:
-        return None
-    view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
-    if retry is not None:
-        view.attempts, view.problem, view.first, view.due = retry[:4]
-        view.held = retry[4] is not None
-    if done is not None:
-        view.end = CallbackEnd(done[0])
-        view.code, view.attempts, view.at = done[1:]
-    return view
+    async def search(self, search: Search) -> SearchPage:
+        return await self._searcher.transact(_search, search)

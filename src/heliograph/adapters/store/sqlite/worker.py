@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import Full, Queue
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from heliograph.adapters.store.sqlite.connection import connect, is_outage, is_passing, primary_code
 from heliograph.app.ports import Unavailable
@@ -150,26 +150,6 @@ class Worker:
             call()
             del call
         self._session.close()
-
-
-class Noting:
-    """A worker whose transactions write one thing more: `also` is given the connection and what the work returned."""
-
-    def __init__(self, worker: Worker, also: Callable[[sqlite3.Connection, Any], None]) -> None:
-        self._worker = worker
-        self._also = also
-        self.call = worker.call
-        self.close = worker.close
-
-    async def transact(
-        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        def both(db: sqlite3.Connection) -> R:
-            result = work(db, *args, **kwargs)
-            self._also(db, result)
-            return result
-
-        return await self._worker.transact(both)
 
 
 def _resolve(

@@ -30,14 +30,17 @@ SELECT balance FROM account WHERE id = :account;
 -- change_balance: Adds to the balance of an account.
 UPDATE account SET balance = balance + :amount WHERE id = :account;
 
--- enter_ledger: An entry that is no charge, with the first free key from `base` on.
+-- last_entry: The last key of an entry that is no charge, in a range; NULL if there is none.
+SELECT max(key) FROM ledger WHERE account = :account AND key >= :start AND key < :end AND key & 31 = 31;
+
+-- enter: An entry that is about no message.
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
-WITH RECURSIVE free (key) AS (
-    SELECT CAST(:base AS bigint)
-    UNION ALL
-    SELECT key + 32 FROM free WHERE EXISTS (SELECT 1 FROM ledger AS l WHERE l.account = :account AND l.key = free.key)
-)
-SELECT :account, (SELECT max(key) FROM free), :kind, :amount, :message, :at, :note;
+VALUES (:account, :key, :kind, :amount, 0, :at, :note);
+
+-- enter_refunds: Entries that give back what messages cost, with the keys from one on.
+INSERT INTO ledger (account, key, kind, amount, message, at, note)
+SELECT :account, :key + 32 * (row_number() OVER (ORDER BY m.key) - 1), {EntryKind.REFUND}, m.price, m.key, :at, :note
+FROM message AS m WHERE m.key {among(keys)};
 
 -- ledger: Entries of an account, newest first.
 SELECT key, account, kind, amount, message, at, note FROM ledger

@@ -1,0 +1,59 @@
+"""`app.ports.Commits` on one database."""
+
+from heliograph.adapters.store.postgres.database import Database
+from heliograph.adapters.store.postgres.record import Recorder
+from heliograph.adapters.store.shared.recovery import recovery
+from heliograph.adapters.store.shared.replay import replayed
+from heliograph.adapters.store.shared.steps import Q, Steps, Way
+from heliograph.app.facts import Accept, Facts
+from heliograph.app.marks import Recovery
+from heliograph.app.ports import Fenced, Unavailable
+
+
+class PostgresCommits:
+    """Records facts on a connection of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.recorder = Recorder(database.servers)
+
+    async def record(self, facts: Facts) -> None:
+        for accept in await self.recorder.record(facts):
+            await self._replay(accept)
+
+    async def _replay(self, accept: Accept) -> None:
+        """The commit is over: what cannot be looked up now stays UNAVAILABLE, and can be asked again."""
+        account, reference = accept.account, accept.reference
+        assert reference is not None
+        try:
+            found = await self._database.run(Way.LOOKUP, lambda: replayed(account, reference))
+        except Unavailable:
+            return
+        if found is not None:
+            first = found[1]
+            accept.verdict = first.verdict
+            accept.key, accept.tail, accept.total = first.key, first.tail, first.total
+            accept.scheduled, accept.messages = first.scheduled, first.messages
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        """Gives up the claims of the node that had this worker number before; those of dead nodes are given up by
+        `Leases.release_dead`."""
+        recovered = await self._database.run(Way.WRITE, lambda: _recover(worker, node))
+        await self.recorder.become(node, worker)
+        return recovered
+
+
+def _recover(worker: int, node: int) -> Steps[Recovery]:
+    """The node becomes the one of this worker number. Another node that still was it is fenced: it is an earlier run,
+    or a mistake."""
+    yield Q.without_time_limit()
+    yield Q.with_custom_plans()
+    yield Q.join_nodes(node=node)
+    ((lives,),) = yield Q.node_lives(node=node)
+    if not lives:
+        raise Fenced("the work of this node was given to others")
+    for (predecessor,) in (yield Q.predecessor(worker=worker)):
+        if predecessor != node:
+            yield Q.fence_node(node=predecessor)
+    yield Q.take_worker(worker=worker, node=node)
+    return (yield from recovery(worker))

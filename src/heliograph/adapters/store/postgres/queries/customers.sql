@@ -1,0 +1,38 @@
+-- pending_page_up: As page_up, with scheduled messages. Each half is read in the order of its index, and they are merged.
+SELECT time, key FROM (
+    (
+        SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
+        ORDER BY time, key
+    ) UNION ALL (
+        SELECT time, key FROM message
+        WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time < :end
+        ORDER BY time, key
+    )
+) AS page ORDER BY time, key LIMIT :limit OFFSET :index;
+
+-- pending_page_down: As page_down, with scheduled messages.
+SELECT time, key FROM (
+    (
+        SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
+        ORDER BY time DESC, key DESC
+    ) UNION ALL (
+        SELECT time, key FROM message
+        WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time < :end
+        ORDER BY time DESC, key DESC
+    )
+) AS page ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
+
+-- admit_list: Remembers a list query, unless the last one was a short while ago.
+INSERT INTO listing (account, at) VALUES (:account, :now)
+ON CONFLICT (account) DO UPDATE SET at = :now WHERE abs(listing.at - :now) >= :interval OR listing.at = :unanswered
+RETURNING 1;
+
+-- last_list: When the last list query was admitted.
+SELECT at FROM listing WHERE account = :account;
+
+-- lock_queued: Locks rows of the queue, in the order in which claims do it.
+SELECT 1 FROM queue WHERE key {among(keys)} ORDER BY key FOR UPDATE;
+
+-- still_scheduled: Those of the messages whose time is still to come, locked.
+SELECT key FROM message WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)} AND time > :now
+ORDER BY key FOR NO KEY UPDATE;

@@ -1,0 +1,22 @@
+-- claim_notices: Claims the notices that are due, oldest first.
+SELECT key FROM claim_retries(:limit, :now, :node, :first_slot, :last_slot);
+
+-- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
+SELECT c.key FROM callback AS c
+JOIN message AS m ON m.key = c.key
+WHERE c."end" <> 0 AND (:account::bigint IS NULL OR m.account = :account) AND (:key::bigint IS NULL OR c.key = :key)
+ORDER BY c.key FOR UPDATE OF c;
+
+-- owe_again: Owes some notices from now on.
+INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first")
+SELECT key, slot_of(account), :now, 0, '', '', :now FROM message WHERE key {among(keys)} ORDER BY key
+ON CONFLICT (key) DO UPDATE SET due = :now, attempts = 0, "first" = :now, node = NULL;
+
+-- owed_notices: Notices that nobody has claimed, in the order in which they are due.
+SELECT m.key, m.tail, m.account, m.callback_url, r.attempts, r.problem, r."first", r.due
+FROM callback_retry AS r JOIN message AS m ON m.key = r.key
+WHERE r.node IS NULL AND r.due IS NOT NULL AND (r.due, r.key) > (:due, :key)
+ORDER BY r.due, r.key LIMIT :limit;
+
+-- droppable: Those of the notices that nobody has claimed.
+SELECT key FROM callback_retry WHERE key {among(keys)} AND node IS NULL AND due IS NOT NULL ORDER BY key FOR UPDATE;

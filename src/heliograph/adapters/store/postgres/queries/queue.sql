@@ -1,0 +1,39 @@
+-- claim_due: Claims the rows of a connector that are due, oldest first.
+SELECT key, connector, attempted FROM claim_queue(:connector, :limit, :now, :node, :first_slot, :last_slot);
+
+-- claim_of: Claims the rows of a connector that are due, so many of each account, each one's oldest first.
+SELECT key, connector, attempted FROM claim_queue_of(:connector, :accounts, :limit, :now, :node);
+
+-- claim_expired: Claims the rows whose messages are no longer valid, of any connector.
+SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node, :first_slot, :last_slot);
+
+-- claim: Done already.
+
+-- become_sent: Done already.
+
+-- next_due: When the next row of each connector is due. Each is found by a jump in the index; a GROUP BY would read all
+-- of it.
+WITH RECURSIVE waiting (connector) AS (
+    (SELECT connector FROM queue WHERE node IS NULL ORDER BY connector LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT q.connector FROM queue AS q WHERE q.node IS NULL AND q.connector > w.connector
+        ORDER BY q.connector LIMIT 1
+    )
+    FROM waiting AS w WHERE w.connector IS NOT NULL
+)
+SELECT connector, (
+    SELECT q.due FROM queue AS q WHERE q.node IS NULL AND q.connector = w.connector ORDER BY q.due LIMIT 1
+)
+FROM waiting AS w WHERE connector IS NOT NULL;
+
+-- queued_accounts: The accounts that have rows due, found by jumps in the index.
+SELECT unnest(queued_accounts(:connector, :now, :first_slot, :last_slot));
+
+-- release_messages: Gives up a node's claims of messages.
+UPDATE queue SET node = NULL WHERE key IN (SELECT key FROM queue WHERE node = :node ORDER BY key FOR UPDATE)
+RETURNING 1;
+
+-- release_notices: Gives up a node's claims of notices.
+UPDATE callback_retry SET node = NULL
+WHERE key IN (SELECT key FROM callback_retry WHERE node = :node ORDER BY key FOR UPDATE) RETURNING 1;

@@ -1,0 +1,118 @@
+"""`app.ports.Customers`: what customers ask about their messages, and change of those that are scheduled."""
+
+from heliograph.adapters.store.shared.accounts import lock_account
+from heliograph.adapters.store.shared.ledger import refund
+from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.replay import replayed
+from heliograph.adapters.store.shared.rows import message_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, glance, lookup, read, write
+from heliograph.adapters.store.shared.trace import record_of
+from heliograph.app.admin.oversight import MessageRecord
+from heliograph.app.configuration import Missing
+from heliograph.app.facts import Accept, Message
+from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
+from heliograph.domain.receipt import Delivery
+
+_EARLIEST = -(1 << 62)
+_LATEST = 1 << 62
+_SECOND = 1_000
+
+
+class StoredCustomers(Operations):
+    @glance
+    def balance(self, account: int) -> Steps[int]:
+        found = yield from first(Q.balance(account=account))
+        return found[0] if found else 0
+
+    @glance
+    def message(self, account: int, key: int, tail: int) -> Steps[Message | None]:
+        return (yield from message_of_customer(account, key, tail))
+
+    @read
+    def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> Steps[BatchSlice | None]:
+        found = yield from first(Q.batch(account=account, key=key, tail=tail))
+        if found is None:
+            return None
+        last_key, reference = found
+        rows = yield Q.batch_slice(key=key, last_key=last_key, index=index, limit=limit)
+        return BatchSlice(key, tail, reference, [message_of(row) for row in rows])
+
+    @lookup
+    def replayed(self, account: int, reference: str) -> Steps[tuple[bytes, Accept] | None]:
+        return (yield from replayed(account, reference))
+
+    @read
+    def messages(self, account: int, query: ListQuery) -> Steps[list[Message]]:
+        if query.pending:
+            page = Q.pending_page_down if query.descending else Q.pending_page_up
+        else:
+            page = Q.page_down if query.descending else Q.page_up
+        rows = yield page(
+            account=account,
+            start=_EARLIEST if query.start is None else query.start,
+            end=_LATEST if query.end is None else query.end + _SECOND,
+            index=query.index,
+            limit=query.limit,
+        )
+        return (yield from messages_of([key for _, key in rows]))
+
+    @write
+    def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> Steps[int]:
+        """A later question may be asked earlier: a last query soon after this one counts. One far in the future (the
+        clock went back) does not."""
+        if (yield Q.admit_list(account=account, now=now, interval=interval, unanswered=unanswered)):
+            return 0
+        last = yield from first(Q.last_list(account=account))
+        return 0 if last is None else last[0] + interval - now
+
+    @read
+    def trace(self, account: int, key: int, tail: int) -> Steps[MessageRecord | None]:
+        message = yield from message_of_customer(account, key, tail)
+        return None if message is None else (yield from record_of(message))
+
+    @glance
+    def delivery(self, key: int) -> Steps[tuple[Delivery, str, int] | None]:
+        found = yield from first(Q.delivery(key=key))
+        return None if found is None else (Delivery(found[0]), found[1], found[2])
+
+    @write
+    def cancel(self, account: int, key: int, tail: int, now: int) -> Steps[list[Message]]:
+        keys = yield from _still_scheduled(account, key, tail, now)
+        yield Q.dequeue(keys=keys)
+        yield Q.cancel(keys=keys)
+        yield Q.end_cancelled(keys=keys, now=now)
+        messages = yield from messages_of(keys)
+        yield from refund(account, messages, now, "cancelled")
+        return messages
+
+    @write
+    def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Steps[list[Message]]:
+        keys = yield from _still_scheduled(account, key, tail, now)
+        yield Q.note_moves(keys=keys, time=time, now=now)
+        yield Q.requeue(keys=keys, time=time, expires=expires)
+        yield Q.move(keys=keys, time=time, expires=expires)
+        return (yield from messages_of(keys))
+
+
+def message_of_customer(account: int, key: int, tail: int) -> Steps[Message | None]:
+    """The message, if it is the account's and has this tail."""
+    found = yield from first(Q.message(account=account, key=key, tail=tail))
+    return None if found is None else message_of(found)
+
+
+def _still_scheduled(account: int, key: int, tail: int, now: int) -> Steps[list[int]]:
+    """The keys of the message, or of the batch's messages, that may be changed. They are locked in the order of claims,
+    the queue before the messages. A claim makes a message Sent: what is Scheduled here is nobody else's."""
+    yield from lock_account(account)
+    rows = yield Q.message_key(account=account, key=key, tail=tail)
+    if not rows:
+        batch = yield from first(Q.batch(account=account, key=key, tail=tail))
+        if batch is None:
+            raise Missing("no such message")
+        rows = yield Q.batch_keys(key=key, last_key=batch[0])
+    keys = [key for (key,) in rows]
+    yield Q.lock_queued(keys=keys)
+    rows = yield Q.still_scheduled(keys=keys, now=now)
+    if not rows:
+        raise NotScheduled("sent, cancelled or due already")
+    return [key for (key,) in rows]

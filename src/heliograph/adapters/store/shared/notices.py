@@ -1,0 +1,62 @@
+"""`app.ports.Notices`: what is owed by the table of notices that could not be delivered at once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from heliograph.adapters.store.shared.rows import ANY_KEY, MESSAGE_WIDTH, message_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
+from heliograph.app.admin.oversight import CallbackView
+from heliograph.app.facts import CallbackEnd
+from heliograph.app.notices.notice import FinalState, Notice
+from heliograph.domain.receipt import Delivery
+
+
+class StoredNotices(Operations):
+    @write
+    def claim(self, limit: int, now: int, node: int) -> Steps[list[Notice]]:
+        due = yield Q.claim_notices(limit=limit, now=now, node=node)
+        if not due:
+            return []
+        rows = yield Q.notices(keys=[key for (key,) in due])
+        return [notice_of(row) for row in rows]
+
+    @lookup
+    def next_due(self) -> Steps[int | None]:
+        ((due,),) = yield Q.next_notice_due()
+        return None if due is None else int(due)
+
+    @write
+    def replay(self, account: int | None, key: int | None, now: int) -> Steps[int]:
+        rows = yield Q.ended_keys(account=account, key=key)
+        keys = [key for (key,) in rows]
+        if keys:
+            yield Q.owe_again(keys=keys, now=now)
+            yield Q.undo_ends(keys=keys)
+        return len(keys)
+
+    @listing
+    def owed(self, limit: int, after: tuple[int, int] | None = None) -> Steps[list[CallbackView]]:
+        due, key = (-1, -1) if after is None else after
+        rows = yield Q.owed_notices(due=due, key=key, limit=limit)
+        return [CallbackView(*row) for row in rows]
+
+    @listing
+    def ended(self, limit: int, before: int | None = None) -> Steps[list[CallbackView]]:
+        rows = yield Q.ended_notices(before=ANY_KEY if before is None else before, limit=limit)
+        return [replace(CallbackView(*row[:7]), end=CallbackEnd(row[7]), code=row[8], at=row[9]) for row in rows]
+
+    @write
+    def drop(self, keys: Sequence[int], now: int) -> Steps[int]:
+        rows = yield Q.droppable(keys=list(keys))
+        dropped = [key for (key,) in rows]
+        if dropped:
+            yield Q.give_up(keys=dropped, now=now)
+            yield Q.keep_without_due(keys=dropped)
+        return len(dropped)
+
+
+def notice_of(row: Row) -> Notice:
+    """Reads MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
+    state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
+    message = message_of(row)
+    return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)

@@ -1,0 +1,63 @@
+-- balance: The balance of an account.
+SELECT balance FROM account WHERE id = :account;
+
+-- message: A message of an account.
+SELECT {message} FROM message AS m WHERE m.key = :key AND m.account = :account AND m.tail = :tail;
+
+-- batch: The last key and the reference of an account's batch.
+SELECT last_key, reference FROM batch WHERE key = :key AND account = :account AND tail = :tail;
+
+-- batch_slice: Messages of a batch, in their order.
+SELECT {message} FROM message AS m WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key
+ORDER BY m.key LIMIT :limit OFFSET :index;
+
+-- first_use: What a reference was first used for: messages, and each with the request they are of.
+SELECT {message}, r.fingerprint, r.key, r.batch, r.scheduled, b.tail, b.total
+FROM reference AS r
+LEFT JOIN batch AS b ON r.batch AND b.key = r.key
+JOIN message AS m ON m.key >= r.key AND m.key <= coalesce(b.last_key, r.key)
+    AND m.batch = CASE WHEN r.batch THEN r.key ELSE 0 END
+WHERE r.account = :account AND r.reference = :reference ORDER BY m.key;
+
+-- page_up: Times and keys of a page, earliest first.
+SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
+ORDER BY time, key LIMIT :limit OFFSET :index;
+
+-- page_down: Times and keys of a page, latest first.
+SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
+ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
+
+-- delivery: The final state of a message.
+SELECT state, err, at FROM final WHERE key = :key AND state IS NOT NULL;
+
+-- message_key: The key, if there is such a message of the account.
+SELECT key FROM message WHERE key = :key AND account = :account AND tail = :tail;
+
+-- batch_keys: The keys of a batch's messages.
+SELECT key FROM message WHERE key > :key AND key <= :last_key AND batch = :key;
+
+-- lock_queued: No need: nobody else writes.
+
+-- still_scheduled: Those of the messages whose time is still to come.
+SELECT key FROM message WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)} AND time > :now ORDER BY key;
+
+-- dequeue: Takes messages out of the queue.
+DELETE FROM queue WHERE key {among(keys)};
+
+-- cancel: Cancels messages.
+UPDATE message SET state = {after(Trigger.CANCEL)} WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)};
+
+-- end_cancelled: A cancelled message has a final without a state.
+INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', :now, {false} FROM message WHERE key {among(keys)};
+
+-- note_moves: What time messages had, and which they are given; of the first so many moves of each.
+INSERT INTO moved (key, at, was, time)
+SELECT m.key, :now, m.time, :time FROM message AS m
+WHERE m.key {among(keys)} AND (SELECT count(*) FROM moved AS o WHERE o.key = m.key) < {MOST_MOVES}
+ON CONFLICT (key, at) DO UPDATE SET time = excluded.time;
+
+-- requeue: Gives rows of the queue another time.
+UPDATE queue SET due = :time, expires = :expires WHERE key {among(keys)};
+
+-- move: Gives messages another time.
+UPDATE message SET time = :time, expires = :expires WHERE key {among(keys)};

@@ -1,0 +1,31 @@
+-- notices: Some notices that are owed, oldest due first.
+SELECT {message}, f.state, f.err, f.at, r.attempts, r.body, r."first"
+FROM callback_retry AS r
+JOIN final AS f ON f.key = r.key
+JOIN message AS m ON m.key = r.key
+WHERE r.key {among(keys)} AND f.state IS NOT NULL
+ORDER BY r.due, r.key;
+
+-- next_notice_due: When the next notice is due that nobody has claimed.
+SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
+
+-- undo_ends: Some notices have not ended after all.
+DELETE FROM callback WHERE key {among(keys)};
+
+-- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
+SELECT m.key, m.tail, m.account, m.callback_url, c.attempts, coalesce(r.problem, ''), coalesce(r."first", f.at, c.at),
+    c."end", c.code, c.at
+FROM callback AS c
+JOIN message AS m ON m.key = c.key
+LEFT JOIN callback_retry AS r ON r.key = c.key
+LEFT JOIN final AS f ON f.key = c.key
+WHERE c."end" <> 0 AND c.key < :before
+ORDER BY c.key DESC LIMIT :limit;
+
+-- give_up: Ends some notices, as given up.
+INSERT INTO callback (key, "end", code, attempts, at)
+SELECT key, {CallbackEnd.GIVEN_UP}, 0, attempts, :now FROM callback_retry WHERE key {among(keys)}
+ON CONFLICT DO NOTHING;
+
+-- keep_without_due: Notices that ended keep what is to be sent again.
+UPDATE callback_retry SET due = NULL WHERE key {among(keys)};

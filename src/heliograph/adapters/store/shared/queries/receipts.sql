@@ -1,0 +1,16 @@
+-- open_message: The key, if there is such a message without a final.
+SELECT key FROM message WHERE key = :key AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key);
+
+-- overdue: Messages that await a receipt, by key, and whether each is overdue.
+SELECT a.key, m.expires < :expired AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
+FROM (SELECT DISTINCT key FROM awaiting WHERE key > :beyond AND key < :before ORDER BY key LIMIT :limit) AS a
+JOIN message AS m ON m.key = a.key;
+
+-- part_states: The receipts of parts of some messages.
+SELECT key, segment, state, err FROM part_receipt WHERE key {among(keys)} ORDER BY key, segment;
+
+-- taken_parts: The parts of some messages that operators took.
+SELECT key, segment, connector, operator_id FROM sent WHERE key {among(keys)} AND status = 0 ORDER BY key, segment;
+
+-- orphans: Receipts that match nothing, newest first.
+SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT :limit;

@@ -1,0 +1,48 @@
+-- hit: A message, and what became of it.
+SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
+
+-- hit_of_id: The message of an id, and what became of it.
+SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
+WHERE m.key = :key AND m.tail = :tail;
+
+-- batch_of_id: The last key of the batch of an id.
+SELECT last_key FROM batch WHERE key = :key AND tail = :tail;
+
+-- hits_of_batch: Messages of a batch, in their order.
+SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
+WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMIT :limit;
+
+-- submissions_of: What became of the parts of a message.
+SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = :key ORDER BY at, segment;
+
+-- attempts_of: Tries that decided nothing.
+SELECT key, segment, connector, status, at FROM attempt WHERE key = :key ORDER BY at, segment;
+
+-- receipts_of: Receipts of a message, those that are not final too.
+SELECT key, segment, state, err, at FROM progress WHERE key = :key
+UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = :key
+ORDER BY at, segment;
+
+-- final_of: How a message ended.
+SELECT state, err, at FROM final WHERE key = :key;
+
+-- entries_of: What was charged for a message, or its batch, and what was given back.
+SELECT key, account, kind, amount, message, at, note FROM ledger
+WHERE account = :account AND key = :charged AND kind = {EntryKind.CHARGE}
+UNION ALL
+SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message = :key AND kind = {EntryKind.REFUND};
+
+-- queued_of: A message's row of the queue.
+SELECT connector, due, node IS NOT NULL FROM queue WHERE key = :key;
+
+-- moves_of: How a scheduled message was moved.
+SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
+
+-- connector_names: The names of all connectors.
+SELECT id, name FROM connector;
+
+-- retry_of: A notice that is owed, or is kept.
+SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = :key;
+
+-- callback_of: How a notice ended.
+SELECT "end", code, attempts, at FROM callback WHERE key = :key;

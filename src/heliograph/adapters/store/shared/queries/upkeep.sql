@@ -1,0 +1,63 @@
+-- last_block: The newest block of numbers, and its last key.
+SELECT block, last_key FROM number_block ORDER BY block DESC LIMIT 1;
+
+-- end_of_block: The last key of the next block.
+SELECT key FROM message WHERE key > :beyond AND key < :before ORDER BY key LIMIT 1 OFFSET :rest;
+
+-- add_block: A new block; no row where it is there already.
+INSERT INTO number_block (block, first_key, last_key) VALUES (:block, :first, :last) ON CONFLICT DO NOTHING RETURNING 1;
+
+-- fill_block: Sorts the messages of a block by number.
+INSERT INTO message_number (block, number, key)
+SELECT :block, destination, key FROM message WHERE key >= :first AND key <= :last ORDER BY destination {bytewise}, key;
+
+-- backlog: Scheduled messages, rows of the queue, owed and failed callbacks, orphans, awaited parts.
+SELECT
+    (SELECT count(*) FROM message WHERE state = {State.SCHEDULED}),
+    (SELECT count(*) FROM queue),
+    (SELECT count(*) FROM callback_retry WHERE due IS NOT NULL),
+    (SELECT count(*) FROM callback WHERE "end" <> 0),
+    (SELECT count(*) FROM early),
+    (SELECT count(*) FROM awaiting);
+
+-- counts: How much waits, each up to so many: scheduled, due (and since when), awaited, owed, ended, orphans.
+SELECT
+    (SELECT count(*) FROM (SELECT 1 FROM message WHERE state = {State.SCHEDULED} LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM queue WHERE node IS NULL AND due <= :now LIMIT :most) AS counted),
+    (SELECT min(due) FROM queue WHERE node IS NULL AND due <= :now),
+    (SELECT count(*) FROM (SELECT 1 FROM awaiting LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM callback_retry WHERE due IS NOT NULL LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM callback WHERE "end" <> 0 LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM early LIMIT :most) AS counted);
+
+-- deferred: How many messages of each connector were put off.
+SELECT connector, count(*) FROM (
+    SELECT connector FROM queue WHERE {put_off} AND node IS NULL AND due > :now LIMIT :most
+) AS later GROUP BY connector;
+
+-- ended_unknown: How many messages from a key on ended as UNKNOWN. The first condition on the state is the index's.
+SELECT count(*) FROM final WHERE key >= :since AND state <> {Delivery.DELIVRD} AND state = {Delivery.UNKNOWN};
+
+-- newest: The newest key, and the newest times of what happened. It reads whole tables.
+SELECT
+    (SELECT max(key) FROM message), (SELECT max(at) FROM ledger), (SELECT max(at) FROM sent),
+    (SELECT max(at) FROM final), (SELECT max(at) FROM callback), (SELECT max(at) FROM moved);
+
+-- reach: How many messages are scheduled, are not sent as a whole, await a receipt, and how many callbacks are owed. It
+-- reads whole tables.
+SELECT
+    (SELECT count(*) FROM message WHERE state = {State.SCHEDULED}),
+    (
+        SELECT count(*) FROM message AS m
+        WHERE m.state = {State.SENT} AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+          AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
+    ),
+    (
+        SELECT count(*) FROM message AS m
+        WHERE m.state = {State.SENT} AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+          AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) >= m.segments AND m.wants_receipt
+    ),
+    (
+        SELECT count(*) FROM final AS f
+        WHERE f.owed AND f.state IS NOT NULL AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
+    );

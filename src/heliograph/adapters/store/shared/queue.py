@@ -1,0 +1,79 @@
+"""`app.ports.Queue`: claims of scheduled, deferred and overflowing messages."""
+
+from collections.abc import Mapping, Sequence
+
+from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, lookup, write
+from heliograph.app.facts import NO_ANSWER, Queued
+
+
+class StoredQueue(Operations):
+    @write
+    def claim(
+        self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
+    ) -> Steps[list[Queued]]:
+        if accounts:
+            rows = yield Q.claim_of(connector=connector, accounts=list(accounts), limit=limit, now=now, node=node)
+        else:
+            rows = yield Q.claim_due(connector=connector, limit=limit, now=now, node=node)
+        return (yield from _claimed(rows, node))
+
+    @write
+    def claim_expired(self, limit: int, now: int, node: int) -> Steps[list[Queued]]:
+        rows = yield Q.claim_expired(limit=limit, now=now, node=node)
+        return (yield from _claimed(rows, node))
+
+    @lookup
+    def accounts(self, connector: int, now: int) -> Steps[list[int]]:
+        rows = yield Q.queued_accounts(connector=connector, now=now)
+        return [account for (account,) in rows]
+
+    @lookup
+    def next_due(self) -> Steps[dict[int, int]]:
+        rows = yield Q.next_due()
+        # between the two looks at a connector somebody may have claimed its last row
+        return {connector: due for connector, due in rows if due is not None}
+
+    @write
+    def release(self, node: int) -> Steps[int]:
+        messages = yield Q.release_messages(node=node)
+        notices = yield Q.release_notices(node=node)
+        return len(messages) + len(notices)
+
+
+def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
+    """Claims the rows and returns their messages, with the connector that they now wait for."""
+    if not rows:
+        return []
+    keys = [key for key, _, _ in rows]
+    yield Q.claim(keys=keys, node=node)
+    yield Q.become_sent(keys=keys)
+    claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
+    connectors = {key: connector for key, connector, _ in rows}
+    for queued in claimed:
+        queued.message.connector = connectors[queued.message.key]
+    return claimed
+
+
+def queued_of(attempted: Mapping[int, bool], *, queued: bool) -> Steps[list[Queued]]:
+    """The messages of these keys with what was answered already; `attempted` says of each whether it may have been
+    sent."""
+    if not attempted:
+        return []
+    answered: dict[int, set[int]] = {}
+    taken: dict[int, set[int]] = {}
+    answers = yield Q.answers(keys=list(attempted))
+    for key, segment, status in answers:
+        answered.setdefault(key, set()).add(segment)
+        if status in {0, NO_ANSWER}:
+            taken.setdefault(key, set()).add(segment)
+    messages = yield from messages_of(attempted, queued=queued)
+    return [
+        Queued(
+            message,
+            attempted[message.key],
+            frozenset(answered.get(message.key, ())),
+            frozenset(taken.get(message.key, ())),
+        )
+        for message in messages
+    ]

@@ -1,0 +1,67 @@
+"""`app.ports.Receipts`: what is awaited, and what matches nothing."""
+
+from collections.abc import Sequence
+
+from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
+from heliograph.app.facts import EarlyReceipt, Outstanding
+from heliograph.domain.ids import first_key_at
+from heliograph.domain.receipt import Delivery
+
+
+class StoredReceipts(Operations):
+    @read
+    def find(self, connector: int, operator_ids: Sequence[str]) -> Steps[list[Outstanding]]:
+        rows = yield Q.awaited(connector=connector, operator_ids=list(operator_ids))
+        return (yield from outstanding_of([key for (key,) in rows]))
+
+    @read
+    def outstanding(self, key: int) -> Steps[Outstanding | None]:
+        rows = yield Q.open_message(key=key)
+        found = yield from outstanding_of([key for (key,) in rows])
+        return found[0] if found else None
+
+    @read
+    def overdue(self, expired: int, beyond: int, limit: int) -> Steps[tuple[list[Outstanding], int | None]]:
+        rows = yield Q.overdue(before=first_key_at(expired), expired=expired, beyond=beyond, limit=limit)
+        rows = sorted(rows)
+        found = yield from outstanding_of([key for key, is_overdue in rows if is_overdue])
+        return found, rows[-1][0] if len(rows) == limit else None
+
+    @lookup
+    def orphans(self, limit: int) -> Steps[list[EarlyReceipt]]:
+        return (yield from orphans(limit))
+
+    @write
+    def forget(self, before: int, most: int, limit: int) -> Steps[int]:
+        forgotten = yield Q.forget_early(before=before, most=most, limit=limit)
+        return len(forgotten)
+
+
+def orphans(limit: int) -> Steps[list[EarlyReceipt]]:
+    """Receipts that match nothing, newest first."""
+    rows = yield Q.orphans(limit=limit)
+    return [
+        EarlyReceipt(connector, operator_id, destination, Delivery(state), err, at)
+        for connector, operator_id, destination, state, err, at in rows
+    ]
+
+
+def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
+    """What is known of the parts of these messages; the keys are of messages without a final."""
+    if not keys:
+        return []
+    states: dict[int, dict[int, tuple[Delivery, str]]] = {}
+    rows = yield Q.part_states(keys=keys)
+    for key, segment, state, err in rows:
+        states.setdefault(key, {})[segment] = (Delivery(state), err)
+    operator_ids: dict[int, dict[tuple[int, str], tuple[int, ...]]] = {}
+    rows = yield Q.taken_parts(keys=keys)
+    for key, segment, connector, operator_id in rows:
+        if segment not in states.get(key, {}):
+            of = operator_ids.setdefault(key, {})
+            of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
+    messages = yield from messages_of(keys)
+    return [
+        Outstanding(message, operator_ids.get(message.key, {}), states.get(message.key, {})) for message in messages
+    ]

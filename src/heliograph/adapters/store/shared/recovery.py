@@ -1,0 +1,31 @@
+"""What was in the air when the last process ended, from what the rows lack above the marks."""
+
+from heliograph.adapters.store.shared.notices import notice_of
+from heliograph.adapters.store.shared.queue import queued_of
+from heliograph.adapters.store.shared.receipts import orphans, outstanding_of
+from heliograph.adapters.store.shared.steps import Q, Steps
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
+
+EARLY_LIMIT = 20_000
+"""Early receipts given back, the newest ones."""
+
+
+def recovery(worker: int) -> Steps[Recovery]:
+    """What the worker's fast lane owes. `last_key` is the highest of any worker: nothing that comes later may go below
+    it."""
+    rows = yield Q.marks(worker=worker)
+    marks: dict[str, int] = {name: value for name, value in rows}  # noqa: C416 - rows are tuples of anything
+    unsent = yield Q.unsent(mark=marks.get(DISPATCH, 0), worker=worker)
+    outstanding = yield Q.unanswered(mark=marks.get(AWAITING, 0), worker=worker)
+    owed = yield Q.untold(mark=marks.get(CALLBACK, 0), worker=worker)
+    ((last_key,),) = yield Q.last_key()
+    early = yield from orphans(EARLY_LIMIT)
+    queued = {key: key <= marks.get(attempted(connector), 0) for key, connector in unsent}
+    return Recovery(
+        last_key=last_key,
+        marks=marks,
+        unsent=(yield from queued_of(queued, queued=False)),
+        outstanding=(yield from outstanding_of([key for (key,) in outstanding])),
+        owed=[notice_of(row) for row in owed],
+        early=early[::-1],
+    )

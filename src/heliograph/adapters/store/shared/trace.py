@@ -1,0 +1,56 @@
+"""Everything that the rows know of one message."""
+
+from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
+from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
+from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Move
+from heliograph.app.configuration import LedgerEntry
+from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.domain.money import EntryKind
+from heliograph.domain.receipt import Delivery
+
+
+def record_of(message: Message) -> Steps[MessageRecord]:
+    """What the rows know of the message, in the order of time."""
+    key, account = message.key, message.account
+    submissions = yield Q.submissions_of(key=key)
+    attempts = yield Q.attempts_of(key=key)
+    receipts = yield Q.receipts_of(key=key)
+    final = yield from first(Q.final_of(key=key))
+    entries = yield Q.entries_of(account=account, charged=message.batch or key, key=key)
+    queued = yield from first(Q.queued_of(key=key))
+    moves = yield Q.moves_of(key=key)
+    connectors = yield Q.connector_names()
+    callback = yield from _callback(message)
+    return MessageRecord(
+        message=message,
+        submissions=[Submission(account, *row) for row in submissions],
+        attempts=[Attempt(account, *row) for row in attempts],
+        receipts=[PartReceipt(account, row[0], row[1], Delivery(row[2]), *row[3:]) for row in receipts],
+        final=None if final is None else (None if final[0] is None else Delivery(final[0]), final[1], final[2]),
+        entries=[LedgerEntry(row[0], row[1], EntryKind(row[2]), *row[3:]) for row in entries],
+        queued=None if queued is None else (queued[0], queued[1], bool(queued[2])),
+        callback=callback,
+        moves=[Move(*row) for row in moves],
+        connectors=dict(connectors),
+    )
+
+
+def _callback(message: Message) -> Steps[CallbackView | None]:
+    retry = yield from first(Q.retry_of(key=message.key))
+    done = yield from first(Q.callback_of(key=message.key))
+    if retry is None and done is None:
+        return None
+    view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
+    if retry is not None:
+        view.attempts, view.problem, view.first, view.due = retry[:4]
+        view.held = retry[4] is not None
+    if done is not None:
+        view.end = CallbackEnd(done[0])
+        view.code, view.attempts, view.at = done[1:]
+    return view
+
+
+def hit_of(row: Row) -> Hit:
+    """Reads MESSAGE_COLUMNS, then state and err of the final."""
+    state, err = row[MESSAGE_WIDTH:]
+    return Hit(message_of(row), None if state is None else Delivery(state), err or "")

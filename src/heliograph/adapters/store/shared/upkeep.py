@@ -1,0 +1,110 @@
+"""What `app.ports.Upkeep` has in common on both engines."""
+
+from heliograph.adapters.store.shared.steps import (
+    Operations,
+    Q,
+    Row,
+    Steps,
+    browse,
+    first,
+    listing,
+    lookup,
+    scan,
+    write,
+)
+from heliograph.app.admin.oversight import COUNTED, BacklogCounts, RestorePoint
+from heliograph.domain.ids import first_key_at, time_of
+
+SETTLED_MS = 30_000
+"""Nodes make ids by their own clocks and commit when they can; older ones are not still to come. It is more than a
+lease, what two clocks may differ by, and the longest that a statement may take, together."""
+
+
+class StoredUpkeep(Operations):
+    async def index_numbers(self, now: int, size: int) -> int:
+        before = first_key_at(now - SETTLED_MS)
+        if await self._next_block(before, size) is None:
+            return 0  # and nobody waited
+        return await self._add_block(before, size)
+
+    @browse
+    def _next_block(self, before: int, size: int) -> Steps[tuple[int, int, int] | None]:
+        return (yield from _next_block(before, size))
+
+    @write
+    def _add_block(self, before: int, size: int) -> Steps[int]:
+        found = yield from _next_block(before, size)
+        if found is None:
+            return 0
+        block, start, end = found
+        # whoever comes second waits here for the first, and then has nothing to do
+        if not (yield Q.add_block(block=block, first=start, last=end)):
+            return 0
+        yield Q.fill_block(block=block, first=start, last=end)
+        return size
+
+    @write
+    def probe(self) -> Steps[None]:
+        yield Q.probe()
+
+    @lookup
+    def hazards(self) -> Steps[list[str]]:
+        """What a connection cannot set for itself."""
+        found = yield from first(Q.server_syncs())
+        if found is not None and found[0] == "off":
+            return ["the database's server does not sync what it writes (fsync = off): a loss of power may lose it all"]
+        return []
+
+    @lookup
+    def backlog(self) -> Steps[dict[str, int]]:
+        """`queued` are the rows of the queue that are not scheduled messages."""
+        ((scheduled, queued, callbacks, callbacks_failed, orphans, awaiting),) = yield Q.backlog()
+        return {
+            "scheduled": scheduled,
+            "queued": queued - scheduled,
+            "callbacks": callbacks,
+            "callbacks_failed": callbacks_failed,
+            "orphans": orphans,
+            "awaiting": awaiting,
+        }
+
+    @browse
+    def counts(self, now: int) -> Steps[BacklogCounts]:
+        ((scheduled, waiting, oldest, awaiting, owed, ended, orphans),) = yield Q.counts(now=now, most=COUNTED)
+        deferred = yield Q.deferred(now=now, most=COUNTED)
+        return BacklogCounts(
+            scheduled=scheduled,
+            waiting=waiting,
+            oldest=oldest,
+            deferred=dict(deferred),
+            awaiting=awaiting,
+            owed=owed,
+            ended=ended,
+            orphans=orphans,
+        )
+
+    @listing
+    def ended_unknown(self, since: int) -> Steps[int]:
+        ((count,),) = yield Q.ended_unknown(since=first_key_at(since))
+        return int(count)
+
+    @scan
+    def reach(self) -> Steps[RestorePoint]:
+        ((key, *times),) = yield Q.newest()
+        ((scheduled, unsent, awaiting, owed),) = yield Q.reach()
+        known = [at for at in times if at is not None]
+        latest = max(known if key is None else [*known, time_of(key)], default=None)
+        return RestorePoint(latest, scheduled=scheduled, unsent=unsent, awaiting=awaiting, owed=owed)
+
+
+def reached() -> Steps[int]:
+    """The key up to which messages are in blocks."""
+    found = yield from first(Q.last_block())
+    return 0 if found is None else int(found[1])
+
+
+def _next_block(before: int, size: int) -> Steps[tuple[int, int, int] | None]:
+    """The number of the block that could be written now, its first key and its last."""
+    last: Row = (yield from first(Q.last_block())) or (0, 0)
+    end = yield from first(Q.end_of_block(beyond=last[1], before=before, rest=size - 1))
+    return None if end is None else (last[0] + 1, last[1] + 1, end[0])

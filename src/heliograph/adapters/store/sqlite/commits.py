@@ -1,0 +1,52 @@
+"""`app.ports.Commits` on one file."""
+
+import asyncio
+from pathlib import Path
+
+from heliograph.adapters.store.shared.recovery import recovery
+from heliograph.adapters.store.shared.steps import Q, Steps, Way
+from heliograph.adapters.store.sqlite.log import lengthen
+from heliograph.adapters.store.sqlite.loop_commit import Swift, syncs_quickly
+from heliograph.adapters.store.sqlite.record import record
+from heliograph.adapters.store.sqlite.threads import Threads
+from heliograph.app.facts import Facts
+from heliograph.app.marks import Recovery
+
+
+class SqliteCommits:
+    """Records facts on the loop where the disk is quick, else in the writer's thread."""
+
+    def __init__(self, threads: Threads, path: Path, *, finds_out: bool) -> None:
+        """`finds_out`: whether `recover` is to measure the disk, and to prepare it for commits."""
+        self._threads = threads
+        self._path = path
+        self._finds_out = finds_out
+        self._node = 0
+
+    async def record(self, facts: Facts) -> None:
+        node = self._node
+        swift = self._threads.swift
+        if swift is not None:
+            done, _ = swift.try_call(lambda session: record(session, facts, node))
+            if swift.tired:
+                self._threads.swift = None
+                swift.close()
+            if done:
+                return
+        await self._threads.writer.call(lambda session: record(session, facts, node))
+
+    async def recover(self, worker: int, node: int) -> Recovery:
+        """Nobody else can hold a claim: one engine at a time runs on an embedded store, and all workers are alike."""
+        self._node = node
+        if self._finds_out:
+            if await asyncio.to_thread(syncs_quickly, self._path.parent):
+                self._threads.swift = Swift(self._path)
+            await self._threads.writer.transact(lengthen, self._path)
+        return await self._threads.run(Way.WRITE, lambda: _recover(worker, node))
+
+
+def _recover(worker: int, node: int) -> Steps[Recovery]:
+    yield Q.release_others_messages(node=node)
+    yield Q.release_others_notices(node=node)
+    yield Q.forget_others_links(node=node)
+    return (yield from recovery(worker))

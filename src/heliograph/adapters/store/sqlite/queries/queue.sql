@@ -1,0 +1,40 @@
+-- claim_due: The rows of a connector that are due, oldest first; `claim` claims them.
+SELECT key, connector, attempted FROM queue WHERE node IS NULL AND connector = :connector AND due <= :now
+ORDER BY due, key LIMIT :limit;
+
+-- claim_of: The rows of a connector that are due, so many of each account, each one's oldest first.
+SELECT q.key, q.connector, q.attempted FROM json_each(:accounts) AS a CROSS JOIN queue AS q ON q.key IN (
+    SELECT key FROM queue WHERE node IS NULL AND connector = :connector AND account = a.value AND due <= :now
+    ORDER BY due, key LIMIT :limit
+) ORDER BY q.due, q.key;
+
+-- claim_expired: The rows whose messages are no longer valid, of any connector.
+SELECT key, connector, attempted FROM queue WHERE node IS NULL AND expires <= :now ORDER BY expires, key LIMIT :limit;
+
+-- claim: Gives rows to a node.
+UPDATE queue SET node = :node WHERE key {among(keys)};
+
+-- become_sent: The time of these messages has come.
+UPDATE message SET state = {after(Trigger.DUE)} WHERE state IN {before(Trigger.DUE)} AND key {among(keys)};
+
+-- next_due: When the next row of each connector is due. Each is found by a jump in the index, as SQLite would read all
+-- of it for a GROUP BY.
+WITH RECURSIVE waiting (connector) AS (
+    SELECT min(connector) FROM queue WHERE node IS NULL
+    UNION ALL
+    SELECT (SELECT min(connector) FROM queue WHERE node IS NULL AND connector > waiting.connector)
+    FROM waiting WHERE waiting.connector IS NOT NULL
+)
+SELECT connector, (SELECT min(due) FROM queue WHERE node IS NULL AND connector = waiting.connector)
+FROM waiting WHERE connector IS NOT NULL;
+
+-- queued_accounts: The accounts that have rows due, found by jumps in the index.
+WITH RECURSIVE holder (account) AS (
+    SELECT min(account) FROM queue WHERE node IS NULL AND connector = :connector
+    UNION ALL
+    SELECT (SELECT min(account) FROM queue WHERE node IS NULL AND connector = :connector AND account > holder.account)
+    FROM holder WHERE holder.account IS NOT NULL
+)
+SELECT account FROM holder WHERE account IS NOT NULL AND EXISTS (
+    SELECT 1 FROM queue WHERE node IS NULL AND connector = :connector AND account = holder.account AND due <= :now
+);

@@ -1,0 +1,14 @@
+-- release_others_messages: Gives up all claims of messages but a node's own.
+UPDATE queue SET node = NULL WHERE node <> :node;
+
+-- release_others_notices: Gives up all claims of notices but a node's own.
+UPDATE callback_retry SET node = NULL WHERE node <> :node;
+
+-- forget_others_links: Nobody but this node has any links.
+DELETE FROM link_state WHERE node <> :node;
+
+-- marks: The marks; there is one worker.
+SELECT name, value FROM mark;
+
+-- last_key: The highest key of all.
+SELECT max(coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0));

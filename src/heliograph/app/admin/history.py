@@ -1,0 +1,114 @@
+"""A message's history for people, in words, from what the rows know of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from heliograph.app.admin.oversight import MessageRecord
+from heliograph.app.facts import NOT_SENT, CallbackEnd
+from heliograph.domain.display import counted
+from heliograph.domain.ids import time_of
+from heliograph.domain.money import EntryKind, format_credits
+
+_CALLBACK_ENDS = {
+    CallbackEnd.DELIVERED: "delivered",
+    CallbackEnd.GONE: "ended: the receiver says that it is gone",
+    CallbackEnd.GIVEN_UP: "given up",
+}
+
+
+@dataclass(slots=True)
+class Event:
+    """One line of a message's history. `segment` counts from 1; None where the whole message is meant."""
+
+    at: int
+    event: str
+    segment: int | None
+    detail: str
+
+
+def history(
+    record: MessageRecord,
+    names: Mapping[int, str] | None = None,
+    status_name: Callable[[int], str] = "0x{:08X}".format,
+) -> list[Event]:
+    """Tells what happened to the message, in the order of time. `names` are those of connectors that have no row."""
+    known = {**(names or {}), **record.connectors}
+
+    def name(connector: int) -> str:
+        return known.get(connector, f"connector {connector}")
+
+    events = [*_acceptance(record), *_submission(record, name, status_name), *_end(record), *_callback(record)]
+    return sorted(events, key=lambda event: event.at)
+
+
+def _acceptance(record: MessageRecord) -> list[Event]:
+    message = record.message
+    charges = [entry.at for entry in record.entries if entry.kind is EntryKind.CHARGE]
+    at = charges[0] if charges else min(message.time, time_of(message.key))
+    events = [Event(at, "Accepted", None, counted(message.segments, "segment"))]
+    if message.price:
+        events.append(Event(at, "Charged", None, format_credits(message.price)))
+    first = record.moves[0].was if record.moves else message.time
+    if first > time_of(message.key):
+        events.append(Event(at, "Scheduled", None, f"for {_utc(first)}"))
+    return events + [Event(move.at, "Rescheduled", None, f"for {_utc(move.time)}") for move in record.moves]
+
+
+def _submission(record: MessageRecord, name: Callable[[int], str], status_name: Callable[[int], str]) -> list[Event]:
+    events = []
+    for attempt in record.attempts:
+        if attempt.status < 0:
+            line = "NoAnswer", f"from {name(attempt.connector)}"
+        else:
+            line = "Deferred", f"{name(attempt.connector)} answered {status_name(attempt.status)}"
+        events.append(Event(attempt.at, line[0], attempt.segment + 1, line[1]))
+    for sent in record.submissions:
+        if sent.status == NOT_SENT:
+            line = "NotSent", f"to {name(sent.connector)}: its time was over"
+        elif sent.status < 0:
+            line = "NoAnswer", f"from {name(sent.connector)}; not tried again"
+        elif sent.status == 0:
+            line = "Submitted", f"to {name(sent.connector)} as {sent.operator_id}"
+        else:
+            line = "Refused", f"{name(sent.connector)} answered {status_name(sent.status)}"
+        events.append(Event(sent.at, line[0], sent.segment + 1, line[1]))
+    events += [
+        Event(receipt.at, "Receipt", receipt.segment + 1, f"{receipt.state.name} {receipt.err}")
+        for receipt in record.receipts
+    ]
+    return events
+
+
+def _end(record: MessageRecord) -> list[Event]:
+    events = []
+    if record.final is not None:
+        state, err, at = record.final
+        if state is None:
+            events.append(Event(at, "Cancelled", None, ""))
+        else:
+            events.append(Event(at, "Final", None, f"{state.name} {err}"))
+    events += [
+        Event(entry.at, "Refunded", None, format_credits(entry.amount))
+        for entry in record.entries
+        if entry.kind is EntryKind.REFUND
+    ]
+    return events
+
+
+def _callback(record: MessageRecord) -> list[Event]:
+    callback = record.callback
+    if callback is None:
+        return []
+    if callback.end is not None:
+        tries = counted(callback.attempts, "attempt")
+        answer = f", last answer {callback.code}" if callback.code else ""
+        return [Event(callback.at, "Callback", None, f"{_CALLBACK_ENDS[callback.end]} after {tries}{answer}")]
+    if callback.due is None:
+        return []
+    failed = f"{counted(callback.attempts, 'try', 'tries')} failed ({callback.problem}), " if callback.attempts else ""
+    return [Event(callback.first, "CallbackOwed", None, f"{failed}next at {_utc(callback.due)}")]
+
+
+def _utc(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

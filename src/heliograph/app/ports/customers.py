@@ -1,0 +1,73 @@
+"""Customers: what they ask about their messages, and change of those that are scheduled."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from heliograph.app.admin.oversight import MessageRecord
+from heliograph.app.facts import Accept, Message
+from heliograph.domain.receipt import Delivery
+
+__all__ = ["BatchSlice", "Customers", "ListQuery", "MessageRecord"]
+
+
+@dataclass(slots=True)
+class ListQuery:
+    """What a customer lists. `start` and `end` are whole seconds in ms, both inclusive; None is open."""
+
+    start: int | None = None
+    end: int | None = None
+    index: int = 0
+    limit: int = 100
+    pending: bool = False
+    descending: bool = False
+
+
+@dataclass(slots=True)
+class BatchSlice:
+    """Part of a batch: its messages in the order of the request, from `index` on."""
+
+    key: int
+    tail: int
+    reference: str | None
+    messages: list[Message]
+
+
+class Customers(Protocol):
+    """What customers ask about their messages, and change of those that are scheduled."""
+
+    async def balance(self, account: int) -> int: ...
+
+    async def message(self, account: int, key: int, tail: int) -> Message | None: ...
+
+    async def batch(self, account: int, key: int, tail: int, index: int, limit: int) -> BatchSlice | None: ...
+
+    async def replayed(self, account: int, reference: str) -> tuple[bytes, Accept] | None:
+        """Returns the fingerprint and the first result of the request that used the reference (as `record` gives it on
+        REPLAYED, with that verdict); None if none did."""
+
+    async def messages(self, account: int, query: ListQuery) -> list[Message]:
+        """Returns Sent and Failed messages (Scheduled too if `pending`), by time and key. Cancelled ones never."""
+
+    async def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> int:
+        """Returns 0 if `interval` ms have passed since the last admitted list query of the account, and remembers this
+        one; else the ms still to wait. Holds across processes, whose clocks may differ by less than that. If that
+        query was the one admitted at `unanswered`, it does not count."""
+
+    async def trace(self, account: int, key: int, tail: int) -> MessageRecord | None:
+        """Returns everything that the rows know of one message; None if there is no such message."""
+
+    async def delivery(self, key: int) -> tuple[Delivery, str, int] | None:
+        """Returns state, error code and time of the message's final, if it has one."""
+
+    async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
+        """Cancels a scheduled message, or all still scheduled ones of a batch, and refunds each; returns them.
+
+        Raises NotScheduled if there is none to cancel (sent, cancelled, or due by `now`), Missing if there is no
+        such message or batch. Exactly one of cancel, reschedule and claim wins.
+        """
+
+    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> list[Message]:
+        """Moves a scheduled message, or all still scheduled ones of a batch, to `time`; returns them as they now are.
+
+        Raises as `cancel` does.
+        """

@@ -1,0 +1,26 @@
+"""Search: messages for those who run the gateway."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from heliograph.app.admin.oversight import Hit, MessageRecord, Search, SearchPage
+
+
+class Messages(Protocol):
+    """Messages of any account, for those who run the gateway."""
+
+    async def search(self, search: Search) -> SearchPage:
+        """Looks at no more than `effort` rows."""
+
+    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
+        """Returns the message of that id, or the messages of that batch in their order."""
+
+    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
+        """Returns the messages of requests that gave this reference; of one account, or of all."""
+
+    async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
+        """Returns the messages of the account's requests for one destination that gave one of these references, by
+        key."""
+
+    async def trace(self, key: int) -> MessageRecord | None:
+        """Returns everything that the rows know of one message."""
