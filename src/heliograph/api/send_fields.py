@@ -4,7 +4,9 @@ A value of JSON is a text, an integer, a `Number`, a boolean, a list or a dictio
 `to`, a list of texts. A field that cannot be read is put down with its Fault, which is raised in the field's turn.
 """
 
-from typing import Any, Final, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar, cast
 
 from heliograph.api.decode import FORM, form, json_object, single
 from heliograph.api.fields import DLR_WORDS, SEND
@@ -14,6 +16,8 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.content import Rule, decode_content
 from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message import KIND_WORDS, Kind, parse_kind
+
+Value = TypeVar("Value")
 
 _NAMES: Final = tuple(field.name for field in SEND[1])
 _TO: Final = _NAMES[0]
@@ -49,7 +53,7 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fie
     if type(to) is str and "," not in to:
         fields.to = [to]
     elif to is not None:
-        _read_destinations(fields, to, is_form=is_form)
+        fields.to = _kept(fields, _TO, partial(_destinations, is_form=is_form), to)
     sender = get(_FROM)
     if sender is None or type(sender) is str:
         fields.sender = sender
@@ -58,31 +62,40 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fie
     content = get(_CONTENT)
     if content is None or (is_form and type(content) is str):
         fields.content = content
-    else:
-        _read_content(fields, content, who)
+    elif type(content) is not str:
+        fields.refuse(_CONTENT, invalid(_CONTENT, "The content must be a text."))
+    else:  # JSON, which may be URL-encoded
+        try:
+            fields.content = decode_content(content, cast("Rule", who.view.account.content_decoding))
+        except ValueError as problem:
+            fields.refuse(_CONTENT, invalid(_CONTENT, str(problem)))
     time, kind, dlr, url, reference = get(_TIME), get(_TYPE), get(_DLR), get(_DLR_URL), get(_REFERENCE)
     if is_form:
         time, kind, url, reference = time or None, kind or None, url or None, reference or None
     if time is not None:
-        try:
-            fields.time = time_text(time)
-        except Fault as fault:
-            fields.refuse(_TIME, fault)
+        fields.time = _kept(fields, _TIME, time_text, time)
     if kind is not None:
-        _read_kind(fields, kind)
-    if dlr is None:
-        fields.wants_receipt = bool(url)  # be it a good one or not
-    else:
-        _read_dlr(fields, dlr)
+        fields.kind = _kept(fields, _TYPE, _kind, kind) or Kind.TEXT
+    wants = bool(url) if dlr is None else DLR_WORDS.get(dlr) if type(dlr) is str else None
+    if wants is None:
+        wants = _kept(fields, _DLR, _wants_receipt, dlr) or False
+    fields.wants_receipt = wants
     if url is None or type(url) is str:
         fields.url = url
     else:
         fields.refuse(_DLR_URL, invalid(_DLR_URL, "The dlr-url must be a text: an absolute http or https URL."))
-    if reference is None or type(reference) is str:
-        fields.reference = reference
-    else:
-        _read_reference(fields, reference)
+    is_read = reference is None or type(reference) is str
+    fields.reference = reference if is_read else _kept(fields, _REFERENCE, _reference, reference)
     return fields
+
+
+def _kept(fields: Fields, name: str, read: Callable[[Any], Value], value: Any) -> Value | None:
+    """Reads a value; keeps the Fault where it cannot be read."""
+    try:
+        return read(value)
+    except Fault as fault:
+        fields.refuse(name, fault)
+        return None
 
 
 def time_text(time: Any) -> str:
@@ -99,57 +112,34 @@ def _text(value: Any, field: str) -> str:
     raise invalid(field, f"The field {field} must be a text or a number.")
 
 
-def _read_destinations(fields: Fields, to: Any, *, is_form: bool) -> None:
-    try:
-        if not isinstance(to, list):
-            texts = [part.strip(" ") for part in _text(to, _TO).split(",")]
-        elif not to:
-            raise invalid(_TO, "The list of destinations is empty; name at least one.")
-        else:
-            texts = [_text(each, _TO) for each in to]
-            if is_form:
-                texts = [part.strip(" ") for text in texts for part in text.split(",")]
-        fields.to = list(dict.fromkeys(texts))
-    except Fault as fault:
-        fields.refuse(_TO, fault)
+def _destinations(to: Any, *, is_form: bool) -> list[str]:
+    if not isinstance(to, list):
+        texts = [part.strip(" ") for part in _text(to, _TO).split(",")]
+    elif not to:
+        raise invalid(_TO, "The list of destinations is empty; name at least one.")
+    else:
+        texts = [_text(each, _TO) for each in to]
+        if is_form:
+            texts = [part.strip(" ") for text in texts for part in text.split(",")]
+    return list(dict.fromkeys(texts))
 
 
-def _read_content(fields: Fields, content: Any, who: Principal) -> None:
-    """Reads the content of a JSON body, which may be URL-encoded."""
-    if type(content) is not str:
-        fields.refuse(_CONTENT, invalid(_CONTENT, "The content must be a text."))
-        return
-    try:
-        fields.content = decode_content(content, cast("Rule", who.view.account.content_decoding))
-    except ValueError as problem:
-        fields.refuse(_CONTENT, invalid(_CONTENT, str(problem)))
-
-
-def _read_kind(fields: Fields, value: Any) -> None:
+def _kind(value: Any) -> Kind:
     kind: Kind | None = parse_kind(str(value)) if isinstance(value, str) or type(value) is int else None
     if kind is None:
-        problem = f"The type {shown(value)} is unknown; give one of {', '.join(KIND_WORDS)}."
-        fields.refuse(_TYPE, invalid(_TYPE, problem))
-    else:
-        fields.kind = kind
+        raise invalid(_TYPE, f"The type {shown(value)} is unknown; give one of {', '.join(KIND_WORDS)}.")
+    return kind
 
 
-def _read_dlr(fields: Fields, value: Any) -> None:
+def _wants_receipt(value: Any) -> bool:
     if isinstance(value, bool):
-        fields.wants_receipt = value
-        return
-    try:
-        wants = DLR_WORDS.get(_text(value, _DLR).lower())
-        if wants is None:
-            words = ", ".join(word for word in DLR_WORDS if word)
-            raise invalid(_DLR, f"The dlr {shown(value)} is unknown; give one of {words}.")
-        fields.wants_receipt = wants
-    except Fault as fault:
-        fields.refuse(_DLR, fault)
+        return value
+    wants = DLR_WORDS.get(_text(value, _DLR).lower())
+    if wants is None:
+        words = ", ".join(word for word in DLR_WORDS if word)
+        raise invalid(_DLR, f"The dlr {shown(value)} is unknown; give one of {words}.")
+    return wants
 
 
-def _read_reference(fields: Fields, value: Any) -> None:
-    try:
-        fields.reference = _text(value, _REFERENCE)
-    except Fault as fault:
-        fields.refuse(_REFERENCE, fault)
+def _reference(value: Any) -> str:
+    return _text(value, _REFERENCE)

@@ -7,6 +7,7 @@ Fields are checked in the order of the API guide: `to`, `from`, `content`, `time
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import NoReturn
 
 from heliograph.app.facts import Accept, Message
 from heliograph.app.sending.callback_url import CallbackUrls
@@ -44,28 +45,16 @@ class Composer:
 
     def compose(self, who: Principal, fields: Fields, now: int) -> Accept:
         """Returns the request to store and charge, complete but for its keys. Raises Fault."""
-        view, door = who.view, who.door
-        account = view.account
-        unreadable = fields.unreadable
-        if unreadable is not None and "to" in unreadable:
-            raise unreadable["to"]
-        destinations, routes = self._destinations(view, fields.to)
-        if unreadable is not None and "from" in unreadable:
-            raise unreadable["from"]
+        if fields.unreadable is not None:
+            self._refuse(who, fields, fields.unreadable, now)
+        account = who.view.account
+        destinations, routes = self._destinations(who.view, fields.to)
         sender = _sender(who, fields.sender)
-        if unreadable is not None and "content" in unreadable:
-            raise unreadable["content"]
-        content = _content(fields.content)
-        segments = 0 if unreadable is not None and "type" in unreadable else self._segments(content, fields.kind)
-        at, scheduled = now, False
-        if unreadable is not None and "time" in unreadable:
-            raise unreadable["time"]
-        if fields.time is not None:
-            if not door.schedules:
-                raise _no_schedules(door.name)
-            at, scheduled = self.scheduled_time(view, fields.time, now), True
+        content, segments = self._content(fields.content, fields.kind)
+        at = self._due(who, fields.time, now)
         wants, callback_url = self._callback(who, fields)
-        reference = _reference(fields)
+        reference = _reference(fields.reference)
+        scheduled = fields.time is not None
         state, expires = State.SCHEDULED if scheduled else State.SENT, at + self._rules.validity_ms
         batch = len(destinations) > 1
         messages = []
@@ -127,22 +116,35 @@ class Composer:
             raise invalid("to", f"No route or no price covers {numbers}; leave it out or ask the operator for it.")
         return destinations, routes
 
-    def _segments(self, content: str, kind: Kind) -> int:
+    def _content(self, content: str | None, kind: Kind | None) -> tuple[str, int]:
+        """Returns the content and its segments; these are not counted where the kind is not known. Raises Fault."""
+        if content is None:
+            raise missing("content")
+        if not content:
+            raise invalid("content", "The content is empty; give the text of the message.")
+        if "\x00" in content:
+            raise invalid("content", "The content has a NUL character, which no message can carry; leave it out.")
+        if kind is None:
+            return content, 0
         if kind is Kind.BINARY and (problem := segment.hex_problem(content)) is not None:
             raise invalid("content", problem)
         count = segment.count(content, kind)[1]
         most = self._rules.max_segments
         if count > most:
             raise invalid("content", f"The content takes {count} segments; a message may have {most}. Shorten it.")
-        return count
+        return content, count
+
+    def _due(self, who: Principal, time: str | None, now: int) -> int:
+        """Returns when the message is to be sent, in ms. Raises Fault."""
+        if time is None:
+            return now
+        if not who.door.schedules:
+            problem = f"The time is not accepted on {who.door.name}, which does not schedule; send it on v1."
+            raise invalid("time", problem)
+        return self.scheduled_time(who.view, time, now)
 
     def _callback(self, who: Principal, fields: Fields) -> tuple[bool, str]:
-        """Returns whether a receipt is wanted, and where it goes, maybe nowhere. Raises Fault, also for `type`."""
-        unreadable = fields.unreadable
-        if unreadable is not None:
-            for name in ("type", "dlr", "dlr-url"):
-                if name in unreadable:
-                    raise unreadable[name]
+        """Returns whether a receipt is wanted, and where it goes, maybe nowhere. Raises Fault."""
         wants, url = fields.wants_receipt, fields.url
         if url is not None:
             self._urls.check(url)
@@ -152,6 +154,25 @@ class Composer:
                 raise Fault(MISSING, problem, "dlr-url")
             url = who.view.account.callback_url
         return wants, url if wants and url is not None else ""
+
+    def _refuse(self, who: Principal, fields: Fields, unreadable: dict[str, Fault], now: int) -> NoReturn:
+        """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
+        kind = None if "type" in unreadable else fields.kind
+        checks: tuple[tuple[str, Callable[[], object]], ...] = (
+            ("to", lambda: self._destinations(who.view, fields.to)),
+            ("from", lambda: _sender(who, fields.sender)),
+            ("content", lambda: self._content(fields.content, kind)),
+            ("time", lambda: self._due(who, fields.time, now)),
+            ("type", lambda: None),
+            ("dlr", lambda: None),
+            ("dlr-url", lambda: self._callback(who, fields)),
+            ("reference", lambda: _reference(fields.reference)),
+        )
+        for name, check in checks:
+            if name in unreadable:
+                raise unreadable[name]
+            check()
+        raise next(iter(unreadable.values()))
 
 
 def _bad_destinations(bad: list[str], of: int) -> Fault:
@@ -176,20 +197,6 @@ def _sender(who: Principal, sender: str | None) -> str:
     return sender
 
 
-def _content(content: str | None) -> str:
-    if content is None:
-        raise missing("content")
-    if not content:
-        raise invalid("content", "The content is empty; give the text of the message.")
-    if "\x00" in content:
-        raise invalid("content", "The content has a NUL character, which no message can carry; leave it out.")
-    return content
-
-
-def _no_schedules(door: str) -> Fault:
-    return invalid("time", f"The time is not accepted on {door}, which does not schedule; send it on v1.")
-
-
 def _decimal(number: str) -> Decimal:
     """Raises TimeProblem for an exponent that is beyond all bounds."""
     try:
@@ -198,10 +205,7 @@ def _decimal(number: str) -> Decimal:
         raise calendar.TimeProblem(f"The time {shown(number)} is out of range; give Unix seconds.") from None
 
 
-def _reference(fields: Fields) -> str | None:
-    unreadable, reference = fields.unreadable, fields.reference
-    if unreadable is not None and "reference" in unreadable:
-        raise unreadable["reference"]
+def _reference(reference: str | None) -> str | None:
     if reference is None:
         return None
     if not reference:
