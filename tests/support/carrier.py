@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -41,14 +40,7 @@ class RealClock:
 
 class NotedJournal:
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
-
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
-        self.counts[name] += amount
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None:
-        """Durations are not looked at."""
 
     def say(self, level: str, event: str, **fields: Any) -> None:
         self.lines.append((level, event, fields))

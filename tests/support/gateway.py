@@ -81,12 +81,6 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
-        """Counters are not looked at here."""
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None:
-        """Nor are durations."""
-
     def say(self, level: str, event: str, **fields: Any) -> None:
         self.lines.append((level, event, fields))
 

@@ -136,7 +136,8 @@ class Api:
         self._requests = count(1)
         self._ready_until = 0.0
         self._bodies = Bodies()
-        self._responses: dict[int, int] = {}
+        self.responses: dict[int, int] = {}
+        """Answers so far, by status."""
         self._mounts: list[tuple[str, Asgi]] = []
         self.overhear: Callable[[bytes, Reply], None] | None = None
         """Is told of each answer of the API and its request's id, while somebody wants to know."""
@@ -250,14 +251,8 @@ class Api:
         self._services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
 
     def note_response(self, status: int) -> None:
-        """Counts an answer; the journal learns of it with the next `flush_counts`."""
-        self._responses[status] = self._responses.get(status, 0) + 1
-
-    def flush_counts(self) -> None:
-        """Tells the journal how many answers there were of each status since the last time."""
-        responses, self._responses = self._responses, {}
-        for status, number in responses.items():
-            self._services.journal.count("http_responses", number, status=str(status))
+        """Counts an answer."""
+        self.responses[status] = self.responses.get(status, 0) + 1
 
     def send_at_once(self, send: PlainSend, body: bytes, asker: Asker) -> bool:
         """Sends without a task: `asker` gets its answer, now or when the message is stored.

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from heliograph.api.app import Api
     from heliograph.http.reply import Reply
 
-HTTP_RESPONSES = "http_responses"
-"""The journal's counter of answers, by status."""
-
 
 class Unusable(OSError):
     """The gateway cannot do what the settings ask of it. The message says why, for people."""
@@ -64,7 +61,7 @@ class Watching:
         from heliograph.adapters.control import Door, Logbook, Streams
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
-        collector = Collector(self._tally, engine, store, self._clock, self._responses, self._settings.data)
+        collector = Collector(self._tally, engine, store, self._clock, api.responses, self._settings.data)
         collector.start()
         self._stop_collector = collector.stop
         if self._traces is not None:
@@ -94,10 +91,6 @@ class Watching:
             await self._stop_collector()
         if self._traces is not None:
             await self._traces.close()
-
-    def _responses(self) -> dict[str, int]:
-        counts = self._journal.snapshot().counts
-        return {dict(labels)["status"]: number for (name, labels), number in counts.items() if name == HTTP_RESPONSES}
 
 
 def _open_traces(settings: Settings, clock: Clock) -> "Traces | None":

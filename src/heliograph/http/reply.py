@@ -38,6 +38,3 @@ class Replies(Protocol):
 
     def note_no_room(self, problem: OSError) -> None:
         """Reports that the system lets no more connections be accepted."""
-
-    def flush_counts(self) -> None:
-        """Reports what was counted; called about once a second."""

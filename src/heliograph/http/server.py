@@ -80,7 +80,6 @@ class Server:
         while True:
             now = state.loop.time()
             state.tick(now + TICK_S)
-            state.replies.flush_counts()
             if self._extension is not None:
                 self._extension.tick(now)
             for connection in list(state.connections):

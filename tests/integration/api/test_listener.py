@@ -203,8 +203,6 @@ class Words:
 
     def note_no_room(self, problem: OSError) -> None: ...
 
-    def flush_counts(self) -> None: ...
-
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["path"] == "/fails":

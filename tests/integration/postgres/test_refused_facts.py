@@ -76,10 +76,6 @@ class Journal:
     def __init__(self) -> None:
         self.said: list[tuple[str, str, dict[str, object]]] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
     def say(self, level: str, event: str, **fields: object) -> None:
         self.said.append((level, event, fields))
 

@@ -194,7 +194,7 @@ async def test_a_head_of_which_no_request_is_made_says_why() -> None:
         await line.hear(octets)
         ((_, _, body),) = line.answers()
         assert word in body
-        assert line.gateway.app._responses[400] == 1, "it is counted as other answers are"
+        assert line.gateway.app.responses[400] == 1, "it is counted as other answers are"
 
 
 async def test_a_refusal_of_head_has_no_body() -> None:

@@ -66,10 +66,6 @@ class Quiet:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
     def say(self, level: str, event: str, **fields: object) -> None:
         self.said.append(event)
 

@@ -59,10 +59,6 @@ class Journal:
         self.said: list[str] = []
         self.fields: list[dict[str, object]] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
     def say(self, level: str, event: str, **fields: object) -> None:
         self.said.append(event)
         self.fields.append(fields)

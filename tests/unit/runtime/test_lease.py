@@ -57,10 +57,6 @@ class Register:
 
 
 class Quiet:
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
     def say(self, level: str, event: str, **fields: object) -> None: ...
 
 

@@ -15,10 +15,6 @@ class Journal:
     def __init__(self) -> None:
         self.said: list[dict[str, object]] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
     def say(self, level: str, event: str, **fields: object) -> None:
         assert (level, event) == ("error", "store.refused")
         self.said.append(fields)

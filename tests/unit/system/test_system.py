@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from heliograph.adapters.system import Argon2Secrets, LogJournal, RandomIds, SystemClock, configure_logging
-from heliograph.adapters.system.journal import BUCKETS, LOGGER
+from heliograph.adapters.system.journal import LOGGER
 from heliograph.domain.ids import TAIL_BITS
 
 
@@ -63,36 +63,6 @@ def test_random_text_and_octets() -> None:
     assert len(secrets.octets(32)) == 32
     assert secrets.octets(16) != secrets.octets(16)
     assert len(secrets.token(24)) == 32
-
-
-def test_counts_and_durations_add_up_by_labels() -> None:
-    journal = LogJournal()
-    journal.count("sent")
-    journal.count("sent", 4, connector="op1", state="ok")
-    journal.count("sent", 1, state="ok", connector="op1")
-    journal.observe("commit", 0.0)
-    journal.observe("commit", BUCKETS[0])
-    journal.observe("commit", 1e9)
-    snapshot = journal.snapshot()
-    assert snapshot.counts == {("sent", ()): 1, ("sent", (("connector", "op1"), ("state", "ok"))): 5}
-    durations = snapshot.durations["commit", ()]
-    assert (durations.classes[0], durations.classes[-1], durations.count) == (2, 1, 3)
-    assert durations.total == pytest.approx(1e9 + BUCKETS[0])
-    journal.count("sent")
-    journal.observe("commit", 1.0)
-    assert snapshot.counts["sent", ()] == 1
-    assert durations.count == 3
-
-
-def test_labels_without_end_do_not_take_memory_without_end() -> None:
-    journal = LogJournal()
-    for number in range(20_000):
-        journal.count("sent", number=str(number))
-        journal.observe("seen", 1.0, number=str(number))
-    journal.count("sent", number="0")
-    snapshot = journal.snapshot()
-    assert len(snapshot.counts) + len(snapshot.durations) <= 10_000
-    assert snapshot.counts["sent", (("number", "0"),)] == 2
 
 
 @pytest.mark.usefixtures("_logging_restored")

@@ -5,7 +5,7 @@ import contextlib
 import platform
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from heliograph import __version__
@@ -40,7 +40,7 @@ _REMOVED = "(removed)"
 
 
 class Collector:
-    """`responses` gives how many HTTP answers there were, by status; `data` is the data directory."""
+    """`responses` counts HTTP answers by status; `data` is the data directory."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Collector:
         engine: Engine,
         store: Store,
         clock: Clock,
-        responses: Callable[[], Mapping[str, int]],
+        responses: Mapping[int, int],
         data: Path,
     ) -> None:
         self._tally = tally
@@ -117,8 +117,8 @@ class Collector:
             yield Sample("heliograph_messages_final_total", (state.name,), number)
         for state, number in sorted(tally.failures.items()):
             yield Sample("heliograph_messages_failed_total", (state.name,), number)
-        for status, number in sorted(self._responses().items()):
-            yield Sample("heliograph_http_responses_total", (status,), number)
+        for status, number in sorted(self._responses.items()):
+            yield Sample("heliograph_http_responses_total", (str(status),), number)
         yield Sample("heliograph_accept_seconds", (), tally.accept_ms)
         yield Sample("heliograph_charged_credits_total", (), format_credits(tally.charged))
         yield Sample("heliograph_refunded_credits_total", (), format_credits(tally.refunded))

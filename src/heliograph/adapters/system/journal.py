@@ -1,12 +1,9 @@
-"""Log lines through `logging`, and counters in memory."""
+"""Log lines through `logging`."""
 
 import json
 import logging
 import re
 import sys
-from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -15,14 +12,6 @@ from heliograph.domain.phone import mask
 
 LOGGER = "heliograph"
 
-#: Upper bounds in seconds of the classes into which observed durations fall; a last class takes the rest.
-BUCKETS = (
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0,
-)  # fmt: skip
-
-_SERIES_LIMIT = 10_000
-"""Counters and durations kept, over all names and labels: an unbounded label cannot eat the memory."""
-
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 _SECRET = frozenset({"password", "api_key", "secret", "signing_secret", "authorization", "password_hash"})
@@ -30,61 +19,19 @@ _NUMBER = frozenset({"to", "destination", "msisdn", "number"})
 _TEXT = frozenset({"content", "text", "body"})
 _SENDER_NUMBER = re.compile(r"\+?[0-9]{7,15}").fullmatch
 
-Labels = tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class Durations:
-    """How often each class of `BUCKETS` was observed (the last: longer than all), and the sum in seconds."""
-
-    classes: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
-    total: float = 0.0
-
-    @property
-    def count(self) -> int:
-        return sum(self.classes)
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """Everything counted so far, by name and sorted labels."""
-
-    counts: Mapping[tuple[str, Labels], int]
-    durations: Mapping[tuple[str, Labels], Durations]
-
 
 class LogJournal:
-    """Happenings as log lines and counters. Cheap; never raises.
+    """Writes happenings as log lines. Cheap; never raises.
 
     Secrets are left out whatever the settings say; message texts are left out, and numbers shown in part,
     unless `sensitive`. This is the last line of defence: callers do not pass them in the first place.
     """
 
-    __slots__ = ("_counts", "_durations", "_logger", "_sensitive")
+    __slots__ = ("_logger", "_sensitive")
 
     def __init__(self, *, sensitive: bool = False) -> None:
-        self._counts: dict[tuple[str, Labels], int] = {}
-        self._durations: dict[tuple[str, Labels], Durations] = {}
         self._logger = logging.getLogger(LOGGER)
         self._sensitive = sensitive
-
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
-        key = (name, tuple(sorted(labels.items())) if labels else ())
-        counts = self._counts
-        if key in counts:
-            counts[key] += amount
-        elif self._has_room():
-            counts[key] = amount
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None:
-        key = (name, tuple(sorted(labels.items())) if labels else ())
-        durations = self._durations.get(key)
-        if durations is None:
-            if not self._has_room():
-                return
-            durations = self._durations[key] = Durations()
-        durations.classes[bisect_left(BUCKETS, seconds)] += 1
-        durations.total += seconds
 
     def say(self, level: str, event: str, **fields: Any) -> None:
         """`event` is a few constant words; what changes goes into `fields`. `error` may be an exception."""
@@ -92,14 +39,6 @@ class LogJournal:
         if self._logger.isEnabledFor(number):
             shown = {name: self._shown(name, value) for name, value in fields.items() if name not in _SECRET}
             self._logger.log(number, "%s", event, extra={"heliograph_fields": shown})
-
-    def snapshot(self) -> Snapshot:
-        """A copy: it does not change any more."""
-        durations = {key: Durations(list(each.classes), each.total) for key, each in self._durations.items()}
-        return Snapshot(dict(self._counts), durations)
-
-    def _has_room(self) -> bool:
-        return len(self._counts) + len(self._durations) < _SERIES_LIMIT
 
     def _shown(self, name: str, value: Any) -> Any:
         if isinstance(value, BaseException):

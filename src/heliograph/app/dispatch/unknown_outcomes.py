@@ -11,9 +11,6 @@ REPEAT_AFTER_MS = 60_000
 """Milliseconds that a receipt that matches nothing is taken for an early one before it may count as that of a first
 copy; longer than an answer is waited for."""
 
-WAIT_S = 3_600.0
-"""Seconds that a connector with the policy `wait` leaves a part alone, unless its option says otherwise."""
-
 
 @dataclass(slots=True, eq=False)
 class UnknownOutcome:

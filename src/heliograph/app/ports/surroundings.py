@@ -54,10 +54,6 @@ class Sender(Protocol):
 
 
 class Journal(Protocol):
-    """Where happenings go that people or machines watch: counters and log lines. Cheap; never raises."""
-
-    def count(self, name: str, amount: int = 1, **labels: str) -> None: ...
-
-    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+    """The log: happenings for people and machines. Cheap; never raises."""
 
     def say(self, level: str, event: str, **fields: Any) -> None: ...
