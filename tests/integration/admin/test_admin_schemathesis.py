@@ -51,7 +51,7 @@ class Running:
         self.house: AdminHouse = self._run(open_house())
         self.house.gateway.app.mount(PATH, self.house.api)
         token = AdminToken("test", "test", digest(TOKEN), tuple(scope.value for scope in TOKEN_SCOPES), START)
-        self._run(self.house.gateway.store.add_token(token))
+        self._run(self.house.gateway.store.tokens.add(token))
         self._server = self._run(serve(self.house.gateway.app, "127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._server.port}"
 
