@@ -35,44 +35,22 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
             await asyncio.sleep(RETRY_S)
 
 
-class ShardedAccounts:
-    """`app.ports.Accounts`: an account is known to all shards, and its credit is its own shard's."""
+_PORTS = (
+    "commits", "queue", "receipts", "notices", "customers", "accounts", "network", "users", "tokens", "audit_log",
+    "messages", "upkeep",
+)  # fmt: skip
 
-    def __init__(self, shards: "Shards", stores: Sequence[Store]) -> None:
+
+class ShardedPort:
+    """A port: `queue.claim` is the method `queue_claim` of the shards, or else the first shard's."""
+
+    def __init__(self, shards: "Shards", port: str) -> None:
         self._shards = shards
-        self._stores = stores
+        self._port = port
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stores[0].accounts, name)
-
-    async def ledger(self, account: int, limit: int, before: int | None = None) -> Any:
-        return await self._shards.of(account).accounts.ledger(account, limit, before)
-
-    async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
-        """All shards are given the same accounts in the same order, and so number them alike."""
-        numbers = [each.id for each, _ in await self._stores[0].accounts.all()]
-        own = self._shards.of(max(numbers, default=0) + 1)
-        created = [
-            await store.accounts.create(account, key, credit if store is own else 0, prices) for store in self._stores
-        ]
-        assert {each.id for each in created} == {max(numbers, default=0) + 1}
-        return created[0]
-
-
-class ShardedNetwork:
-    """`app.ports.Network`, of the first shard."""
-
-    def __init__(self, stores: Sequence[Store]) -> None:
-        self._stores = stores
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stores[0].network, name)
-
-    async def revision(self) -> int:
-        return sum([await store.network.revision() for store in self._stores])
-
-    async def tables(self) -> Tables:
-        return replace(await self._stores[0].network.tables(), revision=await self.revision())
+        found = getattr(self._shards, f"{self._port}_{name}", None)
+        return getattr(self._shards.first_port(self._port), name) if found is None else found
 
 
 class Shards:
@@ -82,8 +60,9 @@ class Shards:
         """`firsts` are the first queue keys of the stores, ascending from 0."""
         self._stores = stores
         self._firsts = firsts
-        self.accounts = ShardedAccounts(self, stores)
-        self.network = ShardedNetwork(stores)
+        for port in _PORTS:
+            setattr(self, port, ShardedPort(self, port))
+        self.leases = None
         self._turn = 0
         self.misfits: list[Misfit] = []
         """What one of them would not have."""
@@ -92,8 +71,8 @@ class Shards:
         """The store with the account's rows."""
         return self._stores[shard_of(account, self._firsts)]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stores[0], name)
+    def first_port(self, port: str) -> Any:
+        return getattr(self._stores[0], port)
 
     def _in_turn(self) -> list[Store]:
         """All of them, another one first each time."""
@@ -115,7 +94,7 @@ class Shards:
 
     # --- the hot path
 
-    async def record(self, facts: Facts) -> None:
+    async def commits_record(self, facts: Facts) -> None:
         """One transaction a shard, one after the other."""
         divided, nobodys = divide(facts, self._firsts)
         pieces = [(store, divided[self._stores.index(store)]) for store in self._in_turn()]
@@ -132,7 +111,7 @@ class Shards:
 
     # --- the queue
 
-    async def claim_queued(
+    async def queue_claim(
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
         if not accounts:
@@ -144,33 +123,33 @@ class Shards:
             claimed += await _to_its_end(ask, begun=bool(claimed)) if own else []
         return claimed
 
-    async def queued_accounts(self, connector: int, now: int) -> list[int]:
+    async def queue_accounts(self, connector: int, now: int) -> list[int]:
         return sorted(await self._all(lambda store: store.queue.accounts(connector, now)))
 
-    async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
+    async def queue_claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         return await self._up_to(limit, lambda store, n: store.queue.claim_expired(n, now, node))
 
-    async def next_due(self) -> dict[int, int]:
+    async def queue_next_due(self) -> dict[int, int]:
         earliest: dict[int, int] = {}
         for due in await self._each(lambda store: store.queue.next_due()):
             for connector, at in due.items():
                 earliest[connector] = min(at, earliest.get(connector, at))
         return earliest
 
-    async def release(self, node: int) -> int:
+    async def queue_release(self, node: int) -> int:
         return sum(await self._each(lambda store: store.queue.release(node)))
 
     # --- receipts: the operator's id does not say whose message it is
 
-    async def find_outstanding(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
+    async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         found = await self._all(lambda store: store.receipts.find(connector, operator_ids))
         return sorted(found, key=lambda each: each.message.key)
 
-    async def outstanding(self, key: int) -> Outstanding | None:
+    async def receipts_outstanding(self, key: int) -> Outstanding | None:
         found = await self._each(lambda store: store.receipts.outstanding(key))
         return next((each for each in found if each is not None), None)
 
-    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def receipts_overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
         """Each shard is looked through at once: as many as there are of them times `limit`."""
         found: list[Outstanding] = []
         goes_on = None
@@ -182,21 +161,21 @@ class Shards:
 
     # --- callbacks
 
-    async def claim_callbacks(self, limit: int, now: int, node: int) -> list[Notice]:
+    async def notices_claim(self, limit: int, now: int, node: int) -> list[Notice]:
         return await self._up_to(limit, lambda store, n: store.notices.claim(n, now, node))
 
-    async def next_callback_due(self) -> int | None:
+    async def notices_next_due(self) -> int | None:
         found = await self._each(lambda store: store.notices.next_due())
         return min((at for at in found if at is not None), default=None)
 
-    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+    async def notices_replay(self, account: int | None, key: int | None, now: int) -> int:
         if account is not None:
             return await self.of(account).notices.replay(account, key, now)
         return sum(await self._each(lambda store: store.notices.replay(None, key, now)))
 
     # --- after a crash
 
-    async def recover(self, worker: int, node: int) -> Recovery:
+    async def commits_recover(self, worker: int, node: int) -> Recovery:
         each = await self._each(lambda store: store.commits.recover(worker, node))
         names = {name for recovery in each for name in recovery.marks}
         marks = {name: self.mark(name, [recovery.marks.get(name, 0) for recovery in each]) for name in names}
@@ -218,33 +197,54 @@ class Shards:
 
     # --- what customers ask: each of its own shard
 
-    async def balance(self, account: int) -> int:
+    async def customers_balance(self, account: int) -> int:
         return await self.of(account).customers.balance(account)
 
-    async def message(self, account: int, key: int, tail: int) -> Any:
+    async def customers_message(self, account: int, key: int, tail: int) -> Any:
         return await self.of(account).customers.message(account, key, tail)
 
-    async def messages(self, account: int, query: Any) -> Any:
+    async def customers_messages(self, account: int, query: Any) -> Any:
         return await self.of(account).customers.messages(account, query)
 
-    async def cancel(self, account: int, key: int, tail: int, now: int) -> Any:
+    async def customers_cancel(self, account: int, key: int, tail: int, now: int) -> Any:
         return await self.of(account).customers.cancel(account, key, tail, now)
 
-    async def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
+    async def customers_reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
         return await self.of(account).customers.reschedule(account, key, tail, time, expires, now)
+
+    # --- administration: an account is known to all, and its credit is its own shard's
+
+    async def accounts_ledger(self, account: int, limit: int, before: int | None = None) -> Any:
+        return await self.of(account).accounts.ledger(account, limit, before)
+
+    async def accounts_create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
+        """All shards are given the same accounts in the same order, and so number them alike."""
+        numbers = [each.id for each, _ in await self._stores[0].accounts.all()]
+        own = self.of(max(numbers, default=0) + 1)
+        created = [
+            await store.accounts.create(account, key, credit if store is own else 0, prices) for store in self._stores
+        ]
+        assert {each.id for each in created} == {max(numbers, default=0) + 1}
+        return created[0]
+
+    async def network_revision(self) -> int:
+        return sum([await store.network.revision() for store in self._stores])
+
+    async def network_tables(self) -> Tables:
+        return replace(await self._stores[0].network.tables(), revision=await self.network_revision())
 
     # --- keeping house
 
-    async def index_numbers(self, now: int, size: int) -> int:
+    async def upkeep_index_numbers(self, now: int, size: int) -> int:
         return sum(await self._each(lambda store: store.upkeep.index_numbers(now, size)))
 
-    async def backlog(self) -> dict[str, int]:
+    async def upkeep_backlog(self) -> dict[str, int]:
         counts: Counter[str] = Counter()
         for each in await self._each(lambda store: store.upkeep.backlog()):
             counts.update(each)
         return dict(counts)
 
-    async def audit(self) -> list[str]:
+    async def upkeep_audit(self) -> list[str]:
         return await self._all(lambda store: store.upkeep.audit())
 
     async def close(self) -> None:
