@@ -24,7 +24,7 @@ from tests.support.postgres import Server
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.store.sqlite.record import record
-from heliograph.adapters.store.sqlite.worker import Session
+from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
 from heliograph.app.ports import Store
@@ -97,7 +97,7 @@ class Load:
         return Facts(callbacks=[CallbackDone(1, key, CallbackEnd.DELIVERED, 200, 1, self._now) for key in keys])
 
 
-def measure(session: Session, rows: int, makes: Iterator[Facts]) -> tuple[float, float]:
+def measure(session: FileConnection, rows: int, makes: Iterator[Facts]) -> tuple[float, float]:
     """Medians of microseconds a row: CPU of this thread, wall clock."""
     cpu: list[float] = []
     wall: list[float] = []
@@ -111,7 +111,7 @@ def measure(session: Session, rows: int, makes: Iterator[Facts]) -> tuple[float,
 
 
 def life(
-    session: Session, load: Load, size: int, rounds: int, make: Callable[[int], Facts]
+    session: FileConnection, load: Load, size: int, rounds: int, make: Callable[[int], Facts]
 ) -> dict[str, tuple[float, float]]:
     """The stages of a message's life, one after the other."""
     keys: list[list[int]] = []
@@ -227,7 +227,7 @@ def main() -> None:
     with TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "bench.db"
         asyncio.run(prepare(path))
-        session = Session(path, 10_000, read_only=False)
+        session = FileConnection(path, 10_000, read_only=False)
         load = Load()
         print("microseconds a row, CPU / wall clock   accept         submission     final          callback")
         for size in SIZES:

@@ -40,20 +40,20 @@ class SqliteOpener:
         self.path = folder / "store.db"
 
     async def __call__(self) -> SqliteStore:
-        return await SqliteStore.open(self.path, busy_ms=2_000, swift=False)
+        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False)
 
 
-class SwiftOpener(SqliteOpener):
+class LoopOpener(SqliteOpener):
     """The same, with commits on the event loop."""
 
     async def __call__(self) -> SqliteStore:
-        return await SqliteStore.open(self.path, busy_ms=2_000, swift=True)
+        return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=True)
 
 
 #: Every store that a gateway may run on; in an empty folder of its own.
 OPENERS: dict[str, Callable[[Path], Opener]] = {
     "sqlite": SqliteOpener,
-    "sqlite-swift": SwiftOpener,
+    "sqlite-on-loop": LoopOpener,
     "postgres": PostgresOpener,
 }
 

@@ -49,7 +49,7 @@ class Gateway:
 
     async def start(self) -> None:
         self.node += 1
-        self.stores = [await SqliteStore.open(file, busy_ms=20_000, swift=False) for file in self.files]
+        self.stores = [await SqliteStore.open(file, busy_ms=20_000, on_loop=False) for file in self.files]
         self.store = cast("Store", Shards(self.stores, FIRSTS))
         if self.node == 1:
             await self.furnish()
@@ -133,7 +133,7 @@ async def test_the_main_job_over_two_files_and_two_runs(tmp_path: Path) -> None:
         assert await gateway.stores[1 - shard].customers.messages(account, ListQuery()) == []
     await gateway.stop()
     assert not gateway.journal.deaths
-    for store in [await SqliteStore.open(file, busy_ms=20_000, swift=False) for file in gateway.files]:
+    for store in [await SqliteStore.open(file, busy_ms=20_000, on_loop=False) for file in gateway.files]:
         assert await store.upkeep.audit() == []
         await store.close()
     for shard in range(len(FIRSTS)):

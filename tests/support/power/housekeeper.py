@@ -24,7 +24,7 @@ EARLY_KEPT_MS = 20
 
 
 async def main(path: Path) -> None:
-    store = await SqliteStore.open(path, swift=None)
+    store = await SqliteStore.open(path, on_loop=None)
     given = Given(store)
     account = await given.account()
     await store.commits.recover(0, 1)

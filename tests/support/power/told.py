@@ -111,7 +111,7 @@ def broken(store: Path, told: Told) -> list[str]:
 
 
 async def _opened(store: Path) -> tuple[list[str], Recovery]:
-    opened = await SqliteStore.open(store, swift=False)
+    opened = await SqliteStore.open(store, on_loop=False)
     try:
         return await opened.upkeep.audit(), await opened.commits.recover(0, NODE)
     finally:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.shared.sql import Dialect, Statement, fill, load, split
+from heliograph.adapters.store.shared.sql import SqlDialect, Statement, fill, load, split
 
-NAMED = Dialect(words={"bytewise": ""}, calls={"among": "IN (SELECT value FROM json_each(:{}))"})
-NUMBERED = Dialect(words={"bytewise": 'COLLATE "C"'}, calls={"among": "= ANY (:{})"}, numbered=True)
+NAMED = SqlDialect(words={"bytewise": ""}, calls={"among": "IN (SELECT value FROM json_each(:{}))"})
+NUMBERED = SqlDialect(words={"bytewise": 'COLLATE "C"'}, calls={"among": "= ANY (:{})"}, numbered=True)
 
 ROUTES = """-- routes: All of them, in order.
 SELECT id FROM route ORDER BY prefix {bytewise}, id;

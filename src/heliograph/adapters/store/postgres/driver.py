@@ -11,7 +11,7 @@ from heliograph.adapters.store.shared.steps import Steps
 
 R = TypeVar("R")
 
-DIALECT: Final = sql.Dialect(
+DIALECT: Final = sql.SqlDialect(
     words=COLUMNS
     | {
         "bytewise": 'COLLATE "C"',

@@ -40,7 +40,7 @@ _PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
 
 
 @dataclass(frozen=True)
-class Dialect:
+class SqlDialect:
     """What one engine spells differently. `words` are what `{name}` stands for; `calls` what `{name(parameter)}` does,
     with a place for the parameter."""
 
@@ -58,7 +58,7 @@ class Statement:
     parameters: tuple[str, ...]
 
 
-def load(dialect: Dialect, *folders: Path) -> dict[str, Statement]:
+def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
     """The statements of the `.sql` files in these folders by name; those of a later folder replace earlier ones.
 
     Raises ValueError for a name that stands twice in one folder, and for a fragment that is not known.
@@ -83,12 +83,12 @@ def split(text: str) -> Iterator[tuple[str, str]]:
         yield head[1], text[head.end() : end].strip().removesuffix(";")
 
 
-def fill(text: str, dialect: Dialect | None = None) -> str:
+def fill(text: str, dialect: SqlDialect | None = None) -> str:
     """The text with its fragments filled in, from the domain's enums and from the dialect if there is one.
 
     Raises ValueError for a fragment that is not known.
     """
-    dialect = dialect or Dialect()
+    dialect = dialect or SqlDialect()
 
     def filled(fragment: re.Match[str]) -> str:
         name, argument = fragment.groups()

@@ -6,7 +6,7 @@ from pathlib import Path
 from heliograph.adapters.store.shared.recovery import recovery
 from heliograph.adapters.store.shared.steps import Q, Steps, Way
 from heliograph.adapters.store.sqlite.log import lengthen
-from heliograph.adapters.store.sqlite.loop_commit import Swift, syncs_quickly
+from heliograph.adapters.store.sqlite.loop_commit import LoopConnection, syncs_quickly
 from heliograph.adapters.store.sqlite.record import record
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app.facts import Facts
@@ -25,22 +25,22 @@ class SqliteCommits:
 
     async def record(self, facts: Facts) -> None:
         node = self._node
-        swift = self._threads.swift
-        if swift is not None:
-            done, _ = swift.try_call(lambda session: record(session, facts, node))
-            if swift.tired:
-                self._threads.swift = None
-                swift.close()
+        on_loop = self._threads.on_loop
+        if on_loop is not None:
+            done, _ = on_loop.try_call(lambda connection: record(connection, facts, node))
+            if on_loop.tired:
+                self._threads.on_loop = None
+                on_loop.close()
             if done:
                 return
-        await self._threads.writer.call(lambda session: record(session, facts, node))
+        await self._threads.writer.call(lambda connection: record(connection, facts, node))
 
     async def recover(self, worker: int, node: int) -> Recovery:
         """Nobody else can hold a claim: one engine at a time runs on an embedded store, and all workers are alike."""
         self._node = node
         if self._finds_out:
             if await asyncio.to_thread(syncs_quickly, self._path.parent):
-                self._threads.swift = Swift(self._path)
+                self._threads.on_loop = LoopConnection(self._path)
             await self._threads.writer.transact(lengthen, self._path)
         return await self._threads.run(Way.WRITE, lambda: _recover(worker, node))
 

@@ -12,7 +12,7 @@ from heliograph.adapters.store.sqlite.statements import many
 
 R = TypeVar("R")
 
-DIALECT: Final = sql.Dialect(
+DIALECT: Final = sql.SqlDialect(
     words=COLUMNS | {"bytewise": "", "user_column": "user", "false": "0", "put_off": "put_off = 1", "no_octets": "x''"},
     calls={"of_worker": "", "among": "IN (SELECT value FROM json_each(:{}))"},
 )

@@ -1,4 +1,4 @@
-"""Commits and looks at one row on the loop itself, where the disk is so quick that handing over to a thread costs more.
+"""Commits and lookups on the event loop, where the disk is so quick that handing over to a thread costs more.
 
 A commit in the writer's thread takes the interpreter's lock away from the loop and waits to get it back, several times.
 On a disk that syncs in a tenth of a millisecond that is dearer than the sync, so there the loop commits by itself. On
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from heliograph.adapters.store.sqlite.connection import primary_code
-from heliograph.adapters.store.sqlite.worker import Session
+from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.ports import Unavailable
 
 P = ParamSpec("P")
@@ -77,11 +77,11 @@ class DiskWatch:
             self._seen = self._slow = 0
 
 
-class Swift:
+class LoopConnection:
     """Commits on the event loop, on a connection of its own. Where another writer is busy, the thread has to commit."""
 
     def __init__(self, path: Path) -> None:
-        self._session = Session(path, 0, read_only=False)
+        self._connection = FileConnection(path, 0, read_only=False)
         self._commits = DiskWatch()
         self._looks = DiskWatch()
 
@@ -90,34 +90,35 @@ class Swift:
         """True once the disk has become so slow that the loop should commit no more."""
         return self._commits.tired
 
-    def try_call(self, work: Callable[[Session], R]) -> tuple[bool, R | None]:
+    def try_call(self, work: Callable[[FileConnection], R]) -> tuple[bool, R | None]:
         """Runs `work` now; returns (False, None), having done nothing, if somebody else is writing.
 
         Raises what `work` raises, and Unavailable for any other fault of the file.
         """
-        self._session.committing_s = 0.0
+        self._connection.committing_s = 0.0
         done, result = self._try(work)
         if done:
-            self._commits.note(slow=self._session.committing_s > SLOW_S)
+            self._commits.note(slow=self._connection.committing_s > SLOW_S)
         return done, result
 
     def try_look(
         self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> tuple[bool, R | None]:
-        """`Session.look` now, at a row or two; (False, None) if it has to wait, or if looks have become slow."""
+        """Runs `FileConnection.look` now, at a row or two; returns (False, None) if it has to wait or lookups are
+        slow."""
         if self._looks.tired:
             return False, None
         started = time.perf_counter()
-        done, result = self._try(lambda session: session.look(work, *args, **kwargs))
+        done, result = self._try(lambda connection: connection.look(work, *args, **kwargs))
         self._looks.note(slow=time.perf_counter() - started > SLOW_LOOK_S)
         return done, result
 
     def close(self) -> None:
-        self._session.close()
+        self._connection.close()
 
-    def _try(self, work: Callable[[Session], R]) -> tuple[bool, R | None]:
+    def _try(self, work: Callable[[FileConnection], R]) -> tuple[bool, R | None]:
         try:
-            return True, work(self._session)
+            return True, work(self._connection)
         except Unavailable as outage:
             cause = outage.__cause__
             if isinstance(cause, sqlite3.Error) and primary_code(cause) == sqlite3.SQLITE_BUSY:

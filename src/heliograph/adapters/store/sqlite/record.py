@@ -11,7 +11,7 @@ from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH, message_row
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
-from heliograph.adapters.store.sqlite.worker import Session
+from heliograph.adapters.store.sqlite.worker import FileConnection
 from heliograph.app.facts import (
     MOST_PROGRESS,
     Accept,
@@ -129,12 +129,12 @@ def _callback_row(done: CallbackDone) -> Row:
 Ruling = tuple[Accept, Verdict, Accept | None]
 
 
-def record(session: Session, facts: Facts, node: int) -> None:
+def record(connection: FileConnection, facts: Facts, node: int) -> None:
     """Does `Store.record`."""
     for accept in facts.accepts:
         accept.verdict = Verdict.UNAVAILABLE
     try:
-        rulings = session.transact(_write, facts, node)
+        rulings = connection.transact(_write, facts, node)
     except Exception as fault:
         if is_unfit(fault):
             raise Unfit(describe(fault)) from fault

@@ -9,7 +9,7 @@ from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite.audit import SqliteUpkeep
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
-from heliograph.adapters.store.sqlite.loop_commit import Swift
+from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.search import SqliteMessages
 from heliograph.adapters.store.sqlite.threads import Threads
@@ -30,11 +30,11 @@ class SqliteStore(Bundle):
     which holds the rows that are recorded as held.
     """
 
-    def __init__(self, path: Path, busy_ms: int, calls: int, swift: bool | None) -> None:
+    def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: bool | None) -> None:
         """The file must be there, with its schema; see `open`."""
-        self._threads = threads = Threads(path, busy_ms, calls, Swift(path) if swift else None)
+        self._threads = threads = Threads(path, busy_ms, calls, LoopConnection(path) if on_loop else None)
         super().__init__(threads)
-        self.commits: ports.Commits = SqliteCommits(threads, path, finds_out=swift is None)
+        self.commits: ports.Commits = SqliteCommits(threads, path, finds_out=on_loop is None)
         self.messages: ports.Messages = SqliteMessages(threads)
         self.upkeep: ports.Upkeep = SqliteUpkeep(threads)
         self.leases = None
@@ -47,17 +47,17 @@ class SqliteStore(Bundle):
         busy_ms: int = BUSY_MS,
         calls: int = CALLS,
         schema: Schema | None = None,
-        swift: bool | None = None,
+        on_loop: bool | None = None,
     ) -> Self:
         """Opens the file, makes it if need be (its folder must be there), and brings its schema up to date.
 
-        `swift` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
+        `on_loop` says whether the loop commits by itself (see there); None finds out when an engine recovers, and then
         prepares the disk for its commits, too.
         Raises Unavailable when the file cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
         await asyncio.to_thread(_prepare, path, busy_ms, schema or shipped())
-        return cls(path, busy_ms, calls, swift)
+        return cls(path, busy_ms, calls, on_loop)
 
     async def close(self) -> None:
         """What was asked before is still done; what is asked later raises Unavailable."""

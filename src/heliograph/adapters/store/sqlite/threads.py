@@ -8,8 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar, assert_never, cast
 
 from heliograph.adapters.store.shared.steps import Steps, Way
 from heliograph.adapters.store.sqlite.driver import drive
-from heliograph.adapters.store.sqlite.loop_commit import Swift
-from heliograph.adapters.store.sqlite.worker import Session, Worker
+from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
+from heliograph.adapters.store.sqlite.worker import FileConnection, Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,15 +18,15 @@ R = TypeVar("R")
 class Threads:
     """Three threads, each with a connection of its own, and one of the loop's own where the disk is quick."""
 
-    def __init__(self, path: Path, busy_ms: int, calls: int, swift: Swift | None) -> None:
+    def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None) -> None:
         """At most `calls` wait for each thread."""
         self._path = path
         self._busy_ms = busy_ms
-        self.swift = swift
-        self.writer = Worker("store-writer", Session(path, busy_ms, read_only=False), calls)
-        self.reader = Worker("store-reader", Session(path, busy_ms, read_only=True), calls)
+        self.on_loop = on_loop
+        self.writer = Worker("store-writer", FileConnection(path, busy_ms, read_only=False), calls)
+        self.reader = Worker("store-reader", FileConnection(path, busy_ms, read_only=True), calls)
         # what people look for takes its time: the gateway's own reading does not wait for it
-        self.searcher = Worker("store-searcher", Session(path, busy_ms, read_only=True), calls)
+        self.searcher = Worker("store-searcher", FileConnection(path, busy_ms, read_only=True), calls)
 
     async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation by the thread that is for it. Raises Unavailable, and what the operation raises."""
@@ -52,29 +52,29 @@ class Threads:
         self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """Looks at a row or two, which takes less than handing it over does, if the disk is a quick one."""
-        if self.swift is not None:
-            done, result = self.swift.try_look(work, *args, **kwargs)
+        if self.on_loop is not None:
+            done, result = self.on_loop.try_look(work, *args, **kwargs)
             if done:
                 return cast("R", result)
         return await self.reader.look(work, *args, **kwargs)
 
     async def scan(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
-        session = Session(self._path, self._busy_ms, read_only=True)
+        connection = FileConnection(self._path, self._busy_ms, read_only=True)
 
         def run() -> R:
             try:
-                return session.transact(work, *args, **kwargs)
+                return connection.transact(work, *args, **kwargs)
             finally:
-                session.close()
+                connection.close()
 
         return await asyncio.to_thread(run)
 
     async def close(self) -> None:
         """What was asked before is still done; what is asked later raises Unavailable."""
-        if self.swift is not None:
-            self.swift.close()
-            self.swift = None
+        if self.on_loop is not None:
+            self.on_loop.close()
+            self.on_loop = None
         await self.searcher.close()
         await self.reader.close()
         await self.writer.close()

@@ -1,4 +1,4 @@
-"""A thread with a connection of its own, to which the event loop hands its calls."""
+"""Connections to the file, and threads that run the event loop's calls on them."""
 
 import asyncio
 import sqlite3
@@ -19,8 +19,8 @@ _BUSY_PAUSE = 0.005
 """Seconds between two tries where SQLite does not wait by itself."""
 
 
-class Session:
-    """A connection that mends itself. Used by one thread only."""
+class FileConnection:
+    """A connection to the file that is opened anew after a fault. Used by one thread only."""
 
     def __init__(self, path: Path, busy_ms: int, *, read_only: bool) -> None:
         self._path = path
@@ -29,10 +29,10 @@ class Session:
         self._begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
         self._db: sqlite3.Connection | None = None
         self.committing_s = 0.0
-        """Seconds that commits have taken in all; whoever reads it may set it back."""
+        """Seconds that commits have taken in all; readers may set it to 0."""
 
     def transact(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs `work` in one transaction: all of it is durable afterwards, or, if this raises, nothing.
+        """Runs `work` in one transaction, and returns when it is durable. If this raises, nothing was done.
 
         Raises Unavailable when the file cannot be read or written now; any other exception is `work`'s own.
         """
@@ -49,10 +49,10 @@ class Session:
         return result
 
     def look(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs `work`, which has one statement that reads: it sees one state of the file by itself.
+        """Runs `work`, which has one statement that reads; it needs no transaction to see one state of the file.
 
-        Raises as `transact` does. Each statement gives up the interpreter's lock and waits for it: a transaction
-        around one makes three of it.
+        Each statement gives up the interpreter's lock and waits for it, and a transaction would make three of one.
+        Raises as `transact` does.
         """
         try:
             return work(self._open(), *args, **kwargs)
@@ -83,7 +83,7 @@ class Session:
                 return
 
     def _give_up(self, fault: BaseException) -> None:
-        """Leaves the transaction, and the connection if it may be at fault. Raises Unavailable where the file is."""
+        """Rolls back, and closes the connection if it may be at fault. Raises Unavailable if the file is at fault."""
         outage = isinstance(fault, sqlite3.Error) and is_outage(fault)
         try:
             if self._db is not None and self._db.in_transaction:
@@ -97,11 +97,11 @@ class Session:
 
 
 class Worker:
-    """Runs calls one after the other in a thread; the loop waits for none of them."""
+    """Runs calls one after the other in a thread, so that the event loop waits for none of them."""
 
-    def __init__(self, name: str, session: Session, limit: int) -> None:
-        """At most `limit` calls wait; one more is refused."""
-        self._session = session
+    def __init__(self, name: str, connection: FileConnection, limit: int) -> None:
+        """Starts the thread. At most `limit` calls wait; one more raises Unavailable."""
+        self._connection = connection
         self._calls: Queue[Callable[[], None] | None] = Queue(limit)
         self._closed = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -110,14 +110,14 @@ class Worker:
     async def transact(
         self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """`Session.transact` in the thread."""
-        return await self.call(lambda session: session.transact(work, *args, **kwargs))
+        """Runs `FileConnection.transact` in the thread."""
+        return await self.call(lambda connection: connection.transact(work, *args, **kwargs))
 
     async def look(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`Session.look` in the thread."""
-        return await self.call(lambda session: session.look(work, *args, **kwargs))
+        """Runs `FileConnection.look` in the thread."""
+        return await self.call(lambda connection: connection.look(work, *args, **kwargs))
 
-    async def call(self, work: Callable[[Session], R]) -> R:
+    async def call(self, work: Callable[[FileConnection], R]) -> R:
         """Runs `work` in the thread. Raises Unavailable if too many calls wait already."""
         if self._closed:
             raise Unavailable("the store is closed")
@@ -126,7 +126,7 @@ class Worker:
 
         def run() -> None:
             try:
-                result = work(self._session)
+                result = work(self._connection)
             except BaseException as fault:  # noqa: BLE001 - whoever asked gets it
                 _resolve(loop, future, None, fault)
             else:
@@ -149,7 +149,7 @@ class Worker:
         while (call := self._calls.get()) is not None:
             call()
             del call
-        self._session.close()
+        self._connection.close()
 
 
 def _resolve(

@@ -24,7 +24,7 @@ async def accepted(store: SqliteStore, given: Given, account: int) -> bool:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> SqliteStore:
-    return await SqliteStore.open(tmp_path / "store.db", busy_ms=60_000, swift=True)
+    return await SqliteStore.open(tmp_path / "store.db", busy_ms=60_000, on_loop=True)
 
 
 async def test_while_somebody_else_writes_the_loop_goes_on(store: SqliteStore, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ async def test_a_disk_that_becomes_slow_is_left_to_the_thread(
     monkeypatch.setattr(loop_commit, "SLOW_S", 0.0)
     for _ in range(int(loop_commit.SLOW_SHARE * loop_commit.WATCHED) + 3):
         assert await accepted(store, given, account.id)
-    assert store._threads.swift is None
+    assert store._threads.on_loop is None
     assert await store.upkeep.audit() == []
     await store.close()
 
@@ -80,7 +80,7 @@ async def test_looks_that_become_slow_are_left_to_the_thread(
         assert await store.customers.balance(account.id) == before
     assert threads[-1] != loop_thread
     assert await accepted(store, given, account.id)
-    assert store._threads.swift is not None, "commits are another matter"
+    assert store._threads.on_loop is not None, "commits are another matter"
     await store.close()
 
 
