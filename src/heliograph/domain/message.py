@@ -98,5 +98,8 @@ LISTED: tuple[State, ...] = (State.SENT, State.FAILED)
 OPEN: tuple[State, ...] = tuple(state for state in State if any(each is state for each, _ in TABLE))
 """States from which a step leads on."""
 
+WAITING: tuple[State, ...] = tuple(state for state in OPEN if state is not State.SENT)
+"""States in which a message is in the queue and not the dispatcher's yet."""
+
 ENDED: tuple[State, ...] = tuple(state for state in State if state not in OPEN)
 """States that no step leaves. The message never left the gateway, and its price was given back."""

@@ -11,12 +11,13 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.adapters.store.shared.search import StoredMessages
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.adapters.store.shared.trace import hit_of
 from heliograph.adapters.store.shared.upkeep import reached
 from heliograph.app.admin.oversight import Hit, Search, SearchPage
 from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.message import State
+from heliograph.domain.message import LISTED, State
 from heliograph.domain.status import MessageStatus
 
 _HITS = f"SELECT {MESSAGE_COLUMNS}, f.state, f.err"
@@ -30,9 +31,9 @@ _BY_KEY = """
 SELECT time, key FROM message
 WHERE key >= $1 AND key < $2 {} ORDER BY key DESC
 """
-_UNDELIVERED = """
-SELECT 0 AS time, key FROM final WHERE key >= $1 AND key < $2 AND state <> 2 ORDER BY key DESC
-"""
+_UNDELIVERED = fill("""
+SELECT 0 AS time, key FROM final WHERE key >= $1 AND key < $2 AND state <> {Delivery.DELIVRD} ORDER BY key DESC
+""")
 _BY_NUMBER = """
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (
@@ -47,8 +48,10 @@ _OF_ACCOUNT = """(
 SELECT time, key FROM message
 WHERE account = $4 AND {} AND time >= $1 AND time <= $2 AND (time < $2 OR key < $3) ORDER BY time DESC, key DESC
 )"""
-_HALVES = {State.SCHEDULED: "state = 0", State.CANCELLED: "state = 2"}
-_LISTED = "state IN (1, 3)"
+_LISTED = fill("state IN {LISTED}")
+_HALVES = {state: f"state = {state:d}" for state in State if state not in LISTED}
+"""Conditions of indexes by account and time, beside the one of _LISTED, by state."""
+_DELIVERED = +Delivery.DELIVRD
 
 # `looked` are the rows within the effort, of which those are taken that the rest of the search fits: one by one, in
 # their order, until the page is full. (OFFSET 0 keeps the planner from joining all of them first, and from turning the
@@ -61,7 +64,8 @@ LEFT JOIN LATERAL (SELECT state, err FROM final WHERE key = looked.key OFFSET 0)
 WHERE {_ASKED} AND ($5 = '' OR starts_with(m.destination, $5))
   AND ($4::bigint IS NULL OR m.account = $4 AND m.time >= $10 AND m.time <= $11)
   AND ($7::smallint IS NULL OR m.state = $7)
-  AND ($8::smallint IS NULL OR CASE $8 WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = 2 ELSE f.state <> 2 END)
+  AND ($8::smallint IS NULL OR CASE $8
+       WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = {_DELIVERED} ELSE f.state <> {_DELIVERED} END)
 ORDER BY {{order}} LIMIT $9
 """  # noqa: S608 - made of constants
 _REACHED = f"SELECT time, key FROM ({{rows}}) AS found WHERE {_ASKED} LIMIT 1 OFFSET $6::bigint - 1"  # noqa: S608
@@ -125,7 +129,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, str, tuple[int, i
     else:
         state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
         # the states other than Sent have an index, which ends with the key
-        only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
+        only = "" if state == State.SENT else f"AND state <> {State.SENT:d} AND state = {state:d}"
         yield _BY_KEY.format(only), order, (first, key, 0)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from heliograph.adapters.store.shared.sql import SqlDialect, fill
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.ids import to_hex
 from heliograph.domain.money import format_credits
@@ -22,7 +23,7 @@ def checks(mark: Callable[[str, str], str]) -> list[tuple[str, str]]:
         "awaiting": mark(AWAITING, "m.key"),
         "callback": mark(CALLBACK, "f.key"),
     }
-    return [(sentence, query.format_map(places)) for sentence, query in _CHECKS]
+    return [(sentence, fill(query, SqlDialect(words=places))) for sentence, query in _CHECKS]
 
 
 def findings(sentence: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
@@ -62,7 +63,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         """
         SELECT m.key, m.tail, m.price AS price_credits, -coalesce(l.amount, 0) AS charged_credits
         FROM message AS m
-        LEFT JOIN ledger AS l ON l.account = m.account AND l.key = m.key AND l.kind = 0
+        LEFT JOIN ledger AS l ON l.account = m.account AND l.key = m.key AND l.kind = {EntryKind.CHARGE}
         WHERE m.batch = 0 AND m.price <> -coalesce(l.amount, 0)
         """,
     ),
@@ -72,7 +73,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         SELECT b.key, b.tail, coalesce(sum(m.price), 0) AS cost_credits, -coalesce(l.amount, 0) AS charged_credits
         FROM batch AS b
         LEFT JOIN message AS m ON m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.account = b.account
-        LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = 0
+        LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = {EntryKind.CHARGE}
         GROUP BY b.key, l.amount HAVING coalesce(sum(m.price), 0) <> -coalesce(l.amount, 0)
         """,
     ),
@@ -89,7 +90,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}.",
         """
         SELECT l.account, -l.amount AS amount_credits, l.key FROM ledger AS l
-        WHERE l.kind = 0
+        WHERE l.kind = {EntryKind.CHARGE}
           AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
           AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
         """,
@@ -98,36 +99,37 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "A refund of {amount_credits} of the account number {account} is not backed by a lost message: {id}.",
         """
         SELECT l.account, l.amount AS amount_credits, l.message AS key FROM ledger AS l
-        WHERE l.kind = 1 AND NOT EXISTS (
+        WHERE l.kind = {EntryKind.REFUND} AND NOT EXISTS (
             SELECT 1 FROM message AS m
-            WHERE m.key = l.message AND m.account = l.account AND m.state IN (2, 3) AND m.price = l.amount
+            WHERE m.key = l.message AND m.account = l.account AND m.state IN {ENDED} AND m.price = l.amount
         )
         """,
     ),
     (
         "The message {id} was refunded {times} times.",
         """
-        SELECT message AS key, count(*) AS times FROM ledger WHERE kind = 1 GROUP BY message HAVING count(*) > 1
+        SELECT message AS key, count(*) AS times FROM ledger
+        WHERE kind = {EntryKind.REFUND} GROUP BY message HAVING count(*) > 1
         """,
     ),
     (
         "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",
         """
         SELECT m.key, m.tail, m.price AS price_credits FROM message AS m
-        WHERE m.state IN (2, 3) AND m.price <> 0
-          AND NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.kind = 1 AND l.message = m.key)
+        WHERE m.state IN {ENDED} AND m.price <> 0
+          AND NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.kind = {EntryKind.REFUND} AND l.message = m.key)
         """,
     ),
     (
         "The message {id} has the state {state}, which does not exist.",
-        "SELECT key, tail, state FROM message WHERE state NOT IN (0, 1, 2, 3)",
+        "SELECT key, tail, state FROM message WHERE state NOT IN {STATES}",
     ),
     (
         "The message {id} is cancelled or failed, and nothing says when.",
         """
         SELECT m.key, m.tail FROM message AS m
-        WHERE m.state IN (2, 3) AND NOT EXISTS (
-            SELECT 1 FROM final AS f WHERE f.key = m.key AND (f.state IS NULL) = (m.state = 2)
+        WHERE m.state IN {ENDED} AND NOT EXISTS (
+            SELECT 1 FROM final AS f WHERE f.key = m.key AND (f.state IS NULL) = (m.state = {State.CANCELLED})
         )
         """,
     ),
@@ -135,14 +137,14 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "The message {id} came to an end, which its state does not say.",
         """
         SELECT m.key, m.tail FROM message AS m JOIN final AS f ON f.key = m.key
-        WHERE m.state = 0 OR (f.state IS NULL AND m.state <> 2)
+        WHERE m.state IN {WAITING} OR (f.state IS NULL AND m.state <> {State.CANCELLED})
         """,
     ),
     (
         "The scheduled message {id} is not in the queue.",
         """
         SELECT m.key, m.tail FROM message AS m
-        WHERE m.state = 0 AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
+        WHERE m.state IN {WAITING} AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
         """,
     ),
     (
@@ -150,7 +152,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         """
         SELECT q.key, m.tail FROM queue AS q
         LEFT JOIN message AS m ON m.key = q.key
-        WHERE m.key IS NULL OR m.state NOT IN (0, 1) OR EXISTS (SELECT 1 FROM final AS f WHERE f.key = q.key)
+        WHERE m.key IS NULL OR m.state NOT IN {OPEN} OR EXISTS (SELECT 1 FROM final AS f WHERE f.key = q.key)
            OR (SELECT count(*) FROM sent AS s WHERE s.key = q.key) >= m.segments
         """,
     ),
@@ -158,7 +160,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "The message {id} is to be sent, and nothing will send it.",
         """
         SELECT m.key, m.tail FROM message AS m
-        WHERE m.state = 1 AND m.key <= {dispatch}
+        WHERE m.state = {State.SENT} AND m.key <= {dispatch}
           AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
           AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
           AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
-from heliograph.domain.message import ENDED, LISTED, OPEN, Kind, State, Trigger, after, before
+from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 
@@ -31,6 +31,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "NO_ANSWER": NO_ANSWER,
     "OPEN": OPEN,
     "STATES": tuple(State),
+    "WAITING": WAITING,
 }
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS
 from heliograph.adapters.store.shared.search import StoredMessages
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.standings import LATEST, STANDINGS
 from heliograph.adapters.store.shared.trace import hit_of
 from heliograph.adapters.store.shared.upkeep import reached
@@ -17,7 +18,7 @@ from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app.admin.oversight import Hit, Search, SearchPage
 from heliograph.domain.ids import first_key_at, time_of
-from heliograph.domain.message import State
+from heliograph.domain.message import LISTED, State
 from heliograph.domain.status import MessageStatus
 
 _FINAL_COLUMNS = "f.state, f.err"
@@ -25,7 +26,9 @@ _HITS = f"SELECT {MESSAGE_COLUMNS}, {_FINAL_COLUMNS}"
 _JOIN_FINAL = "LEFT JOIN final AS f ON f.key = m.key"
 
 _BY_KEY = "SELECT time, key FROM message WHERE key >= :start AND key < :key {} ORDER BY key DESC"
-_UNDELIVERED = "SELECT 0 AS time, key FROM final WHERE key >= :start AND key < :key AND state <> 2 ORDER BY key DESC"
+_UNDELIVERED = fill("""
+SELECT 0 AS time, key FROM final WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key DESC
+""")
 _BY_NUMBER = """
 SELECT 0 AS time, n.key FROM number_block AS b
 CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
@@ -36,8 +39,10 @@ _OF_ACCOUNT = """
 SELECT time, key FROM message
 WHERE account = :account AND {} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
 """
-_HALVES = {State.SCHEDULED: "state = 0", State.CANCELLED: "state = 2"}
-_LISTED = "state IN (1, 3)"
+_LISTED = fill("state IN {LISTED}")
+_HALVES = {state: f"state = {state:d}" for state in State if state not in LISTED}
+"""Conditions of indexes by account and time, beside the one of _LISTED, by state."""
+_DELIVERED = +Delivery.DELIVRD
 
 # `looked` are the rows within the effort, of which those are taken that the rest of the search fits.
 _PAGE = f"""
@@ -48,7 +53,8 @@ CROSS JOIN message AS m ON m.key = looked.key
 WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
   AND (:account IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
   AND (:state IS NULL OR m.state = :state)
-  AND (:final IS NULL OR CASE :final WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = 2 ELSE f.state <> 2 END)
+  AND (:final IS NULL OR CASE :final
+       WHEN 0 THEN f.state IS NULL WHEN 1 THEN f.state = {_DELIVERED} ELSE f.state <> {_DELIVERED} END)
 LIMIT :limit
 """  # noqa: S608 - made of constants
 _REACHED = "SELECT time, key FROM ({rows}) LIMIT 1 OFFSET :effort - 1"
@@ -115,7 +121,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, dict[str, Any]]]:
     else:
         state = State.SENT if search.standing is None else STANDINGS[search.standing][0]
         # the states other than Sent have an index, which ends with the key
-        only = "" if state == State.SENT else f"AND state <> 1 AND state = {int(state)}"
+        only = "" if state == State.SENT else f"AND state <> {State.SENT:d} AND state = {state:d}"
         yield _BY_KEY.format(only), {"start": first, "key": key}
 
 

@@ -4,7 +4,7 @@ SELECT key FROM claim_retries(:limit, :now, :node, :first_slot, :last_slot);
 -- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
 SELECT c.key FROM callback AS c
 JOIN message AS m ON m.key = c.key
-WHERE c."end" <> 0 AND (:account::bigint IS NULL OR m.account = :account) AND (:key::bigint IS NULL OR c.key = :key)
+WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR m.account = :account) AND (:key::bigint IS NULL OR c.key = :key)
 ORDER BY c.key FOR UPDATE OF c;
 
 -- owe_again: Owes some notices from now on.

@@ -19,7 +19,7 @@ FROM callback AS c
 JOIN message AS m ON m.key = c.key
 LEFT JOIN callback_retry AS r ON r.key = c.key
 LEFT JOIN final AS f ON f.key = c.key
-WHERE c."end" <> 0 AND c.key < :before
+WHERE c."end" <> {CallbackEnd.DELIVERED} AND c.key < :before
 ORDER BY c.key DESC LIMIT :limit;
 
 -- give_up: Ends some notices, as given up.

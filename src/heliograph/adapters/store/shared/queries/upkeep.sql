@@ -16,7 +16,7 @@ SELECT
     (SELECT count(*) FROM message WHERE state = {State.SCHEDULED}),
     (SELECT count(*) FROM queue),
     (SELECT count(*) FROM callback_retry WHERE due IS NOT NULL),
-    (SELECT count(*) FROM callback WHERE "end" <> 0),
+    (SELECT count(*) FROM callback WHERE "end" <> {CallbackEnd.DELIVERED}),
     (SELECT count(*) FROM early),
     (SELECT count(*) FROM awaiting);
 
@@ -27,7 +27,7 @@ SELECT
     (SELECT min(due) FROM queue WHERE node IS NULL AND due <= :now),
     (SELECT count(*) FROM (SELECT 1 FROM awaiting LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM callback_retry WHERE due IS NOT NULL LIMIT :most) AS counted),
-    (SELECT count(*) FROM (SELECT 1 FROM callback WHERE "end" <> 0 LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM callback WHERE "end" <> {CallbackEnd.DELIVERED} LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM early LIMIT :most) AS counted);
 
 -- deferred: How many messages of each connector were put off.

@@ -9,7 +9,7 @@ UPDATE callback_retry SET node = :node WHERE key IN (
 -- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
 SELECT c.key FROM callback AS c
 JOIN message AS m ON m.key = c.key
-WHERE c."end" <> 0 AND (:account IS NULL OR m.account = :account) AND (:key IS NULL OR c.key = :key);
+WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR m.account = :account) AND (:key IS NULL OR c.key = :key);
 
 -- owe_again: Owes some notices from now on.
 INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
