@@ -135,3 +135,20 @@ def has_sql(module: Module) -> bool:
         and id(node) not in prose
         for node in ast.walk(module.tree)
     )
+
+
+STORED_NUMBER = re.compile(
+    r'(?:\bstate|\bkind|"end")\s*(?:=|<>|!=|<=?|>=?|(?:NOT\s+)?IN)\s*\(?\s*-?\d|(?<![$\w])\d::smallint'
+)
+
+
+def stored_numbers(text: str) -> list[str]:
+    """The numbers of states and kinds that SQL compares or writes, instead of the names that the domain gives them."""
+    return [found[0] for found in STORED_NUMBER.finditer(text)]
+
+
+def read_sql() -> dict[str, str]:
+    """All files of the stores in which SQL stands, by their paths."""
+    store = SOURCES / "adapters" / "store"
+    files = [path for path in sorted(store.rglob("*")) if path.suffix in (".py", ".sql")]
+    return {path.relative_to(SOURCES).as_posix(): path.read_text() for path in files}

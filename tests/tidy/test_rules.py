@@ -45,3 +45,18 @@ def test_sql_is_found_where_it_should_not_stand() -> None:
     assert not rules.has_sql(parsed("adapters/store/sqlite/record.py", query))
     assert not rules.has_sql(parsed("cli/message.py", '"""\nSELECT is a word of SQL."""\nprint("Select one of these")'))
     assert rules.unchecked_sql(parsed("a.py", "run(f'')  # noqa: S608\nrun('')")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("UPDATE message SET state = 2", ["state = 2"]),
+        ("WHERE m.state NOT IN (0, 1)", ["state NOT IN (0"]),
+        ('WHERE "end" <> 0', ['"end" <> 0']),
+        ("sum(kind=1), 3::smallint", ["kind=1", "3::smallint"]),
+        ("WHERE state IN {LISTED} AND kind = {EntryKind.CHARGE} AND state = $1 AND state IS NULL", []),
+        ("WHERE price <> 0 AND status = 0", []),
+    ],
+)
+def test_numbers_of_states_in_sql(text: str, found: list[str]) -> None:
+    assert rules.stored_numbers(text) == found
