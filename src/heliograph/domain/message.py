@@ -1,10 +1,10 @@
-"""What a message is: its kind, its state and the steps between states."""
+"""The kinds of a message, its states, and the steps between states."""
 
 from enum import Enum, IntEnum
 
 
 class Kind(IntEnum):
-    """How the content is to be sent (request field `type`). The numbers are stored."""
+    """Ways to send the content (request field `type`). The numbers are stored."""
 
     TEXT = 0
     """GSM 7 bit where the text allows it, else UCS-2."""
@@ -38,19 +38,19 @@ KIND_WORDS: tuple[str, ...] = tuple(_KINDS)
 
 
 def parse_kind(text: str) -> Kind | None:
-    """The kind of a `type`, in any case; None for a word that is none."""
+    """Returns the kind that a `type` names, in any case; None for any other word."""
     return _KINDS.get(text.lower())
 
 
 class State(IntEnum):
-    """Where a message stands, apart from its delivery (record field `Status`). The numbers are stored."""
+    """State of a message, apart from its delivery (record field `Status`). The numbers are stored."""
 
     SCHEDULED = 0
     SENT = 1
-    """Accepted for sending at once, or its time has come: it is the dispatcher's."""
+    """Accepted for sending at once, or due: the dispatcher has it."""
     CANCELLED = 2
     FAILED = 3
-    """It never left the gateway, and was refunded."""
+    """Refunded, since it never left the gateway."""
 
     @property
     def label(self) -> str:
@@ -62,14 +62,14 @@ _LABELS: dict[State, str] = {state: state.name.capitalize() for state in State}
 
 
 class Trigger(Enum):
-    """What can happen to a stored message."""
+    """Events that move a stored message from state to state."""
 
     RESCHEDULE = "reschedule"
     CANCEL = "cancel"
     DUE = "due"
-    """Its time has come and the dispatcher claimed it."""
+    """The message's time has come, and the dispatcher claimed it."""
     FAIL = "fail"
-    """It will never leave the gateway: no route, refused at submission, expired before."""
+    """The message will never leave the gateway: no route, refused at submission, expired before."""
 
 
 TABLE: dict[tuple[State, Trigger], State] = {

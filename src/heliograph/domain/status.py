@@ -1,4 +1,4 @@
-"""How far a message is, in one word: its state together with its delivery. What users search by and are shown."""
+"""Status of a message in one word, made of its state and its delivery: users search by it and are shown it."""
 
 from enum import StrEnum
 from typing import assert_never
@@ -8,16 +8,16 @@ from heliograph.domain.receipt import Delivery
 
 
 class MessageStatus(StrEnum):
-    """How far a message is, in one word."""
+    """Status of a message, in one word."""
 
     SCHEDULED = "scheduled"
     UNDER_WAY = "under-way"
     """Accepted, and not in its final state yet; or nobody asked for its receipt."""
     DELIVERED = "delivered"
     UNDELIVERED = "undelivered"
-    """It left, and its final state is another than DELIVRD."""
+    """Left the gateway, and ended in another final state than DELIVRD."""
     FAILED = "failed"
-    """It never left, and was refunded."""
+    """Refunded, since it never left the gateway."""
     CANCELLED = "cancelled"
 
 
@@ -41,4 +41,4 @@ def status_of(state: int, delivery: Delivery | None) -> MessageStatus:
 STATE_OF: dict[MessageStatus, State] = {
     status_of(state, delivery): state for state in State for delivery in (None, *Delivery)
 }
-"""The state of the messages that have a status."""
+"""States by the status of their messages."""

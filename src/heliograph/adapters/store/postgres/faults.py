@@ -1,4 +1,4 @@
-"""What faults of the database and of the connection to it mean."""
+"""Classifies faults of the database and of the connections to it."""
 
 import asyncpg
 

@@ -1,4 +1,4 @@
-"""Where the database is: one server, or several of which one at a time takes writes."""
+"""Connects to the database: one server, or several of which one at a time takes writes."""
 
 import asyncio
 import re

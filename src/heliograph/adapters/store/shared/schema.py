@@ -1,4 +1,4 @@
-"""How the tables of an engine are made, and how those of an older version are brought up to date.
+"""Schemas and their versions: makes the tables of an engine, and brings those of an older version up to date.
 
 `schema.sql` (with `functions.sql` on PostgreSQL) says what the tables are now, and makes new stores. A migration,
 `migrations/NNNN_name.sql`, brings a store that is in use from the version before to NNNN; both change together, and the
@@ -29,7 +29,7 @@ class SchemaChanged(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """What makes a store of version `number`: of nothing, or of the version before."""
+    """Makes a store of version `number`: of nothing, or of the version before."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""What people search messages by, as both stores ask their rows for it."""
+"""Conditions on rows that a search by status has, for both stores."""
 
 from heliograph.domain.message import State
 from heliograph.domain.status import STATE_OF, MessageStatus
@@ -11,4 +11,4 @@ _FINALS = {MessageStatus.UNDER_WAY: 0, MessageStatus.DELIVERED: 1, MessageStatus
 STANDINGS: dict[MessageStatus, tuple[State, int | None]] = {
     status: (state, _FINALS.get(status)) for status, state in STATE_OF.items()
 }
-"""What a status asks of the message's state, and of its final: 0 for none, 1 for DELIVRD, 2 for another."""
+"""By status: the state of its messages, and the number of the condition on the final: 0 none, 1 DELIVRD, 2 another."""
