@@ -125,7 +125,7 @@ class MemoryCommits(MemoryReading):
         for message in accept.messages:
             message.batch = accept.key if accept.batch else 0
             rows.messages[message.key] = replace(message, queued=False)
-            if message.queued or message.state == State.SCHEDULED:
+            if message.queued or message.state != State.SENT:
                 rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
         if accept.reference is not None:
             rows.references[account.id, accept.reference] = Reference(

@@ -58,8 +58,8 @@ def test_every_legal_step() -> None:
     }
 
 
-@pytest.mark.parametrize("trigger", Trigger)
-def test_each_step_leaves_some_states_and_leads_to_one(trigger: Trigger) -> None:
+@pytest.mark.parametrize("trigger", [Trigger.CANCEL, Trigger.DUE, Trigger.FAIL])
+def test_a_step_that_stores_write_leaves_some_states_and_leads_to_one(trigger: Trigger) -> None:
     assert {(state, trigger): after(trigger) for state in before(trigger)} == {
         step: led for step, led in TABLE.items() if step[1] is trigger
     }

@@ -51,7 +51,7 @@ WHERE account = $4 AND {} AND time >= $1 AND time <= $2 AND (time < $2 OR key < 
 _LISTED = fill("state IN {LISTED}")
 _HALVES = {state: f"state = {state:d}" for state in State if state not in LISTED}
 """Conditions of indexes by account and time, beside the one of _LISTED, by state."""
-_DELIVERED = +Delivery.DELIVRD
+_DELIVERED = fill("{Delivery.DELIVRD}")
 
 # `looked` are the rows within the effort, of which those are taken that the rest of the search fits: one by one, in
 # their order, until the page is full. (OFFSET 0 keeps the planner from joining all of them first, and from turning the

@@ -100,7 +100,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         requests,
         *_columns(messages, "key", "tail", "price", "time", "expires", "connector", "segments", "kind", "state"),
         [message.wants_receipt for message in messages],
-        [message.queued or message.state == State.SCHEDULED for message in messages],
+        [message.queued or message.state != State.SENT for message in messages],
         *_columns(messages, "destination", "sender", "callback_url"),
         [message.reference or "" for message in messages],
         [message.content.encode() for message in messages],

@@ -195,7 +195,7 @@ class _AcceptedRows:
             )
         self.messages += map(message_row, messages)
         for message in messages:
-            if message.queued or message.state == State.SCHEDULED:
+            if message.queued or message.state != State.SENT:
                 self.queue.append((message.key, message.account, message.connector, message.time, message.expires, 0))
 
     def write(self, db: sqlite3.Connection) -> None:

@@ -42,7 +42,7 @@ WHERE account = :account AND {} AND time >= :start AND time <= :end AND (time < 
 _LISTED = fill("state IN {LISTED}")
 _HALVES = {state: f"state = {state:d}" for state in State if state not in LISTED}
 """Conditions of indexes by account and time, beside the one of _LISTED, by state."""
-_DELIVERED = +Delivery.DELIVRD
+_DELIVERED = fill("{Delivery.DELIVRD}")
 
 # `looked` are the rows within the effort, of which those are taken that the rest of the search fits.
 _PAGE = f"""
