@@ -11,6 +11,7 @@ from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
+from heliograph.domain.message import Trigger, before
 from heliograph.domain.receipt import Delivery
 
 _EARLIEST = -(1 << 62)
@@ -77,7 +78,7 @@ class StoredCustomers(Operations):
 
     @write
     def cancel(self, account: int, key: int, tail: int, now: int) -> Steps[list[Message]]:
-        keys = yield from _still_scheduled(account, key, tail, now)
+        keys = yield from _still_scheduled(account, key, tail, now, Trigger.CANCEL)
         yield Q.dequeue(keys=keys)
         yield Q.cancel(keys=keys)
         yield Q.end_cancelled(keys=keys, now=now)
@@ -87,7 +88,7 @@ class StoredCustomers(Operations):
 
     @write
     def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Steps[list[Message]]:
-        keys = yield from _still_scheduled(account, key, tail, now)
+        keys = yield from _still_scheduled(account, key, tail, now, Trigger.RESCHEDULE)
         yield Q.note_moves(keys=keys, time=time, now=now)
         yield Q.requeue(keys=keys, time=time, expires=expires)
         yield Q.move(keys=keys, time=time, expires=expires)
@@ -100,7 +101,7 @@ def message_of_customer(account: int, key: int, tail: int) -> Steps[Message | No
     return None if found is None else message_of(found)
 
 
-def _still_scheduled(account: int, key: int, tail: int, now: int) -> Steps[list[int]]:
+def _still_scheduled(account: int, key: int, tail: int, now: int, trigger: Trigger) -> Steps[list[int]]:
     """The keys of the message, or of the batch's messages, that may be changed. They are locked in the order of claims,
     the queue before the messages. A claim makes a message Sent: what is Scheduled here is nobody else's."""
     yield from lock_account(account)
@@ -112,7 +113,7 @@ def _still_scheduled(account: int, key: int, tail: int, now: int) -> Steps[list[
         rows = yield Q.batch_keys(key=key, last_key=batch[0])
     keys = [key for (key,) in rows]
     yield Q.lock_queued(keys=keys)
-    rows = yield Q.still_scheduled(keys=keys, now=now)
+    rows = yield Q.still_scheduled(keys=keys, states=before(trigger), now=now)
     if not rows:
         raise NotScheduled("sent, cancelled or due already")
     return [key for (key,) in rows]

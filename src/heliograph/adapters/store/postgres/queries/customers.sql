@@ -33,6 +33,6 @@ SELECT at FROM listing WHERE account = :account;
 -- lock_queued: Locks rows of the queue, in the order in which claims do it.
 SELECT 1 FROM queue WHERE key {among(keys)} ORDER BY key FOR UPDATE;
 
--- still_scheduled: Those of the messages whose time is still to come, locked.
-SELECT key FROM message WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)} AND time > :now
+-- still_scheduled: Those of the messages that are in one of these states, and whose time is still to come, locked.
+SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now
 ORDER BY key FOR NO KEY UPDATE;

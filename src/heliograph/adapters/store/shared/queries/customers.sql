@@ -38,8 +38,8 @@ SELECT key FROM message WHERE key > :key AND key <= :last_key AND batch = :key;
 
 -- lock_queued: No need: nobody else writes.
 
--- still_scheduled: Those of the messages whose time is still to come.
-SELECT key FROM message WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)} AND time > :now ORDER BY key;
+-- still_scheduled: Those of the messages that are in one of these states, and whose time is still to come.
+SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now ORDER BY key;
 
 -- dequeue: Takes messages out of the queue.
 DELETE FROM queue WHERE key {among(keys)};
