@@ -58,13 +58,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 
 @contextmanager
 def opening(chromium: Browser, gateway: GatewayProcess) -> Iterator[Opener]:
-    """Opens browsers of their own: `opened(size=PHONE, scheme="dark")`. Nothing may go wrong in any of them."""
+    """Opens browsers of their own: `opened(size=PHONE)`. Nothing may go wrong in any of them."""
     operators: list[Operator] = []
 
-    def open_one(size: tuple[int, int] = DESKTOP, scheme: str = "light", signed_in: bool = True) -> Operator:
+    def open_one(size: tuple[int, int] = DESKTOP, signed_in: bool = True) -> Operator:
         context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if scheme == "dark" else "light",
             accept_downloads=True,
         )
         context.set_default_timeout(PATIENCE_MS)
