@@ -44,7 +44,12 @@ OF_THE_ENGINE = {
 }  # fmt: skip
 """What the process that posts callbacks has no use for."""
 
-OF_CALLBACKS = {"heliograph.app.notices.job", "heliograph.domain.limits", "heliograph.domain.signature"}
+OF_CALLBACKS = {
+    "heliograph.app.notices",
+    "heliograph.app.notices.job",
+    "heliograph.domain.limits",
+    "heliograph.domain.signature",
+}
 """What it knows of the rings, beside its adapter."""
 
 
