@@ -27,7 +27,7 @@ from tests.support.severed import Cut, Relay
 from tests.support.store import CREDIT, HOUR, START, Given, history_of
 
 NODE = 42
-MOST = 80
+MOST = 40
 """More statements than any call here takes."""
 
 

@@ -613,6 +613,73 @@ BEGIN
     RETURN queued + retried;
 END $$;
 
+-- --- what customers change
+
+-- One statement each: a node that vanishes between two statements of a transaction would keep the account locked until the
+-- server finds its connection dead, since asyncpg prepares a statement without ending the round trip (no Sync).
+
+-- Locks the messages of this id, or of this batch, that `p_states` holds and that are not due by `p_now`, and returns their
+-- keys; NULL if there is no such message or batch.
+CREATE OR REPLACE FUNCTION still_scheduled(
+    p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_now bigint
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    keys bigint[];
+    last bigint;
+BEGIN
+    PERFORM 1 FROM account WHERE id = p_account FOR NO KEY UPDATE;
+    SELECT ARRAY[key] INTO keys FROM message WHERE key = p_key AND account = p_account AND tail = p_tail;
+    IF NOT FOUND THEN
+        SELECT last_key INTO last FROM batch WHERE key = p_key AND account = p_account AND tail = p_tail;
+        IF NOT FOUND THEN
+            RETURN NULL;
+        END IF;
+        SELECT array_agg(key) INTO keys FROM message WHERE key > p_key AND key <= last AND batch = p_key;
+    END IF;
+    PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
+    RETURN ARRAY(
+        SELECT key FROM message WHERE key = ANY (keys) AND state = ANY (p_states) AND time > p_now
+        ORDER BY key FOR NO KEY UPDATE
+    );
+END $$;
+
+-- Cancels what is still scheduled, and refunds it. Returns the keys, as still_scheduled does.
+CREATE OR REPLACE FUNCTION cancel_messages(
+    p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_now bigint
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    keys    bigint[] := still_scheduled(p_account, p_key, p_tail, p_states, p_now);
+    refunds bigint[];
+BEGIN
+    IF cardinality(keys) > 0 THEN
+        DELETE FROM queue WHERE key = ANY (keys);
+        UPDATE message SET state = {after(Trigger.CANCEL)} WHERE key = ANY (keys);
+        INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
+        SELECT array_agg(m.price ORDER BY k.n) INTO refunds
+        FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
+        PERFORM enter_ledger(p_account, {EntryKind.REFUND}::smallint, refunds, keys, p_now, 'cancelled');
+    END IF;
+    RETURN keys;
+END $$;
+
+-- Gives what is still scheduled another time. Returns the keys, as still_scheduled does.
+CREATE OR REPLACE FUNCTION reschedule_messages(
+    p_account bigint, p_key bigint, p_tail bigint, p_states smallint[], p_time bigint, p_expires bigint, p_now bigint
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    keys bigint[] := still_scheduled(p_account, p_key, p_tail, p_states, p_now);
+BEGIN
+    IF cardinality(keys) > 0 THEN
+        INSERT INTO moved (key, at, was, time)
+        SELECT m.key, p_now, m.time, p_time FROM message AS m
+        WHERE m.key = ANY (keys) AND (SELECT count(*) FROM moved AS o WHERE o.key = m.key) < {MOST_MOVES}
+        ON CONFLICT (key, at) DO UPDATE SET time = excluded.time;
+        UPDATE queue SET due = p_time, expires = p_expires WHERE key = ANY (keys);
+        UPDATE message SET time = p_time, expires = p_expires WHERE key = ANY (keys);
+    END IF;
+    RETURN keys;
+END $$;
+
 -- --- nodes
 
 -- Puts what a worker's fast lane still owed when its node died into the slow tables, where any node finds it. Its plans

@@ -5,6 +5,7 @@ from typing import Self
 
 from heliograph.adapters.store.postgres.audit import PostgresUpkeep
 from heliograph.adapters.store.postgres.commits import PostgresCommits
+from heliograph.adapters.store.postgres.customers import PostgresCustomers
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
@@ -22,6 +23,8 @@ ALL_SLOTS = (0, SLOTS - 1)
 
 class PostgresStore(Bundle):
     """`app.ports.Store` on one PostgreSQL database, which any number of processes may have open."""
+
+    customers_of = PostgresCustomers
 
     def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
         """The schema must be there; see `open`."""

@@ -32,6 +32,9 @@ class Bundle:
     receipts: ports.Receipts
     notices: ports.Notices
 
+    customers_of: type[StoredCustomers] = StoredCustomers
+    """The class of the customers' port, where an engine has its own."""
+
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._use(engine)
@@ -42,7 +45,7 @@ class Bundle:
         self.users = StoredUsers(engine)
         self.tokens = StoredTokens(engine)
         self.audit_log = StoredAuditLog(engine)
-        self.customers = StoredCustomers(engine)
+        self.customers = self.customers_of(engine)
         self.queue = StoredQueue(engine)
         self.receipts = StoredReceipts(engine)
         self.notices = StoredNotices(engine)

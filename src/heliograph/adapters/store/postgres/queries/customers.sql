@@ -36,3 +36,9 @@ SELECT 1 FROM queue WHERE key {among(keys)} ORDER BY key FOR UPDATE;
 -- still_scheduled: Those of the messages that are in one of these states, and whose time is still to come, locked.
 SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now
 ORDER BY key FOR NO KEY UPDATE;
+
+-- cancel_messages: Cancels what is still scheduled, in one statement, and returns the keys.
+SELECT cancel_messages(:account, :key, :tail, :states, :now);
+
+-- reschedule_messages: Moves what is still scheduled, in one statement, and returns the keys.
+SELECT reschedule_messages(:account, :key, :tail, :states, :time, :expires, :now);
