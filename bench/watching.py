@@ -21,8 +21,8 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.observing.catalogue import METRICS, Kind
-from heliograph.app.observing.counters import Histogram, Tally
-from heliograph.app.observing.events import Narrator
+from heliograph.app.observing.counters import Histogram, MessageCounters
+from heliograph.app.observing.events import EventFeed
 from heliograph.domain.receipt import Delivery
 
 MESSAGES = 200
@@ -54,9 +54,9 @@ def best(work: Callable[[], object], rounds: int) -> float:
 
 
 def main() -> None:
-    given, tally, narrator = facts(), Tally(), Narrator()
+    given, tally, feed = facts(), MessageCounters(), EventFeed()
     counted = best(lambda: tally.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
-    told = best(lambda: narrator.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
+    told = best(lambda: feed.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     samples = [
         Sample(
             metric.name, ("x",) * len(metric.labels), Histogram(metric.bounds) if metric.kind is Kind.HISTOGRAM else 1

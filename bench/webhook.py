@@ -21,7 +21,7 @@ import uvloop
 
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.process import ProcessSender
-from heliograph.adapters.webhook.settings import Settings
+from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.notices.job import TryResult, WebhookJob
 
 BODY = (
@@ -101,7 +101,7 @@ class Load:
 
 
 async def measure(name: str, seconds: float, outstanding: int, url: str, counted: Callable[[], int]) -> None:
-    settings = Settings(allowed=("127.0.0.0/8",))
+    settings = WebhookSettings(allowed=("127.0.0.0/8",))
     sender: LocalSender | ProcessSender
     pids = {"gateway": os.getpid()}
     if name == "process":

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from heliograph.app.admin.oversight import MessageRecord
-from heliograph.app.commit.isolate import Apart, Fate, Misfit
+from heliograph.app.commit.isolate import Bisection, PieceFate, UnfitPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
@@ -37,42 +37,48 @@ NO_NUMBER = 1 << 63
 
 DONE, OPEN, READ = CallbackEnd.DELIVERED, Delivery.ENROUTE, Delivery.DELIVRD
 
-MISFITS: dict[str, tuple[Callable[[int, int], Facts], Fate]] = {
+MISFITS: dict[str, tuple[Callable[[int, int], Facts], PieceFate]] = {
     "a move in the queue": (
         lambda a, k: Facts(queueings=[Queueing(a, k, 1, NO_NUMBER, START, attempted=False, held=False)]),
-        Fate.DROPPED,
+        PieceFate.DROPPED,
     ),
-    "a try": (lambda a, k: Facts(attempts=[Attempt(a, k, 0, 1, NO_NUMBER, START)]), Fate.DROPPED),
+    "a try": (lambda a, k: Facts(attempts=[Attempt(a, k, 0, 1, NO_NUMBER, START)]), PieceFate.DROPPED),
     "an answer's id": (
         lambda a, k: Facts(
             submissions=[Submission(a, k, 0, 1, NO_TEXT, 0, START)], awaiting=[Awaiting(1, NO_TEXT, a, k, 0)]
         ),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
-    "an answer's time": (lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, "id", 0, NO_NUMBER)]), Fate.DROPPED),
-    "a part's receipt": (lambda a, k: Facts(parts=[PartReceipt(a, k, 0, READ, NO_TEXT, START)]), Fate.REDUCED),
-    "a receipt of progress": (lambda a, k: Facts(progress=[PartReceipt(a, k, 0, OPEN, NO_TEXT, START)]), Fate.REDUCED),
-    "a final": (lambda a, k: Facts(finals=[Final(a, k, READ, NO_TEXT, START, owed=True)]), Fate.REDUCED),
+    "an answer's time": (
+        lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, "id", 0, NO_NUMBER)]),
+        PieceFate.DROPPED,
+    ),
+    "a part's receipt": (lambda a, k: Facts(parts=[PartReceipt(a, k, 0, READ, NO_TEXT, START)]), PieceFate.REDUCED),
+    "a receipt of progress": (
+        lambda a, k: Facts(progress=[PartReceipt(a, k, 0, OPEN, NO_TEXT, START)]),
+        PieceFate.REDUCED,
+    ),
+    "a final": (lambda a, k: Facts(finals=[Final(a, k, READ, NO_TEXT, START, owed=True)]), PieceFate.REDUCED),
     "an early receipt's code": (
         lambda a, k: Facts(early=[EarlyReceipt(1, "id", "49", READ, NO_TEXT, START)]),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "an early receipt's id": (
         lambda a, k: Facts(early=[EarlyReceipt(1, NO_TEXT, "49", READ, "000", START)]),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
-    "the end of an early receipt": (lambda a, k: Facts(early_matched=[(1, NO_TEXT)]), Fate.DROPPED),
+    "the end of an early receipt": (lambda a, k: Facts(early_matched=[(1, NO_TEXT)]), PieceFate.DROPPED),
     "the end of what was awaited": (
         lambda a, k: Facts(awaiting_matched=[Awaiting(1, NO_TEXT, a, k, 0)]),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "the end of a callback": (
         lambda a, k: Facts(callbacks=[CallbackDone(a, k, DONE, NO_NUMBER, 1, START)]),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "another try of a callback": (
         lambda a, k: Facts(callback_retries=[CallbackRetry(a, k, START, 1, b"id=1", NO_TEXT, START)]),
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
 }
 """By name: facts about the message `k` of the account `a`, and what is to become of them."""
@@ -130,8 +136,8 @@ async def test_apart_all_others_are_recorded(store: Store, given: Given, account
     misfit, fate = MISFITS[what][0](account.id, message.key), MISFITS[what][1]
     facts = full(misfit, *neighbours)
     facts.accepts += [given.accept(given.message(account.id)), given.batch(account.id, 3)]
-    noted: list[Misfit] = []
-    await Apart(store.commits, facts, noted.append).record()
+    noted: list[UnfitPiece] = []
+    await Bisection(store.commits, facts, noted.append).record()
     assert [(each.facts, each.fate) for each in noted] == [(misfit, fate)]
     assert [accept.verdict for accept in facts.accepts] == [Verdict.ACCEPTED] * 2
     assert await store.customers.balance(account.id) == (100 - 6 - 4) * CREDIT
@@ -157,9 +163,9 @@ async def test_one_request_that_cannot_be_written_does_not_fail_the_others(
     facts = Facts(accepts=accepts, submissions=[submission], marks={"dispatch": 5})
     with pytest.raises(Unfit):
         await store.commits.record(facts)
-    noted: list[Misfit] = []
-    await Apart(store.commits, facts, noted.append).record()
-    assert [(each.facts.accepts, each.fate) for each in noted] == [([accepts[place]], Fate.REFUSED)]
+    noted: list[UnfitPiece] = []
+    await Bisection(store.commits, facts, noted.append).record()
+    assert [(each.facts.accepts, each.fate) for each in noted] == [([accepts[place]], PieceFate.REFUSED)]
     assert [accept.verdict for accept in accepts] == [
         Verdict.UNAVAILABLE if number == place else Verdict.ACCEPTED for number in range(64)
     ]
@@ -174,8 +180,8 @@ async def test_a_value_that_no_column_takes_fails_its_request_alone(
     good = given.accept(given.message(account.id))
     no_text = given.accept(given.message(account.id, content=NO_TEXT))
     no_number = given.accept(given.message(account.id, expires=NO_NUMBER))
-    noted: list[Misfit] = []
-    await Apart(store.commits, Facts(accepts=[no_text, good, no_number]), noted.append).record()
+    noted: list[UnfitPiece] = []
+    await Bisection(store.commits, Facts(accepts=[no_text, good, no_number]), noted.append).record()
     assert [each.facts.accepts for each in noted] == [[no_text], [no_number]]
     assert [accept.verdict for accept in (no_text, good, no_number)] == [
         Verdict.UNAVAILABLE,
@@ -191,7 +197,7 @@ async def test_requests_are_still_judged_in_order(store: Store, given: Given) ->
     prices = (2, 2, 1, 1)
     accepts: list[Accept] = [given.accept(given.message(account.id, price=price * CREDIT)) for price in prices]
     accepts.insert(1, given.accept(given.message(account.id, content=NO_TEXT)))
-    await Apart(store.commits, Facts(accepts=accepts), lambda _: None).record()
+    await Bisection(store.commits, Facts(accepts=accepts), lambda _: None).record()
     assert [accept.verdict for accept in accepts] == [
         Verdict.ACCEPTED,
         Verdict.UNAVAILABLE,
@@ -208,7 +214,7 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
     message = await given.sent(account.id, wants_receipt=True)
     key = message.key
     answer = MISFITS["an answer's id"][0](account.id, key)
-    await Apart(store.commits, answer, lambda _: None).record()
+    await Bisection(store.commits, answer, lambda _: None).record()
     recovery = await store.commits.recover(0, NODE)
     assert recovery.unsent == []
     (overdue,), _ = await store.receipts.overdue(START + 25 * HOUR, 0, 10)
@@ -217,7 +223,7 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
         finals=[Final(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
         awaiting_matched=[Awaiting(1, NO_TEXT, account.id, key, 0)],
     )
-    await Apart(store.commits, end, lambda _: None).record()
+    await Bisection(store.commits, end, lambda _: None).record()
     assert await store.receipts.overdue(START + 25 * HOUR, 0, 10) == ([], None)
     assert (await store.upkeep.backlog())["awaiting"] == 0
     assert await store.upkeep.audit() == []
@@ -228,7 +234,7 @@ async def test_a_refund_is_made_whatever_is_wrong_with_its_code(store: Store, gi
     final = Final(
         account.id, message.key, Delivery.REJECTD, NO_TEXT, START, owed=False, failed=True, refund=message.price
     )
-    await Apart(store.commits, Facts(finals=[final], dequeued=[(account.id, message.key)]), lambda _: None).record()
+    await Bisection(store.commits, Facts(finals=[final], dequeued=[(account.id, message.key)]), lambda _: None).record()
     assert (await told_of(store, message.key)).final == (Delivery.REJECTD, NO_CODE, START)
     assert await store.customers.balance(account.id) == 100 * CREDIT
     assert await store.upkeep.audit() == []
@@ -246,9 +252,9 @@ async def test_only_what_is_at_fault_is_left_out(store: Store, given: Given, acc
             for segment, err in enumerate(("042", NO_TEXT))
         ],
     )
-    noted: list[Misfit] = []
-    await Apart(store.commits, facts, noted.append).record()
+    noted: list[UnfitPiece] = []
+    await Bisection(store.commits, facts, noted.append).record()
     trace = await told_of(store, message.key)
     assert [each.operator_id for each in trace.submissions] == ["a", "", "c"]
     assert [each.err for each in trace.receipts] == ["042", NO_CODE]
-    assert [each.fate for each in noted] == [Fate.REDUCED]
+    assert [each.fate for each in noted] == [PieceFate.REDUCED]

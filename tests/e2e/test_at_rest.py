@@ -45,11 +45,8 @@ OF_THE_ENGINE = {
 """What the process that posts callbacks has no use for."""
 
 OF_CALLBACKS = {
-    "heliograph.app.notices",
-    "heliograph.app.notices.job",
-    "heliograph.domain.limits",
-    "heliograph.domain.signature",
-}
+    "heliograph.app.notices", "heliograph.app.notices.job", "heliograph.domain.limits", "heliograph.domain.signature",
+}  # fmt: skip
 """What it knows of the rings, beside its adapter."""
 
 

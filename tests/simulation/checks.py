@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs
 
-from heliograph.app.commit.divide import NAMED, OWNED
+from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.app.receipts.matcher import NO_CODE
@@ -233,9 +233,9 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
         wrong.append(f"callbacks are due: {due}")
     if rows.awaiting:
         wrong.append(f"receipts are awaited: {rows.awaiting}")
-    reporter, notifier = engine.reporter, engine.notifier
-    kept = {what: getattr(reporter, what) for what in ("missed", "_acknowledge", "_acknowledge_next")}
-    kept |= {what: getattr(reporter.awaited, what) for what in ("entries", "tracks", "leaving", "ended", "reads")}
+    matcher, notifier = engine.matcher, engine.notifier
+    kept = {what: getattr(matcher, what) for what in ("missed", "_acknowledge", "_acknowledge_next")}
+    kept |= {what: getattr(matcher.awaited, what) for what in ("entries", "tracks", "leaving", "ended", "reads")}
     for what, held in kept.items():
         if any(held.values()) if what == "entries" else held:
             wrong.append(f"the reporter's {what} holds {held}")

@@ -373,7 +373,7 @@ class ScriptedCarrier:
 
 
 class ScriptedSender:
-    """`app.ports.Sender`: receivers of all sorts, as long as one run of the gateway lasts."""
+    """`app.ports.WebhookSender`: receivers of all sorts, as long as one run of the gateway lasts."""
 
     def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[WebhookJob], None]) -> None:
         self._chance = chance

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from heliograph.app.commit import isolate
-from heliograph.app.commit.divide import NAMED, OWNED, joined
-from heliograph.app.commit.isolate import Apart
+from heliograph.app.commit.isolate import Bisection
+from heliograph.app.commit.pieces import NAMED, OWNED, joined
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
@@ -41,8 +41,8 @@ from heliograph.app.notices.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptForm
 from heliograph.app.ports import Part, Report, Store, Unfit
-from heliograph.app.receipts.awaiting import Awaited
-from heliograph.app.receipts.matcher import Acknowledge, Reporter
+from heliograph.app.receipts.awaiting import AwaitedReceipts
+from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.pace import Pace
@@ -230,9 +230,9 @@ def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bool]) -> None:
-    write = Apart._write
+    write = Bisection._write
 
-    async def broken(self: Apart, some: list[Facts]) -> None:
+    async def broken(self: Bisection, some: list[Facts]) -> None:
         if not any(map(among, some)):
             await write(self, some)
             return
@@ -240,7 +240,7 @@ def _nobody_is_told_apart(patch: pytest.MonkeyPatch, among: Callable[[Facts], bo
             await self._commits.record(joined(some))
         self._done(some, some)
 
-    patch.setattr(Apart, "_write", broken)
+    patch.setattr(Bisection, "_write", broken)
 
 
 @bug("was never sent", plan=SPOILT)
@@ -297,7 +297,7 @@ def the_mark_of_dispatch_runs_ahead(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the receipt of part .* would not be recognised")
 def the_mark_of_receipts_runs_ahead(patch: pytest.MonkeyPatch) -> None:
-    _mark_runs_ahead(patch, Awaited, AWAITING)
+    _mark_runs_ahead(patch, AwaitedReceipts, AWAITING)
 
 
 @bug("nothing will make the callback of")
@@ -474,28 +474,28 @@ def a_lane_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
 
 @bug("its parts are", plan=replace(BRIEF, lives=5))
 def receipts_are_acknowledged_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
-    on_report = Reporter.on_report
+    on_report = ReceiptMatcher.on_report
 
-    def broken(self: Reporter, connector: int, report: Report, acknowledge: Acknowledge) -> None:
+    def broken(self: ReceiptMatcher, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         acknowledge(True)
         if int(report.operator_id, 16) % 3:
             on_report(self, connector, report, lambda kept: None)
 
-    patch.setattr(Reporter, "on_report", broken)
+    patch.setattr(ReceiptMatcher, "on_report", broken)
 
 
 @bug("a receipt is acknowledged once")
 def receipts_are_acknowledged_twice(patch: pytest.MonkeyPatch) -> None:
-    on_report = Reporter.on_report
+    on_report = ReceiptMatcher.on_report
 
-    def broken(self: Reporter, connector: int, report: Report, acknowledge: Acknowledge) -> None:
+    def broken(self: ReceiptMatcher, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         def twice(kept: bool) -> None:
             acknowledge(kept)
             acknowledge(kept)
 
         on_report(self, connector, report, twice)
 
-    patch.setattr(Reporter, "on_report", broken)
+    patch.setattr(ReceiptMatcher, "on_report", broken)
 
 
 @bug("has no final state", "receipts are awaited")
@@ -510,7 +510,7 @@ def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> 
 
 @bug("the reporter's .* holds")
 def the_reporter_keeps_what_is_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Awaited, "drop_entries", lambda self, track: None)
+    patch.setattr(AwaitedReceipts, "drop_entries", lambda self, track: None)
 
 
 # --- callbacks

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from heliograph.app.facts import Facts, Final
-from heliograph.app.observing.counters import Tally
-from heliograph.app.observing.events import Happening, Narrator
+from heliograph.app.observing.counters import MessageCounters
+from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.domain.message import State
 from heliograph.runtime.environment import Environment
 from tests.simulation.faults import Odds, ScriptedSender
@@ -24,8 +24,8 @@ ODDS = Odds(
 
 @dataclass
 class Watched(Simulation):
-    tally: Tally = field(default_factory=Tally)
-    heard: list[Happening] = field(default_factory=list)
+    tally: MessageCounters = field(default_factory=MessageCounters)
+    heard: list[MessageEvent] = field(default_factory=list)
     finals: dict[int, Final] = field(default_factory=dict)
     """As they were shown: the rows keep less of them."""
 
@@ -35,9 +35,9 @@ class Watched(Simulation):
             self.finals[final.key] = final
 
     def _world(self, sender: ScriptedSender) -> Environment:
-        narrator = Narrator()
-        narrator.listen(self.heard.extend)
-        return replace(super()._world(sender), watchers=(self.tally, narrator, self))
+        feed = EventFeed()
+        feed.subscribe(self.heard.extend)
+        return replace(super()._world(sender), watchers=(self.tally, feed, self))
 
 
 def lived(seed: int) -> Watched:

@@ -139,7 +139,7 @@ class Simulation:
         calm = self.clock.now()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
         for _ in range(READ_STEPS):
-            if not engine.reporter.awaited.reads:
+            if not engine.matcher.awaited.reads:
                 break
             await asyncio.sleep(0.01)
         if engine.failed.is_set() or self.journal.deaths:

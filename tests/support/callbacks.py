@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.ports import Sender
+from heliograph.app.ports import WebhookSender
 from tests.support.patience import PATIENCE_S
 
 SECRET = b"s" * 32
@@ -25,7 +25,7 @@ async def until(condition: Callable[[], bool]) -> None:
 class Results:
     """Listens to a sender. Results are kept by key; a second one for a key fails the test."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: WebhookSender) -> None:
         self.by_key: dict[int, TryResult] = {}
         self.order: list[int] = []
         self.losses = 0

@@ -85,7 +85,7 @@ class NotedCarrier:
 
 
 class NotedSender:
-    """`app.ports.Sender` that keeps what it is given, and says what it is told to."""
+    """`app.ports.WebhookSender` that keeps what it is given, and says what it is told to."""
 
     def __init__(self) -> None:
         self.jobs: list[WebhookJob] = []

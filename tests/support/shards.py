@@ -2,6 +2,7 @@
 what is administered. What docs/decisions/0004-sharding.md says that sharding would take, as far as one node goes."""
 
 import asyncio
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -9,13 +10,14 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from heliograph.app.commit.divide import divide, shard_of
-from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.commit.isolate import Bisection, UnfitPiece
+from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notices.notice import Notice
 from heliograph.app.ports import Store, Unavailable, Unfit
+from heliograph.domain.slot import slot_of
 
 Found = TypeVar("Found")
 
@@ -41,6 +43,28 @@ _PORTS = (
 )  # fmt: skip
 
 
+def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
+    """The facts of each shard, in their order; and those that are no account's.
+
+    `firsts` are the shards' first queue keys, ascending from 0. The marks are every shard's: what they say of the
+    rows, they say of those that are written with them. What is no account's may be written only after all the rest: a
+    receipt that came early is forgotten when what it led to is durable.
+    """
+    shards = [Facts(marks=dict(facts.marks)) for _ in firsts]
+    for kind in OWNED:
+        for fact in getattr(facts, kind):
+            getattr(shards[shard_of(fact.account, firsts)], kind).append(fact)
+    for kind in NAMED:
+        for name in getattr(facts, kind):
+            getattr(shards[shard_of(name[0], firsts)], kind).append(name)
+    return shards, Facts(early=list(facts.early), early_matched=list(facts.early_matched))
+
+
+def shard_of(account: int, firsts: Sequence[int]) -> int:
+    """Which shard, from 0, has the account's rows."""
+    return bisect_right(firsts, slot_of(account)) - 1
+
+
 class ShardedPort:
     """A port: `queue.claim` is the method `queue_claim` of the shards, or else the first shard's."""
 
@@ -64,7 +88,7 @@ class Shards:
             setattr(self, port, ShardedPort(self, port))
         self.leases = None
         self._turn = 0
-        self.misfits: list[Misfit] = []
+        self.misfits: list[UnfitPiece] = []
         """What one of them would not have."""
 
     def of(self, account: int) -> Store:
@@ -107,7 +131,7 @@ class Shards:
             await _to_its_end(partial(store.commits.record, piece), begun=begun)
         except Unfit:
             # What an attempt in vain leaves in `piece` is what is still to be recorded.
-            await _to_its_end(lambda: Apart(store.commits, piece, self.misfits.append).record(), begun=True)
+            await _to_its_end(lambda: Bisection(store.commits, piece, self.misfits.append).record(), begun=True)
 
     # --- the queue
 

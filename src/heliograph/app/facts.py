@@ -1,12 +1,13 @@
-"""What the gateway makes true: the values that flow from the use cases into the store, and back after a restart.
+"""Facts: the values that the use cases make true and the store writes, and the work that it gives back.
 
-Everything that happens while one transaction is being written gathers in one `Facts` and is written by the next:
-requests, submissions, receipts and callback results share a commit, and nobody is told of a fact before it is durable.
+A fact is one thing that happened: a request was accepted, an operator answered, a part ended, a customer was told. Each
+becomes one row, inserted once. Facts that arise while one transaction is being written gather in one `Facts`, and the
+next transaction writes them all. Nobody is told of a fact before it is durable.
 
 Times are milliseconds since the Unix epoch, UTC. Money is micro-credits. A message is named by its `key`, the
-60-bit integer of its UUIDv7 (`domain.ids`); `tail`, the other 62 bits, is what a customer must know to look at it.
-A fact about a message also names its `account`, so that it can be written where that account's rows are without the
-message being looked for (`app.commit.divide`).
+60-bit integer of its UUIDv7 (`domain.ids`); a customer must also know its `tail`, the other 62 bits, to look at it.
+Each fact about a message also names its `account`: it can be written where the rows of that account are, without a
+search for the message (docs/decisions/0004-sharding.md).
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from heliograph.domain.receipt import Delivery
 
 @dataclass(slots=True)
 class Message:
-    """One text to one destination, as it was accepted; one row, written once.
+    """One text to one destination, as accepted; one row, written once.
 
     `time` is when it was accepted, or is to be sent if it was scheduled. `connector` is the one chosen on acceptance.
     `wants_receipt` asks the operator for a receipt; `callback_url` (maybe empty) is where it is then pushed.
@@ -40,13 +41,13 @@ class Message:
     reference: str | None = None
     batch: int = 0
     queued: bool = False
-    """Its dispatch is owed by a row of the queue, not by the fast lane."""
+    """The dispatch of the message is owed by a row of the queue, not by the fast lane."""
     key: int = 0
     tail: int = 0
 
 
 class Verdict(IntEnum):
-    """What became of an `Accept`."""
+    """The verdict of the store on an `Accept`."""
 
     ACCEPTED = 0
     TOO_LITTLE_CREDIT = 1
@@ -82,7 +83,7 @@ class Accept:
 
 
 NO_ANSWER = -1
-"""The status of a part that was written and never answered for: the operator may have it."""
+"""The status of a part that was written and never answered: the operator may have it."""
 
 NOT_SENT = -2
 """The status of a part that was never written, and will not be."""
@@ -90,12 +91,11 @@ NOT_SENT = -2
 
 @dataclass(slots=True)
 class Submission:
-    """The end of one part: taken (`status` 0, with the operator's own id for it), refused for good, NO_ANSWER or
-    NOT_SENT.
+    """The end of one part's submission: taken (`status` 0, with the operator's own id for it), refused for good,
+    NO_ANSWER or NOT_SENT.
 
-    Recording it twice is harmless: the first one stays. `waited` and `took` are for those who look on, and are not
-    stored: milliseconds from when the message was due until the part was written, and from there to the answer;
-    -1 where there was none.
+    The first one recorded stays. `waited` and `took` are for watchers and are not stored: milliseconds from when the
+    message was due until the part was written, and from there to the answer; -1 where there was none.
     """
 
     account: int
@@ -111,7 +111,7 @@ class Submission:
 
 @dataclass(slots=True)
 class Attempt:
-    """A try that decided nothing, for the message's history: `status` is the command status, or NO_ANSWER."""
+    """A try that ended nothing, for the message's history: `status` is the command status, or NO_ANSWER."""
 
     account: int
     key: int
@@ -125,8 +125,8 @@ class Attempt:
 class Queueing:
     """The message's dispatch is owed by the queue from now on: inserts its row, or moves the one it has.
 
-    `attempted` says that it may have reached the operator (*Unknown*); `held` that this node keeps it in memory
-    and nobody else may claim it.
+    `attempted`: the message may have reached the operator (*Unknown*). `held`: this node keeps it in memory, and no
+    other may claim it.
     """
 
     account: int
@@ -139,16 +139,17 @@ class Queueing:
 
 
 MOST_PROGRESS = 20
-"""Receipts of one part that are no end and are kept, the first ones; each state and code once. Some operators tell
-that a message is on its way again and again, for hours."""
+"""The most progress rows kept for one part: the first ones, each state and error code once. Some operators report for
+hours, again and again, that a message is on its way."""
 
 MOST_MOVES = 20
-"""Times that a message was rescheduled and that its history tells, the first ones. A customer may do so for ever."""
+"""The most reschedulings of one message that its history keeps: the first ones. A customer may reschedule for ever."""
 
 
 @dataclass(slots=True)
 class PartReceipt:
-    """One part of a message of several parts has reached its final state. As progress: one of any message, another."""
+    """A receipt for one part. Among `Facts.parts`: the final state of a part of a message of several parts. Among
+    `Facts.progress`: a state that is not final, of a part of any message."""
 
     account: int
     key: int
@@ -162,9 +163,9 @@ class PartReceipt:
 class Final:
     """The message has reached its final state; the first one recorded stays.
 
-    `owed` says that a callback is owed to the customer. With `failed` the message never left the gateway: its state
-    becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at most once.
-    `waited` is not stored: milliseconds from the operator's answer until the last receipt was there (from when the
+    `owed`: a notice is owed to the account (`app.notices.notice.owes_receipt`). `failed`: the message never left the
+    gateway; its state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
+    most once. `waited` is not stored: milliseconds from the operator's answer to the last receipt (from when the
     message was due, if this process did not see the answer); -1 where no receipt came.
     """
 
@@ -181,10 +182,8 @@ class Final:
 
 @dataclass(slots=True)
 class EarlyReceipt:
-    """A receipt whose message is not known (yet): it came before the operator's answer, or matches nothing at all.
-
-    Hence it names no account.
-    """
+    """A receipt whose message is not known (yet), so that it names no account: it came before the operator's answer, or
+    matches nothing at all."""
 
     connector: int
     operator_id: str
@@ -196,7 +195,7 @@ class EarlyReceipt:
 
 @dataclass(slots=True)
 class Awaiting:
-    """A part taken by the operator whose receipt is still to come, found by the operator's id for it."""
+    """A part that the operator took and whose receipt is still to come, found by the operator's id for it."""
 
     connector: int
     operator_id: str
@@ -206,20 +205,20 @@ class Awaiting:
 
 
 class CallbackEnd(IntEnum):
-    """How a callback ended."""
+    """The end of a notice."""
 
     DELIVERED = 0
     GONE = 1
     """The receiver answered 410."""
     GIVEN_UP = 2
-    """Not delivered within the time allowed; kept, and can be replayed."""
+    """The notice was not delivered within the time allowed; it is kept and can be replayed."""
 
 
 @dataclass(slots=True)
 class CallbackDone:
-    """A callback is over. `code` is the last HTTP status, or 0; `attempts` counts all tries.
+    """A notice is done. `code` is that of the last try (the HTTP status of a callback), or 0; `attempts` counts all.
 
-    `waited` is not stored: milliseconds since the callback was first owed; -1 where that is not known.
+    `waited` is not stored: milliseconds since the notice was first owed; -1 where that is not known.
     """
 
     account: int
@@ -233,10 +232,10 @@ class CallbackDone:
 
 @dataclass(slots=True)
 class CallbackRetry:
-    """The callback is owed by the retry table from now on: inserts its row, or moves the one it has.
+    """The notice is owed by the retry table from now on: inserts its row, or moves the one it has.
 
-    `body` is sent again byte for byte; empty when never tried. `problem` is what went wrong last, for people.
-    `first` is when the callback was first owed. `held`: this node has it in the air, and nobody else may claim it.
+    `body` is sent again byte for byte; empty when never tried. `problem` tells people what went wrong last. `first` is
+    when the notice was first owed. `held`: this node has it in the air, and no other may claim it.
     """
 
     account: int
@@ -249,34 +248,34 @@ class CallbackRetry:
     held: bool = False
 
 
-Name = tuple[int, int]
-"""A message by its account and its key, where the fact says nothing else."""
+MessageName = tuple[int, int]
+"""A message by its account and its key, for facts that say nothing else."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """All that one transaction makes true. The order of writing is the order of the fields."""
+    """The facts of one transaction, written in the order of the fields."""
 
     accepts: list[Accept] = field(default_factory=list)
     queueings: list[Queueing] = field(default_factory=list)
-    sending: list[Name] = field(default_factory=list)
-    """Messages with a row in the queue that go to the operator right after this commit: marks them attempted."""
+    sending: list[MessageName] = field(default_factory=list)
+    """Messages with a row in the queue that go to the operator right after this commit, which marks them attempted."""
     attempts: list[Attempt] = field(default_factory=list)
     submissions: list[Submission] = field(default_factory=list)
-    dequeued: list[Name] = field(default_factory=list)
-    """Messages whose row in the queue is done with."""
+    dequeued: list[MessageName] = field(default_factory=list)
+    """Messages whose row in the queue is to be deleted."""
     parts: list[PartReceipt] = field(default_factory=list)
     progress: list[PartReceipt] = field(default_factory=list)
-    """Receipts of states that are not final (ENROUTE, ACCEPTD): kept for the history."""
+    """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
     finals: list[Final] = field(default_factory=list)
     early: list[EarlyReceipt] = field(default_factory=list)
     early_matched: list[tuple[int, str]] = field(default_factory=list)
     """(connector, operator id) of early receipts that found their message."""
     awaiting: list[Awaiting] = field(default_factory=list)
-    """Parts whose receipts this node no longer keeps in memory."""
+    """Parts whose receipts are awaited by a row from now on."""
     awaiting_matched: list[Awaiting] = field(default_factory=list)
-    """Parts whose receipts have come; whether or not they have a row. An id may be awaited by several messages: an
-    operator whose counter starts again gives it twice."""
+    """Parts whose receipts have come, with or without a row. Several messages may await one id: an operator whose
+    counter starts again gives it twice."""
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
@@ -310,8 +309,8 @@ class Facts:
 class Queued:
     """A message to dispatch, as the rows know it.
 
-    `attempted`: it may have reached the operator before. `answered`: its parts that have an answer already
-    (their numbers, from 0); `taken` those of them that the operator took, or may have (NO_ANSWER).
+    `attempted`: it may have reached the operator before. `answered` holds the numbers, from 0, of the parts that have
+    an answer; `taken` those of them that the operator took, or may have (NO_ANSWER).
     """
 
     message: Message
@@ -324,8 +323,8 @@ class Queued:
 class Outstanding:
     """A message some of whose parts await receipts.
 
-    `operator_ids` maps (connector, operator's id) to the numbers of the parts it stands for, of those that are not in
-    a final state yet; `states` maps the number of each part that is to its state and error code.
+    `operator_ids` maps (connector, operator's id) to the numbers of its parts that are not in a final state yet;
+    `states` maps the numbers of the others to their state and error code.
     """
 
     message: Message

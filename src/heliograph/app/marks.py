@@ -1,12 +1,12 @@
-"""The durable marks: what lets a message travel with no write but the facts themselves.
+"""The durable marks, by which a message needs no writes but the facts themselves; and what a restart finds above them.
 
-A message on the fast lane has no row that says "to do". What is to do follows from what is missing, but only
-above a mark; below it the slow tables (queue, awaiting, callback_retry) are complete. So a restart looks at the
-few messages above the marks, and at rows that are indexed by when they are due.
+A message on the fast lane has no row that says "to do". Above a mark, what is missing is owed; below it the slow tables
+(queue, awaiting, callback_retry) are complete. So a restart reads the few messages above the marks, and rows that are
+indexed by when they are due.
 
 `DISPATCH`: each message up to this key whose dispatch is not over has a row in the queue.
 `AWAITING`: each part of a message up to this key whose receipt is still to come has a row in `awaiting`.
-`CALLBACK`: each callback owed for a message up to this key has a row in `callback_retry`.
+`CALLBACK`: each notice owed with a key up to this one has a row in `callback_retry`.
 `attempted(connector)`: fast-lane messages of this connector up to this key may have reached the operator; those
 above it certainly have not.
 `GATHERED` is a time in ms, of upkeep where nodes share a store: each message of several parts whose last one came to
@@ -25,7 +25,7 @@ GATHERED = "gathered"
 
 
 def attempted(connector: int) -> str:
-    """The name of the connector's attempt mark."""
+    """Returns the name of the connector's attempt mark."""
     return f"attempted:{connector}"
 
 

@@ -11,7 +11,7 @@ from heliograph.app.admin.sign_in import Hash, SignIn, Verify
 from heliograph.app.admin.users import UserAdministration
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
-from heliograph.app.observing.counters import Tally
+from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
@@ -45,7 +45,7 @@ class AdminParts:
     composer: Composer
     sending: Sending
     engine: Engine
-    tally: Tally
+    tally: MessageCounters
     probe: Callable[[Connector], Awaitable[ProbeResult]]
     status_name: Callable[[int], str]
     fallbacks: dict[int, str]
@@ -123,7 +123,7 @@ class AdminApps:
         return self._console
 
 
-def counts(tally: Tally) -> dict[str, int]:
+def counts(tally: MessageCounters) -> dict[str, int]:
     """What the console's charts show, counted since the start."""
     ended = sum(tally.finals.values()) + sum(tally.failures.values())
     delivered = tally.finals[Delivery.DELIVRD]

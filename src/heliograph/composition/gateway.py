@@ -18,7 +18,7 @@ from heliograph.admin_api.request import ProbeResult
 from heliograph.app.admin.manage import AlreadyThere, Manage
 from heliograph.app.admin.users import UserAdministration
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Carrier, CarrierEvents, Sender
+from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
@@ -126,7 +126,7 @@ class Gateway:
         from heliograph.adapters.system.ids import RandomIds
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.secrets import Argon2Secrets
-        from heliograph.adapters.system.verifier import Verifier
+        from heliograph.adapters.system.verifier import PasswordVerifier
         from heliograph.api.app import Services, build_app
         from heliograph.api.reference import PATHS, Reference
         from heliograph.api.serve import serve as serve_http
@@ -140,7 +140,7 @@ class Gateway:
         self._clock = clock = SystemClock()
         self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
         self._secrets = Argon2Secrets()
-        self._verifier = Verifier(self._secrets)
+        self._verifier = PasswordVerifier(self._secrets)
         self._store = store = await open_store(settings)
         for hazard in await store.upkeep.hazards():
             journal.say("error", "store.hazard", problem=hazard)
@@ -277,14 +277,13 @@ class Gateway:
         allowed = self._settings.callbacks.allowed_networks
         return (*allowed, "127.0.0.0/8", "::1/128") if self._dev else allowed
 
-    async def _make_sender(self) -> Sender:
+    async def _make_sender(self) -> WebhookSender:
         from heliograph.adapters.webhook.local import LocalSender
         from heliograph.adapters.webhook.process import ProcessSender
-        from heliograph.adapters.webhook.settings import Limits
-        from heliograph.adapters.webhook.settings import Settings as SenderSettings
+        from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 
         callbacks = self._settings.callbacks
-        settings = SenderSettings(self._allowed_networks(), limits=Limits(try_seconds=callbacks.timeout_s))
+        settings = WebhookSettings(self._allowed_networks(), limits=WebhookLimits(try_seconds=callbacks.timeout_s))
         beside = callbacks.process == "beside" or (callbacks.process == "auto" and len(os.sched_getaffinity(0)) > 1)
         if not beside or "notify" not in self._settings.node.roles:
             return LocalSender(settings)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from heliograph.app.observing.counters import Tally
-from heliograph.app.observing.events import Narrator
-from heliograph.app.ports import Clock, Intake, Sender, Store, Watcher
+from heliograph.app.observing.counters import MessageCounters
+from heliograph.app.observing.events import EventFeed
+from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
 from heliograph.http.asgi import Asgi
 from heliograph.runtime.engine import Engine
@@ -29,19 +29,19 @@ class Watching:
         self._settings = settings
         self._clock = clock
         self._journal = journal
-        self._tally = Tally()
-        self._narrator = Narrator()
+        self._tally = MessageCounters()
+        self._feed = EventFeed()
         self._traces = _open_traces(settings, clock)
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> MessageCounters:
         return self._tally
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        return (self._tally, self._narrator, *([] if self._traces is None else [self._traces]))
+        return (self._tally, self._feed, *([] if self._traces is None else [self._traces]))
 
-    def sender(self, sender: Sender) -> Sender:
+    def sender(self, sender: WebhookSender) -> WebhookSender:
         """The sender as the engine is to use it."""
         return sender if self._traces is None else self._traces.sender(sender)
 
@@ -58,7 +58,7 @@ class Watching:
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:
         """Mounts /metrics, opens the door."""
-        from heliograph.adapters.control import Door, Logbook, Streams
+        from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
         collector = Collector(self._tally, engine, store, self._clock, api.responses, self._settings.data)
@@ -74,9 +74,9 @@ class Watching:
         async def metrics(_: Mapping[str, Any], say: Any) -> None:
             await say({"metrics": render(collector.samples()).decode()})
 
-        streams = Streams(self._narrator, store, connector_name)
-        logbook = Logbook(self._journal, self._narrator, connector_name, partial(_overhear, api))
-        self._door = Door(
+        streams = EventStreams(self._feed, store, connector_name)
+        logbook = LogLevelControl(self._journal, self._feed, connector_name, partial(_overhear, api))
+        self._door = ControlServer(
             self._settings.data, {"metrics": metrics, "events": streams.listen, "log-level": logbook.answer}
         )
         try:

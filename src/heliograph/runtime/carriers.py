@@ -10,7 +10,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, ConnectorState
-from heliograph.app.receipts.awaiting import Awaited
+from heliograph.app.receipts.awaiting import AwaitedReceipts
 from heliograph.runtime.bind_slots import BindSlots
 from heliograph.runtime.environment import Environment, NodeRoles
 from heliograph.runtime.lease import MARGIN_S, Lease
@@ -40,11 +40,11 @@ class Carriers:
         if environment.leases is not None:
             self._slots = BindSlots(environment.leases, node, roles.most_binds)
         self._dispatcher: Dispatcher | None = None
-        self._awaited: Awaited | None = None
+        self._awaited: AwaitedReceipts | None = None
         self._up: dict[int, tuple[Connector, Carrier]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def attach(self, dispatcher: Dispatcher, awaited: Awaited) -> None:
+    def attach(self, dispatcher: Dispatcher, awaited: AwaitedReceipts) -> None:
         """Must be called before there are carriers. `awaited` is told whose receipts may come to other nodes."""
         self._dispatcher = dispatcher
         self._awaited = awaited

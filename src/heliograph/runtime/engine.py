@@ -16,8 +16,8 @@ from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptForm
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import CarrierState, Unavailable
-from heliograph.app.receipts.lookup import Lookup
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.lookup import ReceiptLookup
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.ids import worker_of
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.ending import end
@@ -108,7 +108,7 @@ class Engine:
             self._outage,
             environment.watchers,
         )
-        self.reporter = Reporter(
+        self.matcher = ReceiptMatcher(
             gatherer, environment.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
         )
         webhooks = WebhookDeliverer(
@@ -127,18 +127,16 @@ class Engine:
         self.dispatcher = Dispatcher(
             gatherer,
             environment.clock,
-            self.reporter,
+            self.matcher,
             self._finish,
             environment.directory.route,
             marks.get(DISPATCH, 0),
             shared=shared,
         )
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
-        self._carriers.attach(self.dispatcher, self.reporter.awaited)
-        lookup = Lookup(self.reporter, gatherer, environment.clock, marks.get(GATHERED, 0))
-        return EngineParts(
-            gatherer, self._carriers, self.dispatcher, self.reporter, lookup, self.notifier, self._outage
-        )
+        self._carriers.attach(self.dispatcher, self.matcher.awaited)
+        lookup = ReceiptLookup(self.matcher, gatherer, environment.clock, marks.get(GATHERED, 0))
+        return EngineParts(gatherer, self._carriers, self.dispatcher, self.matcher, lookup, self.notifier, self._outage)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Brings to memory what was in the air. Raises Unavailable."""
@@ -146,10 +144,10 @@ class Engine:
         for number, connector in live.items():
             self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
         for outstanding in recovery.outstanding:
-            self.reporter.restore(outstanding)
+            self.matcher.restore(outstanding)
         if not shared:
             for early in recovery.early:
-                self.reporter.restore_early(early)
+                self.matcher.restore_early(early)
         await self.dispatcher.claims.recover(recovery.unsent, store)
         if not shared:
             for number in live:
@@ -176,7 +174,7 @@ class Engine:
         gatherer.shut()
         for name in ("feed", "lookup", "housekeeping"):
             await self._cancel(name)
-        self.reporter.turn_away()
+        self.matcher.turn_away()
         self.dispatcher.park()
         await self._within(self._carriers.drain(deadline - 1.0), deadline)
         await self._within(gatherer.flushed(), deadline)
@@ -206,16 +204,16 @@ class Engine:
 
     def _prepare(self, facts: Facts, now: int) -> None:
         self.dispatcher.prepare(facts, now)
-        self.reporter.prepare()
+        self.matcher.prepare()
         self.notifier.prepare()
 
     def _spill(self, facts: Facts, now: int, last_key: int) -> None:
         self.dispatcher.spill(facts, now, last_key)
-        self.reporter.spill(facts, now, last_key)
+        self.matcher.spill(facts, now, last_key)
         self.notifier.spill(facts, now, last_key)
 
     def _committed(self) -> None:
-        self.reporter.committed()
+        self.matcher.committed()
         self.notifier.committed()
         self.dispatcher.committed()
         self._pump()

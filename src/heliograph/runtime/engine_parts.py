@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.notices.notifier import Notifier
-from heliograph.app.receipts.lookup import Lookup
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.lookup import ReceiptLookup
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.runtime.carriers import Carriers
 from heliograph.runtime.group_commit import GroupCommit
 from heliograph.runtime.outage import Outage
@@ -18,7 +18,7 @@ class EngineParts:
     gatherer: GroupCommit
     carriers: Carriers
     dispatcher: Dispatcher
-    reporter: Reporter
-    lookup: Lookup
+    matcher: ReceiptMatcher
+    lookup: ReceiptLookup
     notifier: Notifier
     outage: Outage

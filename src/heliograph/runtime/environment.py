@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Sender, Store, Watcher
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Store, Watcher, WebhookSender
 from heliograph.app.sending.directory import Directory
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
@@ -26,7 +26,7 @@ class Environment:
 
     store: Store
     directory: Directory
-    sender: Sender
+    sender: WebhookSender
     make_carrier: MakeCarrier
     ids: Ids
     clock: Clock

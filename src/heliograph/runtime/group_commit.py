@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
-from heliograph.app.commit.isolate import Apart
+from heliograph.app.commit.isolate import Bisection
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
@@ -219,7 +219,7 @@ class GroupCommit:
         try:
             await self._commits.record(facts)
         except Unfit:
-            await Apart(self._commits, facts, self.refused_facts.note).record()
+            await Bisection(self._commits, facts, self.refused_facts.note).record()
 
     async def _wait_for_more(self) -> float:
         """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from heliograph.app.commit.isolate import Fate, Misfit
+from heliograph.app.commit.isolate import PieceFate, UnfitPiece
 from heliograph.app.ports import Clock, Journal
 
 LINES = 60
@@ -15,14 +15,14 @@ class RefusedFacts:
     """Refused facts of one run."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
-        self.counts: Counter[Fate] = Counter()
+        self.counts: Counter[PieceFate] = Counter()
         self._clock = clock
         self._journal = journal
         self._until = 0.0
         self._said = 0
         self._unsaid = 0
 
-    def note(self, misfit: Misfit) -> None:
+    def note(self, misfit: UnfitPiece) -> None:
         self.counts[misfit.fate] += 1
         now = self._clock.monotonic()
         if now >= self._until:

@@ -110,7 +110,7 @@ class Upkeep:
             reports = self._parts.carriers.reports(now)
             if reports:
                 await environment.store.network.save_link_states(reports)
-        if len(self._parts.reporter.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
+        if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()
 
     async def _keep_rows(self, now: int) -> None:
@@ -140,7 +140,7 @@ class Upkeep:
         """Takes over from nodes that are gone, and takes the binds that are free; for nodes that share a store."""
         if self._lease is None or not self._lease.holds:
             return
-        self._parts.reporter.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
+        self._parts.matcher.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
         if self._roles.upkeep and await self._lease.release_dead():
             self._unfinished.add("gathered")
             self._parts.gatherer.stir()

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
-from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.commit.isolate import Bisection, UnfitPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
@@ -177,8 +177,8 @@ async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_
     facts.submissions.append(unfit)
     with pytest.raises(Unfit):
         await shaky.commits.record(facts)
-    noted: list[Misfit] = []
-    await Apart(shaky.commits, facts, noted.append).record()
+    noted: list[UnfitPiece] = []
+    await Bisection(shaky.commits, facts, noted.append).record()
     assert [misfit.facts.submissions for misfit in noted] == [[unfit]]
     trace = await store.messages.trace(moved)
     assert trace is not None

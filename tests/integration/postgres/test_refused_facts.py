@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.system.clock import SystemClock
-from heliograph.app.commit.isolate import Fate
+from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
@@ -38,35 +38,35 @@ LONG = "".join(random.Random(1).choices("0123456789abcdef", k=20_000))
 NUL = "a\0secret"
 READ = Delivery.DELIVRD
 
-VALUES: dict[str, tuple[Callable[[int, int], Facts], str, Fate]] = {
+VALUES: dict[str, tuple[Callable[[int, int], Facts], str, PieceFate]] = {
     "a NUL in an operator's id": (
         lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, NUL, 0, START)]), "CharacterNotInRepertoire",
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "an id too long for its index": (
-        lambda a, k: Facts(awaiting=[Awaiting(1, LONG, a, k, 0)]), "ProgramLimitExceeded", Fate.REDUCED,
+        lambda a, k: Facts(awaiting=[Awaiting(1, LONG, a, k, 0)]), "ProgramLimitExceeded", PieceFate.REDUCED,
     ),
     "a NUL in an error code": (
         lambda a, k: Facts(finals=[Final(a, k, READ, NUL, START, owed=False)]), "CharacterNotInRepertoire",
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "a NUL in what a receiver said": (
         lambda a, k: Facts(
             finals=[Final(a, k, READ, "000", START, owed=True)],
             callback_retries=[CallbackRetry(a, k, START, 1, b"id=1", NUL, START)],
         ),
-        "CharacterNotInRepertoire", Fate.REDUCED,
+        "CharacterNotInRepertoire", PieceFate.REDUCED,
     ),
     "the long id of a receipt that matches nothing": (
         lambda a, k: Facts(early=[EarlyReceipt(1, LONG, "49", READ, "000", START)]), "ProgramLimitExceeded",
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
     "a number beyond 32 bits": (
-        lambda a, k: Facts(parts=[PartReceipt(a, k, 1 << 31, READ, "000", START)]), "DataError", Fate.DROPPED,
+        lambda a, k: Facts(parts=[PartReceipt(a, k, 1 << 31, READ, "000", START)]), "DataError", PieceFate.DROPPED,
     ),
     "what a constraint of the owner forbids": (
         lambda a, k: Facts(submissions=[Submission(a, k, 0, 1, "forbidden", 0, START)]), "CheckViolation",
-        Fate.REDUCED,
+        PieceFate.REDUCED,
     ),
 }  # fmt: skip
 """By name: the facts about a message, what the fault is called, and what becomes of them."""
@@ -136,7 +136,7 @@ async def test_a_value_that_the_database_does_not_take_is_alone_in_that(
         assert [each.result().verdict for each in good] == [Verdict.ACCEPTED] * 2
         assert bad.result().verdict is Verdict.UNAVAILABLE
         assert [await told(store, each) for each in neighbours] == [[f"id-{n}"] for n in range(len(neighbours))]
-        assert gatherer.refused_facts.counts == {fate: 1, Fate.REFUSED: 1}
+        assert gatherer.refused_facts.counts == {fate: 1, PieceFate.REFUSED: 1}
         assert (gatherer.healthy, gatherer.failures) == (True, 0)
         assert [(level, event) for level, event, _ in journal.said] == [("error", "store.refused")] * 2
         assert "secret" not in repr(journal.said)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.commit.isolate import Apart, Misfit
+from heliograph.app.commit.isolate import Bisection, UnfitPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable, Unfit
@@ -185,7 +185,7 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     store: SqliteStore, given: Given, account: Account
 ) -> None:
     """A row at fault sends the commit through in halves; when the disk is full halfway, those written stay accepted."""
-    misfits: list[Misfit] = []
+    misfits: list[UnfitPiece] = []
     taken = await given.sent(account.id)
     small = [given.accept(given.message(account.id, price=1)) for _ in range(2)]
     large = [given.batch(account.id, 900, price=1, content="x" * 300) for _ in range(2)]
@@ -193,7 +193,7 @@ async def test_a_full_disk_amid_the_halves_keeps_what_was_told(
     await pragma(store, "max_page_count = 1")
     pages = (await store._threads.reader.transact(lambda db: db.execute("PRAGMA page_count").fetchone()))[0]
     await pragma(store, f"max_page_count = {pages + 20}")
-    await Apart(
+    await Bisection(
         store.commits, Facts(accepts=[*small, poisoned, *large], marks={"dispatch": 1}), misfits.append
     ).record()
     assert [accept.verdict for accept in (*small, poisoned, *large)] == [

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.control.server import Door, Handler, Say
+from heliograph.adapters.control.server import ControlServer, Handler, Say
 from heliograph.runtime.control_socket import FILE_NAME, door_path
 from tests.support.patience import PATIENCE_S
 
@@ -25,8 +25,8 @@ async def refuse(_: Mapping[str, Any], __: Say) -> None:
 
 
 @asynccontextmanager
-async def opened(data: Path, **handlers: Handler) -> AsyncIterator[Door]:
-    door = Door(data, {"echo": echo, "refuse": refuse, **handlers})
+async def opened(data: Path, **handlers: Handler) -> AsyncIterator[ControlServer]:
+    door = ControlServer(data, {"echo": echo, "refuse": refuse, **handlers})
     await door.open()
     try:
         yield door
@@ -120,7 +120,7 @@ async def test_the_gateways_end_ends_every_talk(tmp_path: Path) -> None:
 
 
 async def test_a_socket_that_a_killed_gateway_left_is_no_hindrance(tmp_path: Path) -> None:
-    first = Door(tmp_path, {"echo": echo})
+    first = ControlServer(tmp_path, {"echo": echo})
     await first.open()
     async with opened(tmp_path):
         assert await ask(tmp_path, b'{"ask": "echo"}\n') == [{"heard": None}]
@@ -141,4 +141,4 @@ async def test_a_line_without_an_end_is_not_waited_for_when_its_sender_leaves(tm
 
 
 async def test_closing_what_was_never_open_is_harmless(tmp_path: Path) -> None:
-    await Door(tmp_path, {}).close()
+    await ControlServer(tmp_path, {}).close()

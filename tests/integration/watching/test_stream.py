@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.control import event_stream as streams
-from heliograph.adapters.control.event_stream import Streams
+from heliograph.adapters.control.event_stream import EventStreams
 from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
-from heliograph.app.observing.events import Narrator
+from heliograph.app.observing.events import EventFeed
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway
@@ -21,12 +21,12 @@ NUMBER = "4917012345678"
 class Listener:
     """Hears in a task of its own."""
 
-    def __init__(self, gateway: Gateway, narrator: Narrator, request: Mapping[str, Any]) -> None:
+    def __init__(self, gateway: Gateway, feed: EventFeed, request: Mapping[str, Any]) -> None:
         self.lines: list[dict[str, Any]] = []
         self.may_read = asyncio.Event()
         self.may_read.set()
         self._heard = asyncio.Condition()
-        self._streams = Streams(narrator, gateway.store, lambda number: f"op{number}")
+        self._streams = EventStreams(feed, gateway.store, lambda number: f"op{number}")
         self.task = asyncio.create_task(self._streams.listen(request, self._say))
 
     async def _say(self, line: dict[str, Any]) -> None:
@@ -61,12 +61,12 @@ def accept(message: Message) -> Accept:
 
 
 async def test_a_message_of_before_is_looked_up_and_its_number_is_masked() -> None:
-    gateway, narrator = await open_gateway(), Narrator()
+    gateway, feed = await open_gateway(), EventFeed()
     message = await stored(gateway)
-    listener = Listener(gateway, narrator, {})
+    listener = Listener(gateway, feed, {})
     await listener.until(0)
     facts = Facts(callbacks=[CallbackDone(message.account, message.key, CallbackEnd.DELIVERED, 200, 1, START)])
-    narrator.committed(facts, START, 0.001)
+    feed.committed(facts, START, 0.001)
     (line,) = await listener.until(1)
     await listener.end()
     assert line == {
@@ -77,11 +77,11 @@ async def test_a_message_of_before_is_looked_up_and_its_number_is_masked() -> No
 
 
 async def test_whole_numbers_for_who_asks() -> None:
-    gateway, narrator = await open_gateway(), Narrator()
+    gateway, feed = await open_gateway(), EventFeed()
     message = await stored(gateway)
-    listener = Listener(gateway, narrator, {"numbers": True})
+    listener = Listener(gateway, feed, {"numbers": True})
     await listener.until(0)
-    narrator.committed(Facts(accepts=[accept(message)]), START, 0.001)
+    feed.committed(Facts(accepts=[accept(message)]), START, 0.001)
     (line,) = await listener.until(1)
     await listener.end()
     assert (line["to"], line["price"]) == (NUMBER, "1")
@@ -98,16 +98,16 @@ async def test_whole_numbers_for_who_asks() -> None:
     ],
 )
 async def test_only_what_was_asked_for(wanted: dict[str, str], heard: list[str]) -> None:
-    gateway, narrator = await open_gateway(), Narrator()
+    gateway, feed = await open_gateway(), EventFeed()
     message = await stored(gateway)
-    listener = Listener(gateway, narrator, wanted)
-    everything = Listener(gateway, narrator, {})
+    listener = Listener(gateway, feed, wanted)
+    everything = Listener(gateway, feed, {})
     await listener.until(0)
     await everything.until(0)
     facts = Facts(
         accepts=[accept(message)], submissions=[Submission(message.account, message.key, 0, 7, "id", 0, START)]
     )
-    narrator.committed(facts, START, 0.001)
+    feed.committed(facts, START, 0.001)
     await everything.until(2)
     lines = await listener.until(len(heard))
     await listener.end()
@@ -116,12 +116,12 @@ async def test_only_what_was_asked_for(wanted: dict[str, str], heard: list[str])
 
 
 async def test_one_message_by_its_id_in_either_form() -> None:
-    gateway, narrator = await open_gateway(), Narrator()
+    gateway, feed = await open_gateway(), EventFeed()
     one, other = await stored(gateway), await stored(gateway)
-    listener = Listener(gateway, narrator, {"message": ids.to_uuid(one.key, one.tail).upper()})
+    listener = Listener(gateway, feed, {"message": ids.to_uuid(one.key, one.tail).upper()})
     await listener.until(0)
     finals = [Final(each.account, each.key, Delivery.DELIVRD, "000", START, owed=False) for each in (other, one)]
-    narrator.committed(Facts(finals=finals), START, 0.001)
+    feed.committed(Facts(finals=finals), START, 0.001)
     lines = await listener.until(1)
     await listener.end()
     assert [line["id"] for line in lines] == [ids.to_hex(one.key, one.tail)]
@@ -129,7 +129,7 @@ async def test_one_message_by_its_id_in_either_form() -> None:
 
 async def test_an_id_that_is_none_is_refused() -> None:
     gateway = await open_gateway()
-    listener = Listener(gateway, Narrator(), {"message": "nonsense"})
+    listener = Listener(gateway, EventFeed(), {"message": "nonsense"})
     await asyncio.wait([listener.task])
     with pytest.raises(ValueError, match="nonsense is no message id"):
         listener.task.result()
@@ -137,13 +137,13 @@ async def test_an_id_that_is_none_is_refused() -> None:
 
 async def test_a_slow_listener_is_told_what_he_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "WAITING", 3)
-    gateway, narrator = await open_gateway(), Narrator()
+    gateway, feed = await open_gateway(), EventFeed()
     message = await stored(gateway)
-    listener = Listener(gateway, narrator, {})
+    listener = Listener(gateway, feed, {})
     await listener.until(0)
     listener.may_read.clear()
     for _ in range(10):
-        narrator.committed(Facts(accepts=[accept(message)]), START, 0.001)
+        feed.committed(Facts(accepts=[accept(message)]), START, 0.001)
     await asyncio.sleep(0)
     listener.may_read.set()
     lines = await listener.until(4)
@@ -153,8 +153,8 @@ async def test_a_slow_listener_is_told_what_he_missed(monkeypatch: pytest.Monkey
 
 
 async def test_the_number_of_listeners_is_bounded_and_who_left_makes_room() -> None:
-    gateway, narrator = await open_gateway(), Narrator()
-    shared = Streams(narrator, gateway.store, str)
+    gateway, feed = await open_gateway(), EventFeed()
+    shared = EventStreams(feed, gateway.store, str)
     heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     async def listening() -> asyncio.Task[None]:

@@ -7,22 +7,22 @@ from ipaddress import ip_address
 
 import pytest
 
-from heliograph.adapters.webhook.dial import Dialer, Refused
-from heliograph.adapters.webhook.guard import Address, AddressGuard
+from heliograph.adapters.webhook.dial import AddressRefused, Dialer
+from heliograph.adapters.webhook.guard import AddressGuard, IPAddress
 from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.names import Names
-from heliograph.adapters.webhook.request import Address as Origin
-from heliograph.adapters.webhook.settings import Limits, Settings
+from heliograph.adapters.webhook.request import OriginAddress
+from heliograph.adapters.webhook.resolver import Resolver
+from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.integration.webhook.conftest import CERTIFICATES
 from tests.support.callbacks import Results, make_job
 from tests.support.sink import Answer, Sink
 
 AUTHORITY = str(CERTIFICATES / "authority.pem")
-TRUSTING = Settings(("127.0.0.1/32",), AUTHORITY)
-DISTRUSTING = Settings(("127.0.0.1/32",))
+TRUSTING = WebhookSettings(("127.0.0.1/32",), AUTHORITY)
+DISTRUSTING = WebhookSettings(("127.0.0.1/32",))
 
 
-async def loopback(name: str) -> list[Address]:
+async def loopback(name: str) -> list[IPAddress]:
     return [ip_address("127.0.0.1")]
 
 
@@ -61,7 +61,7 @@ async def test_many_over_tls(sink: Sink) -> None:
         (TRUSTING, "other.example.test", "certificate is not trusted: Hostname mismatch"),
     ],
 )
-async def test_an_untrusted_receiver(sink: Sink, settings: Settings, host: str, problem: str) -> None:
+async def test_an_untrusted_receiver(sink: Sink, settings: WebhookSettings, host: str, problem: str) -> None:
     sender = LocalSender(settings, loopback)
     results = Results(sender)
     sender.post([make_job(1, sink.url(host=host))])
@@ -87,8 +87,8 @@ async def test_a_receiver_that_does_not_speak_tls() -> None:
 
 async def test_a_receiver_that_never_answers_the_handshake() -> None:
     async with Sink() as mute:
-        limits = Limits(connect_seconds=0.2)
-        sender = LocalSender(Settings(TRUSTING.allowed, AUTHORITY, limits), loopback)
+        limits = WebhookLimits(connect_seconds=0.2)
+        sender = LocalSender(WebhookSettings(TRUSTING.allowed, AUTHORITY, limits), loopback)
         results = Results(sender)
         sender.post([make_job(1, mute.url().replace("http:", "https:"))])
         assert await results.problem(1) == "it took the connection and did not answer the TLS handshake in time"
@@ -97,11 +97,11 @@ async def test_a_receiver_that_never_answers_the_handshake() -> None:
 
 
 async def test_the_peer_is_checked_again_once_connected() -> None:
-    dialer = Dialer(DISTRUSTING, AddressGuard(DISTRUSTING.allowed), Names(Limits(), loopback))
+    dialer = Dialer(DISTRUSTING, AddressGuard(DISTRUSTING.allowed), Resolver(WebhookLimits(), loopback))
     dialer.confirm(("127.0.0.1", 80))
     dialer.confirm(("2606:4700::1111", 80, 0, 0))
     for inside in ("127.0.0.2", "10.0.0.1", "::1", "::ffff:10.0.0.1"):
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             dialer.confirm((inside, 80))
 
 
@@ -112,15 +112,15 @@ class Turncoat(AddressGuard):
         super().__init__()
         self._seen = False
 
-    def refusal(self, address: Address) -> str | None:
+    def refusal(self, address: IPAddress) -> str | None:
         seen, self._seen = self._seen, True
         return "changed" if seen else None
 
 
 async def test_every_connection_is_checked_before_anything_is_sent() -> None:
     async with Sink() as plain:
-        dialer = Dialer(DISTRUSTING, Turncoat(), Names(Limits(), loopback))
-        with pytest.raises(Refused, match="changed"):
-            await dialer.dial(Origin(False, "hooks.example.test", plain.port), asyncio.Protocol)
+        dialer = Dialer(DISTRUSTING, Turncoat(), Resolver(WebhookLimits(), loopback))
+        with pytest.raises(AddressRefused, match="changed"):
+            await dialer.dial(OriginAddress(False, "hooks.example.test", plain.port), asyncio.Protocol)
         await plain.wait_until(lambda: plain.open == 0)
         assert not plain.requests

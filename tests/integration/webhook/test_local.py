@@ -11,20 +11,20 @@ import msgspec
 import pytest
 
 from heliograph.adapters.webhook.dial import Dialer
-from heliograph.adapters.webhook.guard import Address
+from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.request import Address as Origin
-from heliograph.adapters.webhook.settings import Limits, Settings
+from heliograph.adapters.webhook.request import OriginAddress
+from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.support.callbacks import SECRET, Results, make_job, until
 from tests.support.sink import Answer, Sink
 
-LOOPBACK = Settings(allowed=("127.0.0.1/32",))
+LOOPBACK = WebhookSettings(allowed=("127.0.0.1/32",))
 
 Open = Callable[..., LocalSender]
 
 
-def limited(**changes: float) -> Settings:
-    return Settings(LOOPBACK.allowed, limits=msgspec.structs.replace(Limits(), **changes))
+def limited(**changes: float) -> WebhookSettings:
+    return WebhookSettings(LOOPBACK.allowed, limits=msgspec.structs.replace(WebhookLimits(), **changes))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def open_sender() -> AsyncIterator[Open]:
     senders: list[LocalSender] = []
 
     def make(
-        settings: Settings = LOOPBACK, lookup: Callable[[str], Awaitable[list[Address]]] | None = None
+        settings: WebhookSettings = LOOPBACK, lookup: Callable[[str], Awaitable[list[IPAddress]]] | None = None
     ) -> LocalSender:
         settings = msgspec.structs.replace(
             settings, limits=msgspec.structs.replace(settings.limits, drain_seconds=0.01)
@@ -94,7 +94,7 @@ async def test_many_share_few_connections(sink: Sink, open_sender: Open) -> None
     assert {sent.code for sent in results.by_key.values()} == {200}
     assert sorted(received.target for received in sink.requests) == sorted(f"/{key}" for key in range(1000))
     assert {received.target: len(received.body) for received in sink.requests} == {f"/{n}": n for n in range(1000)}
-    assert sink.connections <= Limits().connections_per_origin
+    assert sink.connections <= WebhookLimits().connections_per_origin
 
 
 async def test_one_at_a_time_use_one_connection(sink: Sink, open_sender: Open) -> None:
@@ -352,7 +352,7 @@ class Sparing:
         self._error = error
         self.asked = 0
 
-    async def dial(self, address: Origin, factory: Callable[[], asyncio.Protocol]) -> None:
+    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol]) -> None:
         self.asked += 1
         if self._left == 0:
             raise self._error
@@ -388,7 +388,7 @@ async def test_a_gateway_without_a_free_file_does_not_blame_the_receiver(sink: S
 
 
 async def test_loopback_is_refused_unless_allowed(sink: Sink, open_sender: Open) -> None:
-    sender = open_sender(Settings())
+    sender = open_sender(WebhookSettings())
     results = Results(sender)
     urls = [sink.url(), sink.url(host="localhost"), sink.url(host="2130706433"), sink.url(host="[::ffff:127.0.0.1]")]
     sender.post([make_job(key, url) for key, url in enumerate(urls)])
@@ -413,7 +413,7 @@ class Resolver:
         self.answers = list(answers)
         self.asked: list[str] = []
 
-    async def __call__(self, name: str) -> list[Address]:
+    async def __call__(self, name: str) -> list[IPAddress]:
         self.asked.append(name)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, OSError):
@@ -453,7 +453,7 @@ async def test_one_address_inside_refuses_the_name(sink: Sink, open_sender: Open
 
 
 async def test_the_next_address_is_tried(sink: Sink, open_sender: Open) -> None:
-    settings = Settings(("127.0.0.0/8",))
+    settings = WebhookSettings(("127.0.0.0/8",))
     sender = open_sender(settings, Resolver(["127.0.0.2", "127.0.0.1"]))
     results = Results(sender)
     sender.post([make_job(1, sink.url(host="hooks.example.test"))])
@@ -473,7 +473,7 @@ async def test_a_name_without_address(open_sender: Open, answer: OSError | list[
 
 @pytest.mark.slow
 async def test_names_that_are_never_answered_hold_up_nobody(sink: Sink, open_sender: Open) -> None:
-    async def silent(name: str) -> list[Address]:
+    async def silent(name: str) -> list[IPAddress]:
         if name == "hooks.example.test":
             return [IPv4Address("127.0.0.1")]
         await asyncio.Event().wait()
@@ -533,7 +533,7 @@ async def test_close_gives_everything_back(sink: Sink) -> None:
 
 
 async def test_close_while_connecting() -> None:
-    async def silent(name: str) -> list[Address]:
+    async def silent(name: str) -> list[IPAddress]:
         await asyncio.Event().wait()
         return []
 

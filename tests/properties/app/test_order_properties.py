@@ -17,7 +17,7 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_delivery import MemoryQueue
 from tests.support.memory_store import MemoryStore
@@ -100,8 +100,8 @@ class OrderMachine(RuleBasedStateMachine):
         """What the commit under way is of, and what it writes: the store read that when it began."""
         self.writing = Facts()
         self.feeding: Coroutine[Any, Any, bool] | None = None
-        reporter = Reporter(self.gathering, self.clock, self.finished)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self.finished, lambda destination: LIVE)
+        matcher = ReceiptMatcher(self.gathering, self.clock, self.finished)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self.finished, lambda destination: LIVE)
         recovery = finish(self.store.commits.recover(0, self.node))
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)

@@ -20,7 +20,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
@@ -66,10 +66,10 @@ class Desk:
     def __init__(self) -> None:
         self.clock = SetClock()
         self.gathering = NotedGathering()
-        self.reporter = Reporter(self.gathering, self.clock, self._finish)
+        self.matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
         self.routes: dict[str, int] = {}
         self.finished: list[tuple[int, Delivery]] = []
-        self.dispatcher = Dispatcher(self.gathering, self.clock, self.reporter, self._finish, self._route)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self._finish, self._route)
         self.message = Messages(self.clock)
         self.lane = self.dispatcher.lane(1)
         self.lane.carrier = self.carrier = NotedCarrier()
@@ -85,13 +85,13 @@ class Desk:
         self.gathering.facts.accepts += accepts
         now = self.clock.now()
         self.dispatcher.prepare(self.gathering.facts, now)
-        self.reporter.prepare()
+        self.matcher.prepare()
         if spill:
             self.dispatcher.spill(self.gathering.facts, now, FAR)
         facts = self.gathering.take()
         for accept in accepts:
             accept.verdict = Verdict.ACCEPTED
-        self.reporter.committed()
+        self.matcher.committed()
         self.dispatcher.committed()
         self.dispatcher.pump()
         return facts
@@ -124,7 +124,7 @@ def test_what_the_operator_takes_is_recorded_under_its_name_for_it(desk: Desk) -
     assert (submission.key, submission.segment, submission.connector, submission.operator_id, submission.status) == (
         one.key, 0, 1, "4711", 0,
     )  # fmt: skip
-    assert len(desk.reporter.awaited) == 1
+    assert len(desk.matcher.awaited) == 1
     assert desk.is_clean()
 
 
@@ -141,7 +141,7 @@ def test_what_was_never_written_goes_again_at_once_and_nobody_hears_of_it(desk: 
 def test_nobody_waits_for_a_receipt_that_was_not_wanted(desk: Desk) -> None:
     (part,) = desk.sent(desk.message(wants_receipt=False))
     desk.answer(part, TAKEN)
-    assert len(desk.reporter.awaited) == 0
+    assert len(desk.matcher.awaited) == 0
 
 
 def test_what_the_operator_refuses_for_good_is_refunded_and_told(desk: Desk) -> None:
@@ -164,7 +164,7 @@ def test_a_message_whose_every_part_is_refused_is_refunded_once(desk: Desk) -> N
     assert [(final.failed, final.refund) for final in facts.finals] == [(True, long.price)]
     assert len(facts.submissions) == 3
     assert desk.is_clean()
-    assert desk.reporter.awaited.tracks == {}
+    assert desk.matcher.awaited.tracks == {}
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -226,7 +226,7 @@ def test_one_without_a_receipt_that_gets_no_answer_leaves_nothing_behind(desk: D
         desk.commit()
         parts = desk.carrier.take()
     assert desk.finished == []
-    assert (desk.reporter.awaited.tracks, desk.is_clean()) == ({}, True)
+    assert (desk.matcher.awaited.tracks, desk.is_clean()) == ({}, True)
 
 
 def test_a_second_outcome_of_a_part_is_not_believed(desk: Desk) -> None:
@@ -314,15 +314,15 @@ async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became
     desk.commit()
     (again,) = desk.carrier.take()
     desk.answer(again, Deferred(0x14, 1.0))
-    desk.reporter.on_report(1, Report("b", "", Delivery.UNDELIV, True, "034"), lambda _: None)
+    desk.matcher.on_report(1, Report("b", "", Delivery.UNDELIV, True, "034"), lambda _: None)
     for _ in range(2):
         desk.commit()
-    assert desk.reporter.awaited.tracks == {}
+    assert desk.matcher.awaited.tracks == {}
     store = QueueStore()
     store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
     desk.dispatcher.late.on_late(desk.lane, first, Accepted("a"))
     await desk.dispatcher.late.settle(store)
-    desk.reporter.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
+    desk.matcher.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
     assert desk.commit().dequeued == [(one.account, one.key)]
 
@@ -502,7 +502,7 @@ def test_a_message_with_a_part_under_way_is_rerouted_when_that_is_answered(desk:
     (queueing,) = desk.commit().queueings
     assert (queueing.connector, queueing.attempted) == (2, True)
     assert 1 not in desk.dispatcher.lanes
-    assert not desk.reporter.awaited.tracks[one.key].held, "it may leave memory, for whoever claims it"
+    assert not desk.matcher.awaited.tracks[one.key].held, "it may leave memory, for whoever claims it"
 
 
 def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(desk: Desk) -> None:
@@ -527,7 +527,7 @@ def test_a_stop_gives_rows_to_what_is_not_with_the_operator_and_sends_no_more(de
 
 
 def test_without_the_connectors_binds_new_messages_go_to_the_queue_and_so_does_what_waits(desk: Desk) -> None:
-    dispatcher = Dispatcher(desk.gathering, desk.clock, desk.reporter, desk._finish, desk._route, shared=True)
+    dispatcher = Dispatcher(desk.gathering, desk.clock, desk.matcher, desk._finish, desk._route, shared=True)
     assert dispatcher.lane(1).closed
     desk.carrier.capacity = 1
     away, waiting = desk.message(), desk.message()

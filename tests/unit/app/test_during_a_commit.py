@@ -8,7 +8,7 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NOT_SENT, Facts, Final, Message
 from heliograph.app.ports import Accepted, Deferred, Unknown
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from tests.support.core import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
@@ -25,8 +25,8 @@ class Desk:
         self.store = MemoryStore()
         self.clock = SetClock()
         self.gathering = NotedGathering()
-        reporter = Reporter(self.gathering, self.clock, self._finish)
-        self.dispatcher = Dispatcher(self.gathering, self.clock, reporter, self._finish, lambda _: LIVE)
+        matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: LIVE)
         self.messages = Messages(self.clock)
         self.lane = self.dispatcher.lane(LIVE)
 

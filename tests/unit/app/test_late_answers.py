@@ -7,7 +7,7 @@ from heliograph.app.dispatch.late_answers import GUESS_MS
 from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS
 from heliograph.app.facts import Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unavailable, Unknown
-from heliograph.app.receipts.lookup import Lookup
+from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.operator_ids import STALE_MS
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
@@ -39,9 +39,9 @@ async def settle(desk: Desk, store: QueueStore | None = None) -> None:
 async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delivery.DELIVRD) -> list[bool]:
     """A receipt comes, and is looked for; what was said to the operator, after the next commit."""
     said: list[bool] = []
-    desk.reporter.on_report(1, Report(operator_id, to, state, True, "000"), said.append)
-    if desk.reporter.missed:
-        await Lookup(desk.reporter, desk.gathering, desk.clock).look_up(QueueStore())
+    desk.matcher.on_report(1, Report(operator_id, to, state, True, "000"), said.append)
+    if desk.matcher.missed:
+        await ReceiptLookup(desk.matcher, desk.gathering, desk.clock).look_up(QueueStore())
     return said
 
 
@@ -247,7 +247,7 @@ async def test_word_that_cannot_be_taken_in_now_is_taken_in_later(patient: Desk)
     store.failing = True
     for number, part in enumerate(parts):
         late(patient, part, Accepted(str(number)))
-    patient.reporter.awaited.tracks.clear()
+    patient.matcher.awaited.tracks.clear()
     with pytest.raises(Unavailable):
         await settle(patient, store)
     store.failing = False

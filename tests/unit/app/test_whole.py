@@ -50,7 +50,7 @@ def test_it_goes_as_one_and_is_recorded_for_each_segment(desk: Desk) -> None:
     ]  # fmt: skip
     assert [each.took >= 0 for each in facts.submissions] == [True, False, False], "measured once"
     assert desk.is_clean()
-    desk.reporter.on_report(1, Report("a", long.destination, Delivery.UNDELIV, True, "034"), lambda _: None)
+    desk.matcher.on_report(1, Report("a", long.destination, Delivery.UNDELIV, True, "034"), lambda _: None)
     (final,) = desk.commit().finals
     assert (final.key, final.state, final.err, final.failed) == (long.key, Delivery.UNDELIV, "034", False)
 

@@ -4,7 +4,7 @@ from bench.loop.profile import LOOP, read_stacks, stage_of, summary
 
 RUNNER = "Runner.run (11/asyncio/runners.py)"
 STORE = "FileConnection.transact (heliograph/adapters/store/sqlite/worker.py)"
-REPORT = "Reporter.apply (heliograph/app/receipts/matcher.py)"
+REPORT = "ReceiptMatcher.apply (heliograph/app/receipts/matcher.py)"
 RULE = "variants (heliograph/domain/operator_id.py)"
 
 

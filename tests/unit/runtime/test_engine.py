@@ -185,7 +185,7 @@ def test_a_receipt_that_memory_does_not_know_does_not_wait_for_claims() -> None:
         rig.store.slow_claims_s = 60.0
         await asyncio.sleep(1.0)
         kept: list[bool] = []
-        rig.engine.reporter.on_report(1, Report("unheard of", "", Delivery.DELIVRD, True, "000"), kept.append)
+        rig.engine.matcher.on_report(1, Report("unheard of", "", Delivery.DELIVRD, True, "000"), kept.append)
         await asyncio.sleep(0.1)
         assert kept == [True]
         assert [early.operator_id for early in rig.rows.early] == ["unheard of"]

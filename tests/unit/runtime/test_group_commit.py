@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.commit.isolate import Fate
+from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.dispatch.lane import PARTS_A_COMMIT, Lane
 from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
 from heliograph.app.ports import Fenced, Unavailable, Unfit
@@ -325,7 +325,7 @@ def test_what_the_store_will_not_have_is_left_out_and_all_else_goes_on() -> None
         (facts,) = shown
         assert [attempt.key for attempt in facts.attempts] == [1, 2]
         assert facts.accepts == [good, bad, batch]
-        assert rig.gatherer.refused_facts.counts == {Fate.DROPPED: 1, Fate.REFUSED: 1}
+        assert rig.gatherer.refused_facts.counts == {PieceFate.DROPPED: 1, PieceFate.REFUSED: 1}
         assert rig.journal.said == ["store.refused", "store.refused"]
         assert rig.journal.fields == [
             {"facts": "attempts", "fate": "dropped", "problem": "it is too large", "account": 1,
@@ -354,7 +354,7 @@ def test_where_the_store_goes_away_meanwhile_the_commit_fails_and_nothing_is_wri
         rig.attempt(4)
         await rig.gatherer.flushed()
         assert [key for keys in rig.attempts for key in keys] == [1, 2, 3, 4]
-        assert rig.gatherer.refused_facts.counts == {Fate.DROPPED: 1}
+        assert rig.gatherer.refused_facts.counts == {PieceFate.DROPPED: 1}
         assert rig.log[-2:] == ["prepare", "committed"]
 
     scenario(story)

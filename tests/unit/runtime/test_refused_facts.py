@@ -1,6 +1,6 @@
 """What the store would not have, in the log: each, but not more of them than a log is for."""
 
-from heliograph.app.commit.isolate import Fate, Misfit
+from heliograph.app.commit.isolate import PieceFate, UnfitPiece
 from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
@@ -20,17 +20,19 @@ class Journal:
         self.said.append(fields)
 
 
-def about_a_message(fate: Fate = Fate.REDUCED) -> Misfit:
-    return Misfit(Facts(attempts=[Attempt(3, KEY, 0, 1, 0, START)], dequeued=[(3, KEY)]), "too long", fate)
+def about_a_message(fate: PieceFate = PieceFate.REDUCED) -> UnfitPiece:
+    return UnfitPiece(Facts(attempts=[Attempt(3, KEY, 0, 1, 0, START)], dequeued=[(3, KEY)]), "too long", fate)
 
 
 def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
     journal = Journal()
     misfits = RefusedFacts(SetClock(), journal)
     misfits.note(about_a_message())
-    misfits.note(Misfit(Facts(dequeued=[(4, KEY)]), "too long", Fate.DROPPED))
-    misfits.note(Misfit(Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", Fate.REDUCED))
-    misfits.note(Misfit(Facts(early_matched=[(7, "id")]), "a NUL", Fate.DROPPED))
+    misfits.note(UnfitPiece(Facts(dequeued=[(4, KEY)]), "too long", PieceFate.DROPPED))
+    misfits.note(
+        UnfitPiece(Facts(early=[EarlyReceipt(7, "id", "49", Delivery.DELIVRD, "000", 0)]), "a NUL", PieceFate.REDUCED)
+    )
+    misfits.note(UnfitPiece(Facts(early_matched=[(7, "id")]), "a NUL", PieceFate.DROPPED))
     message = to_hex(KEY, 0x155)[:16]
     assert journal.said == [
         {"facts": "attempts dequeued", "fate": "reduced", "problem": "too long", "account": 3, "message": message},
@@ -38,7 +40,7 @@ def test_a_line_tells_whose_it_is_and_no_value_of_it() -> None:
         {"facts": "early", "fate": "reduced", "problem": "a NUL", "connector": 7},
         {"facts": "early_matched", "fate": "dropped", "problem": "a NUL", "connector": 7},
     ]
-    assert misfits.counts == {Fate.REDUCED: 2, Fate.DROPPED: 2}
+    assert misfits.counts == {PieceFate.REDUCED: 2, PieceFate.DROPPED: 2}
 
 
 def test_a_flood_of_them_is_counted_and_does_not_fill_the_log() -> None:
@@ -51,4 +53,4 @@ def test_a_flood_of_them_is_counted_and_does_not_fill_the_log() -> None:
     misfits.note(about_a_message())
     misfits.note(about_a_message())
     assert [fields.get("unsaid") for fields in journal.said[LINES - 1 :]] == [None, 40, None]
-    assert misfits.counts == {Fate.REDUCED: LINES + 42}
+    assert misfits.counts == {PieceFate.REDUCED: LINES + 42}

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from heliograph.adapters.system.verifier import Verifier
+from heliograph.adapters.system.verifier import PasswordVerifier
 from tests.support.patience import PATIENCE_S
 
 
@@ -38,7 +38,7 @@ class SlowSecrets:
 
 async def test_the_same_password_is_checked_once_for_all_who_ask_meanwhile() -> None:
     secrets = SlowSecrets()
-    verifier = Verifier(secrets)
+    verifier = PasswordVerifier(secrets)
     asked = [asyncio.ensure_future(verifier("hash of a", "a")) for _ in range(20)]
     other = asyncio.ensure_future(verifier("hash of a", "b"))
     await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def test_the_same_password_is_checked_once_for_all_who_ask_meanwhile() -> 
 
 async def test_lines_take_turns_and_those_that_are_first_go_before_them() -> None:
     secrets = SlowSecrets()
-    verifier = Verifier(secrets)
+    verifier = PasswordVerifier(secrets)
     asked = [asyncio.ensure_future(verifier("hash", f"flood {n}", b"one")) for n in range(4)]
     asked += [asyncio.ensure_future(verifier("hash", f"guest {n}", b"two")) for n in range(2)]
     asked += [asyncio.ensure_future(verifier("hash", "friend", b"three", first=True))]
@@ -67,7 +67,7 @@ async def test_lines_take_turns_and_those_that_are_first_go_before_them() -> Non
 
 async def test_who_waits_at_its_end_is_told() -> None:
     secrets = SlowSecrets()
-    verifier = Verifier(secrets)
+    verifier = PasswordVerifier(secrets)
     asked = [asyncio.ensure_future(verifier("hash", str(n))) for n in range(3)]
     await asyncio.sleep(0)
     verifier.close()
@@ -79,7 +79,7 @@ async def test_who_waits_at_its_end_is_told() -> None:
 
 async def test_one_who_gives_up_takes_the_answer_from_nobody_else() -> None:
     secrets = SlowSecrets()
-    verifier = Verifier(secrets)
+    verifier = PasswordVerifier(secrets)
     first = asyncio.ensure_future(verifier("hash of a", "a"))
     second = asyncio.ensure_future(verifier("hash of a", "a"))
     await asyncio.sleep(0)

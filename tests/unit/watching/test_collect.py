@@ -8,7 +8,7 @@ from typing import Any
 
 from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
-from heliograph.app.observing.counters import Tally
+from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Unavailable
 from tests.support.memory_operators import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
@@ -27,9 +27,9 @@ class AwayStore(MemoryStore):
 
 def engine() -> Any:
     """One that has had nothing to commit since the store went."""
-    reporter = SimpleNamespace(matched=0, names=SimpleNamespace(repeated=0), awaited={})
+    matcher = SimpleNamespace(matched=0, ids=SimpleNamespace(repeated=0), awaited={})
     return SimpleNamespace(
-        carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, reporter=reporter,
+        carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, matcher=matcher,
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
         gatherer=SimpleNamespace(healthy=True, failures=0, refused_facts=SimpleNamespace(counts=Counter())),
     )  # fmt: skip
@@ -46,7 +46,7 @@ def test_what_each_operator_put_off_is_shown_and_nothing_as_nothing(tmp_path: Pa
         message = await given.sent((await given.account()).id)
         later = Queueing(message.account, message.key, 2, START + SECOND, message.expires, attempted=False, held=False)
         await store.commits.record(Facts(queueings=[later]))
-        collector = Collector(Tally(), engine(), store, clock, {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), store, clock, {}, tmp_path)
         await collector.refresh()
         return {
             sample.labels: float(str(sample.value))
@@ -63,7 +63,7 @@ SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")
 def test_a_store_that_cannot_be_read_is_not_up_though_no_commit_failed(tmp_path: Path) -> None:
     async def scenario() -> list[float]:
         store = AwayStore()
-        collector = Collector(Tally(), engine(), store, VirtualClock(), {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), store, VirtualClock(), {}, tmp_path)
         seen = [(await values(collector))["heliograph_store_up"]]
         collector.start()
         await asyncio.sleep(1)
@@ -86,7 +86,7 @@ def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
             await asyncio.sleep(3600)
 
     async def scenario() -> float:
-        collector = Collector(Tally(), engine(), Hanging(), VirtualClock(), {}, tmp_path)
+        collector = Collector(MessageCounters(), engine(), Hanging(), VirtualClock(), {}, tmp_path)
         collector.start()
         await asyncio.sleep(collect.REFRESH_S + 1)
         found = await values(collector)
@@ -98,7 +98,7 @@ def test_a_store_that_does_not_answer_is_not_up(tmp_path: Path) -> None:
 
 def test_the_free_space_is_that_of_the_data_directory(tmp_path: Path) -> None:
     async def free(data: Path) -> float | None:
-        return (await values(Collector(Tally(), engine(), MemoryStore(), VirtualClock(), {}, data))).get(
+        return (await values(Collector(MessageCounters(), engine(), MemoryStore(), VirtualClock(), {}, data))).get(
             "heliograph_data_free_bytes"
         )
 

@@ -15,7 +15,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.observing import events
-from heliograph.app.observing.events import Happening, Narrator
+from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000
@@ -30,22 +30,22 @@ def accepted(*keys: int, verdict: Verdict = Verdict.ACCEPTED, scheduled: bool = 
 
 
 class Ear:
-    def __init__(self, narrator: Narrator) -> None:
-        self.heard: list[Happening] = []
-        self.narrator = narrator
-        narrator.listen(self)
+    def __init__(self, feed: EventFeed) -> None:
+        self.heard: list[MessageEvent] = []
+        self.feed = feed
+        feed.subscribe(self)
 
-    def __call__(self, happenings: list[Happening]) -> None:
-        self.heard += happenings
+    def __call__(self, events: list[MessageEvent]) -> None:
+        self.heard += events
 
     def words(self, facts: Facts) -> list[tuple[str, int, int | None]]:
         self.heard.clear()
-        self.narrator.committed(facts, NOW, 0.001)
+        self.feed.committed(facts, NOW, 0.001)
         return [(each.event, each.key, each.segment) for each in self.heard]
 
 
 def test_a_message_is_told_of_from_its_beginning_to_its_end() -> None:
-    ear = Ear(Narrator())
+    ear = Ear(EventFeed())
     assert ear.words(Facts(accepts=[accepted(5)])) == [("accepted", 5, None)]
     assert ear.words(
         Facts(
@@ -72,7 +72,7 @@ def test_a_message_is_told_of_from_its_beginning_to_its_end() -> None:
 
 
 def test_what_was_not_accepted_did_not_happen() -> None:
-    ear = Ear(Narrator())
+    ear = Ear(EventFeed())
     assert ear.words(Facts(accepts=[accepted(1, verdict=Verdict.TOO_LITTLE_CREDIT)])) == []
     assert ear.words(Facts(accepts=[accepted(2, 3, scheduled=True)])) == [
         ("scheduled", 2, None),
@@ -81,7 +81,7 @@ def test_what_was_not_accepted_did_not_happen() -> None:
 
 
 def test_what_is_not_known_is_told_without_its_message() -> None:
-    ear = Ear(Narrator())
+    ear = Ear(EventFeed())
     final = Final(1, 9, Delivery.REJECTD, "011", NOW, owed=False, failed=True, refund=7)
     early = EarlyReceipt(4, "op-1", "4917012345678", Delivery.DELIVRD, "000", NOW)
     assert ear.words(Facts(finals=[final], early=[early])) == [("unmatched_receipt", 0, None), ("failed", 9, None)]
@@ -90,7 +90,7 @@ def test_what_is_not_known_is_told_without_its_message() -> None:
 
 
 def test_details_hold_neither_text_nor_number() -> None:
-    ear = Ear(Narrator())
+    ear = Ear(EventFeed())
     ear.words(
         Facts(
             accepts=[accepted(1)],
@@ -104,23 +104,23 @@ def test_details_hold_neither_text_nor_number() -> None:
 
 
 def test_while_nobody_listens_nothing_is_remembered() -> None:
-    narrator = Narrator()
-    narrator.committed(Facts(accepts=[accepted(1)]), NOW, 0.001)
-    ear = Ear(narrator)
+    feed = EventFeed()
+    feed.committed(Facts(accepts=[accepted(1)]), NOW, 0.001)
+    ear = Ear(feed)
     ear.words(Facts(finals=[Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert ear.heard[0].message is None
     ear.words(Facts(accepts=[accepted(2)]))
-    narrator.leave(ear)
-    narrator.leave(ear)
-    other = Ear(narrator)
+    feed.unsubscribe(ear)
+    feed.unsubscribe(ear)
+    other = Ear(feed)
     other.words(Facts(finals=[Final(1, 2, Delivery.DELIVRD, "000", NOW, owed=False)]))
     assert other.heard[0].message is None
 
 
 def test_memory_is_bounded() -> None:
-    narrator = Narrator()
-    ear = Ear(narrator)
+    feed = EventFeed()
+    ear = Ear(feed)
     for key in range(1, events.REMEMBERED + 11):
-        narrator.remember(message(key))
+        feed.remember(message(key))
     ear.words(Facts(finals=[Final(1, key, Delivery.DELIVRD, "000", NOW, owed=False) for key in (5, 11)]))
     assert [each.message is None for each in ear.heard] == [True, False]

@@ -13,7 +13,7 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.observing.counters import CODES, Histogram, LaneTally, Tally
+from heliograph.app.observing.counters import CODES, Histogram, LaneCounters, MessageCounters
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000
@@ -30,8 +30,8 @@ def accept(verdict: Verdict = Verdict.ACCEPTED, *, at: int = NOW, count: int = 1
     return Accept(1, messages, 7 * count, at, scheduled=scheduled, batch=count > 1, verdict=verdict)
 
 
-def tallied(facts: Facts, *, seconds: float = 0.002) -> Tally:
-    tally = Tally()
+def tallied(facts: Facts, *, seconds: float = 0.002) -> MessageCounters:
+    tally = MessageCounters()
     tally.committed(facts, NOW, seconds)
     return tally
 
@@ -136,7 +136,7 @@ def test_callbacks_and_their_retries() -> None:
 
 
 def test_each_commit_is_measured() -> None:
-    tally = Tally()
+    tally = MessageCounters()
     for seconds in (0.0002, 0.004, 9.0):
         tally.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 1, 0, 1, 1, NOW)]), NOW, seconds)
     assert filled(tally.commit_us) == {250: 1, 5_000: 1, None: 1}
@@ -152,7 +152,7 @@ def test_a_value_on_a_bound_belongs_below_it() -> None:
 
 
 def test_tallies_of_one_name_add_up() -> None:
-    one, two = LaneTally(), LaneTally()
+    one, two = LaneCounters(), LaneCounters()
     for each, code in ((one, 8), (two, 8), (two, THROTTLED)):
         each.accepted += 1
         each.note(code)

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.adapters.webhook.connection import Connection
-from heliograph.adapters.webhook.settings import Limits
+from heliograph.adapters.webhook.connection import WebhookConnection
+from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.notices.job import WebhookJob
 
-LIMITS = Limits(head_octets=1_000, body_octets=2_000)
+LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000)
 
 
 @dataclass
-class Owner:
+class WebhookConnectionOwner:
     """Keeps what the connection said."""
 
     said: list[tuple[str, object]] = field(default_factory=list)
 
-    def opened(self, connection: Connection) -> None: ...
+    def opened(self, connection: WebhookConnection) -> None: ...
 
     def answered(self, job: WebhookJob, code: int) -> None:
         self.said.append(("answered", code))
@@ -32,10 +32,10 @@ class Owner:
     def again(self, job: WebhookJob, path: str, started: float) -> None:
         self.said.append(("again", started))
 
-    def released(self, connection: Connection) -> None:
+    def released(self, connection: WebhookConnection) -> None:
         self.said.append(("released", connection.busy))
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: WebhookConnection) -> None:
         self.said.append(("lost", connection.busy))
 
 
@@ -57,9 +57,9 @@ class Talk:
     """One connection with a job on it."""
 
     def __init__(self) -> None:
-        self.owner = Owner()
+        self.owner = WebhookConnectionOwner()
         self.wire = Wire()
-        self.connection = Connection(self.owner, LIMITS, 100.0)
+        self.connection = WebhookConnection(self.owner, LIMITS, 100.0)
         self.connection.connection_made(cast("asyncio.Transport", self.wire))
         self.send()
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.adapters.webhook.request import Address, parse, request, split_plain, standing_lines
+from heliograph.adapters.webhook.request import OriginAddress, parse, request, split_plain, standing_lines
 from heliograph.app.notices.job import WebhookJob
 from heliograph.domain.signature import sign
 
@@ -14,7 +14,7 @@ def job(*secrets: bytes) -> WebhookJob:
 
 
 def test_a_request_in_full() -> None:
-    octets = request(job(b"k" * 32), "/dlr?x=1", standing_lines(Address(False, "example.com", 80)), 1_700_000_000)
+    octets = request(job(b"k" * 32), "/dlr?x=1", standing_lines(OriginAddress(False, "example.com", 80)), 1_700_000_000)
     head, _, body = octets.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.split(": ") for line in lines)
@@ -34,7 +34,7 @@ def test_a_request_in_full() -> None:
 
 
 def test_each_secret_signs() -> None:
-    octets = request(job(b"a" * 32, b"b" * 32), "/", standing_lines(Address(False, "h", 80)), 5)
+    octets = request(job(b"a" * 32, b"b" * 32), "/", standing_lines(OriginAddress(False, "h", 80)), 5)
     old, new = (sign(secret, "dlr_1", 5, b"id=1") for secret in (b"a" * 32, b"b" * 32))
     assert f"webhook-signature: {old} {new}\r\n".encode() in octets
 
@@ -42,37 +42,37 @@ def test_each_secret_signs() -> None:
 @pytest.mark.parametrize(
     ("address", "host"),
     [
-        (Address(False, "example.com", 80), "example.com"),
-        (Address(False, "example.com", 443), "example.com:443"),
-        (Address(True, "example.com", 443), "example.com"),
-        (Address(True, "example.com", 8443), "example.com:8443"),
-        (Address(False, "2606:4700::1111", 80), "[2606:4700::1111]"),
-        (Address(False, "2606:4700::1111", 81), "[2606:4700::1111]:81"),
+        (OriginAddress(False, "example.com", 80), "example.com"),
+        (OriginAddress(False, "example.com", 443), "example.com:443"),
+        (OriginAddress(True, "example.com", 443), "example.com"),
+        (OriginAddress(True, "example.com", 8443), "example.com:8443"),
+        (OriginAddress(False, "2606:4700::1111", 80), "[2606:4700::1111]"),
+        (OriginAddress(False, "2606:4700::1111", 81), "[2606:4700::1111]:81"),
     ],
 )
-def test_host_header(address: Address, host: str) -> None:
+def test_host_header(address: OriginAddress, host: str) -> None:
     assert f"\r\nHost: {host}\r\n" in standing_lines(address)
 
 
 @pytest.mark.parametrize(
     ("url", "address", "path"),
     [
-        ("http://example.com", Address(False, "example.com", 80), "/"),
-        ("https://example.com/", Address(True, "example.com", 443), "/"),
-        ("HTTP://EXAMPLE.com:8080/A?b=C", Address(False, "example.com", 8080), "/A?b=C"),
-        ("http://example.com?x=1", Address(False, "example.com", 80), "/?x=1"),
-        ("http://example.com/a?", Address(False, "example.com", 80), "/a?"),
-        ("http://example.com/a?#b", Address(False, "example.com", 80), "/a?"),
-        ("http://example.com/a#b?", Address(False, "example.com", 80), "/a"),
-        ("http://example.com./a", Address(False, "example.com", 80), "/a"),
-        ("http://bücher.example/", Address(False, "xn--bcher-kva.example", 80), "/"),
-        ("http://example.com/ü x?q=ä", Address(False, "example.com", 80), "/%C3%BC%20x?q=%C3%A4"),
-        ("http://example.com/%2f%zz", Address(False, "example.com", 80), "/%2f%zz"),
-        ("http://2130706433/x", Address(False, "127.0.0.1", 80), "/x"),
-        ("http://[::1]:81/x", Address(False, "::1", 81), "/x"),
+        ("http://example.com", OriginAddress(False, "example.com", 80), "/"),
+        ("https://example.com/", OriginAddress(True, "example.com", 443), "/"),
+        ("HTTP://EXAMPLE.com:8080/A?b=C", OriginAddress(False, "example.com", 8080), "/A?b=C"),
+        ("http://example.com?x=1", OriginAddress(False, "example.com", 80), "/?x=1"),
+        ("http://example.com/a?", OriginAddress(False, "example.com", 80), "/a?"),
+        ("http://example.com/a?#b", OriginAddress(False, "example.com", 80), "/a?"),
+        ("http://example.com/a#b?", OriginAddress(False, "example.com", 80), "/a"),
+        ("http://example.com./a", OriginAddress(False, "example.com", 80), "/a"),
+        ("http://bücher.example/", OriginAddress(False, "xn--bcher-kva.example", 80), "/"),
+        ("http://example.com/ü x?q=ä", OriginAddress(False, "example.com", 80), "/%C3%BC%20x?q=%C3%A4"),
+        ("http://example.com/%2f%zz", OriginAddress(False, "example.com", 80), "/%2f%zz"),
+        ("http://2130706433/x", OriginAddress(False, "127.0.0.1", 80), "/x"),
+        ("http://[::1]:81/x", OriginAddress(False, "::1", 81), "/x"),
     ],
 )
-def test_parse(url: str, address: Address, path: str) -> None:
+def test_parse(url: str, address: OriginAddress, path: str) -> None:
     assert parse(url) == (address, path)
 
 
@@ -129,7 +129,7 @@ def test_the_short_way_agrees_with_the_long_one(url: str) -> None:
 def test_a_traced_callback_carries_its_context_beside_the_signature() -> None:
     traced = job(b"s" * 32)
     traced.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    head = request(traced, "/", standing_lines(Address(False, "example.com", 80)), 1).partition(b"\r\n\r\n")[0]
+    head = request(traced, "/", standing_lines(OriginAddress(False, "example.com", 80)), 1).partition(b"\r\n\r\n")[0]
     assert head.split(b"\r\n")[-1] == b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     traced.traceparent = ""
-    assert b"traceparent" not in request(traced, "/", standing_lines(Address(False, "example.com", 80)), 1)
+    assert b"traceparent" not in request(traced, "/", standing_lines(OriginAddress(False, "example.com", 80)), 1)

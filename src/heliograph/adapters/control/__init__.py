@@ -1,7 +1,7 @@
-"""What the gateway does for commands on the same machine while it runs: metrics, happenings, the log's level."""
+"""The control socket of a running gateway, for commands on the same machine: metrics, events, the log's level."""
 
-from heliograph.adapters.control.event_stream import Streams
-from heliograph.adapters.control.log_level import Logbook
-from heliograph.adapters.control.server import Door
+from heliograph.adapters.control.event_stream import EventStreams
+from heliograph.adapters.control.log_level import LogLevelControl
+from heliograph.adapters.control.server import ControlServer
 
-__all__ = ["Door", "Logbook", "Streams"]
+__all__ = ["ControlServer", "EventStreams", "LogLevelControl"]

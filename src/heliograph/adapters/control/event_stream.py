@@ -1,4 +1,4 @@
-"""Happenings for one who listens: whose they are, what of them may be shown, and no more than he can read."""
+"""Event streams: looks up whose the events are, hides what may not be shown, and skips events for slow listeners."""
 
 import asyncio
 from collections import deque
@@ -10,17 +10,17 @@ from typing import Any
 
 from heliograph.adapters.control.server import Answer, Say
 from heliograph.app.facts import Message
-from heliograph.app.observing.events import Happening, Narrator
+from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain import ids
 from heliograph.domain.money import format_credits
 from heliograph.domain.phone import mask
 
 WAITING = 10_000
-"""Happenings that wait for a slow listener; what comes beyond is left out, and he is told how many."""
+"""The most events that wait for a slow listener; events beyond are skipped, and the listener is told how many."""
 
 LISTENERS = 16
-"""Listeners at once."""
+"""The most listeners at once."""
 
 _MONEY = ("price", "refund")
 
@@ -28,18 +28,18 @@ ConnectorName = Callable[[int], str]
 
 
 @dataclass(slots=True)
-class Wanted:
-    """What a listener asked for; what is None or empty does not matter."""
+class EventFilter:
+    """The events that a listener asked for; a field that is None or empty lets all pass."""
 
     account: str
     key: int | None
     connector: str
     numbers: bool
-    """Whole numbers, not masked ones."""
+    """Numbers are shown whole, not masked."""
 
     @classmethod
-    def of(cls, request: Mapping[str, Any]) -> "Wanted":
-        """Raises ValueError."""
+    def of(cls, request: Mapping[str, Any]) -> "EventFilter":
+        """Reads a listener's request. Raises ValueError."""
         given = str(request.get("message") or "")
         parsed = ids.parse(given) if given else None
         if given and parsed is None:
@@ -52,51 +52,51 @@ class Wanted:
         )
 
 
-class Streams:
-    """Lets listeners hear the narrator."""
+class EventStreams:
+    """Gives listeners the events of the feed, a stream each."""
 
-    def __init__(self, narrator: Narrator, store: Store, connector_name: ConnectorName) -> None:
-        self._narrator = narrator
+    def __init__(self, feed: EventFeed, store: Store, connector_name: ConnectorName) -> None:
+        self._feed = feed
         self._store = store
         self._connector_name = connector_name
         self._open = 0
 
     async def listen(self, request: Mapping[str, Any], say: Say) -> None:
-        """Tells what happens until the listener leaves. The first line says that he is heard."""
-        wanted = Wanted.of(request)
+        """Writes events until the listener leaves. The first line says that the stream has begun."""
+        wanted = EventFilter.of(request)
         if self._open >= LISTENERS:
             raise ValueError(f"{LISTENERS} listen already")
-        stream = _Stream(self._narrator, self._store, self._connector_name, wanted)
+        stream = _EventStream(self._feed, self._store, self._connector_name, wanted)
         self._open += 1
-        self._narrator.listen(stream.hear)
+        self._feed.subscribe(stream.hear)
         try:
             await say({"event": "listening"})
             await stream.tell(say)
         finally:
             self._open -= 1
-            self._narrator.leave(stream.hear)
+            self._feed.unsubscribe(stream.hear)
 
 
-class _Stream:
-    def __init__(self, narrator: Narrator, store: Store, connector_name: ConnectorName, wanted: Wanted) -> None:
-        self._narrator = narrator
+class _EventStream:
+    def __init__(self, feed: EventFeed, store: Store, connector_name: ConnectorName, wanted: EventFilter) -> None:
+        self._feed = feed
         self._store = store
         self._connector_name = connector_name
         self._wanted = wanted
-        self._waiting: deque[Happening] = deque()
+        self._waiting: deque[MessageEvent] = deque()
         self._skipped = 0
         self._stir = asyncio.Event()
         self._accounts: dict[int, str] = {}
 
-    def hear(self, happenings: list[Happening]) -> None:
+    def hear(self, events: list[MessageEvent]) -> None:
         key = self._wanted.key
-        for happening in happenings:
-            if key is not None and happening.key != key:
+        for event in events:
+            if key is not None and event.key != key:
                 continue
             if len(self._waiting) >= WAITING:
                 self._skipped += 1
             else:
-                self._waiting.append(happening)
+                self._waiting.append(event)
         self._stir.set()
 
     async def tell(self, say: Say) -> None:
@@ -111,37 +111,37 @@ class _Stream:
                 skipped, self._skipped = self._skipped, 0
                 await say({"event": "skipped", "count": skipped})
 
-    async def _line(self, happening: Happening) -> Answer | None:
-        """None for what the listener does not want."""
+    async def _line(self, event: MessageEvent) -> Answer | None:
+        """Returns the line for an event, or None if the listener did not ask for it."""
         wanted = self._wanted
-        connector = None if happening.connector is None else self._connector_name(happening.connector)
-        message = await self._message(happening)
+        connector = None if event.connector is None else self._connector_name(event.connector)
+        message = await self._message(event)
         account = None if message is None else await self._account(message.account)
         if wanted.account and account != wanted.account:
             return None
         if wanted.connector and wanted.connector != (connector or self._chosen(message)):
             return None
-        line: Answer = {"time": format_time(happening.at), "event": happening.event}
+        line: Answer = {"time": format_time(event.at), "event": event.event}
         if message is not None:
             to = message.destination if wanted.numbers else mask(message.destination)
             line |= {"id": ids.to_hex(message.key, message.tail), "account": account, "to": to}
-        for name, value in (("connector", connector), ("segment", happening.segment)):
+        for name, value in (("connector", connector), ("segment", event.segment)):
             if value is not None:
                 line[name] = value
-        return line | shown_details(happening)
+        return line | shown_details(event)
 
     def _chosen(self, message: Message | None) -> str:
-        """The connector that a message was accepted for."""
+        """Returns the connector that a message was accepted for."""
         return "" if message is None else self._connector_name(message.connector)
 
-    async def _message(self, happening: Happening) -> Message | None:
-        """Whose it is: as the narrator knows, or the rows."""
-        if happening.message is not None or happening.key == 0:
-            return happening.message
+    async def _message(self, event: MessageEvent) -> Message | None:
+        """Returns the message of the event, from the feed or from the rows."""
+        if event.message is not None or event.key == 0:
+            return event.message
         with suppress(Unavailable):
-            trace = await self._store.messages.trace(happening.key)
+            trace = await self._store.messages.trace(event.key)
             if trace is not None:
-                self._narrator.remember(trace.message)
+                self._feed.remember(trace.message)
                 return trace.message
         return None
 
@@ -154,11 +154,11 @@ class _Stream:
         return name or ""
 
 
-def shown_details(happening: Happening) -> dict[str, Any]:
-    """With amounts as exact decimal text."""
-    return {name: format_credits(value) if name in _MONEY else value for name, value in happening.details.items()}
+def shown_details(event: MessageEvent) -> dict[str, Any]:
+    """Returns the details of the event, amounts as exact decimal text."""
+    return {name: format_credits(value) if name in _MONEY else value for name, value in event.details.items()}
 
 
 def format_time(at: int) -> str:
-    """Milliseconds since the epoch as ISO 8601 in UTC, with milliseconds."""
+    """Formats milliseconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""The server behind the socket: one request a connection, one line of JSON; see `runtime.control_socket`."""
+"""The server of the control socket: one request a connection, one line of JSON; see `runtime.control_socket`."""
 
 import asyncio
 import json
@@ -10,10 +10,10 @@ from typing import Any
 from heliograph.runtime.control_socket import FILE_NAME, LINE_OCTETS, door_path
 
 ASK_S = 5.0
-"""Seconds in which a client must have said what it wants."""
+"""The time for a client to send its request. Seconds."""
 
 STOP_S = 1.0
-"""Seconds that an answer under way may take when the gateway stops."""
+"""The time for answers under way to end when the gateway stops. Seconds."""
 
 Answer = dict[str, Any]
 Say = Callable[[Answer], Awaitable[None]]
@@ -23,17 +23,20 @@ Handler = Callable[[Mapping[str, Any], Say], Awaitable[None]]
 """Answers one request. Raises ValueError, with a sentence for people, for one that makes no sense."""
 
 
-class Door:
-    """`handlers` are by what is asked for."""
+class ControlServer:
+    """Serves the control socket in the data directory."""
 
     def __init__(self, data: Path, handlers: Mapping[str, Handler]) -> None:
+        """`handlers` are by the request's field `ask`."""
+        """`handlers` are by the request's field `ask`."""
+        """`handlers` are by the request's field `ask`."""
         self._data = data
         self._handlers = handlers
         self._server: asyncio.Server | None = None
         self._talks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Raises OSError where there can be no socket. The caller holds the data directory: one that is there is of a
+        """Opens the socket. Raises OSError. The caller holds the data directory: a socket that is there belongs to a
         gateway that has ended."""
         self._path.unlink(missing_ok=True)
         with door_path(self._data) as path:
@@ -41,7 +44,7 @@ class Door:
         self._path.chmod(0o600)
 
     async def close(self) -> None:
-        """Ends what listens; harmless if it was never open."""
+        """Closes the socket and ends the requests under way; harmless if it was never open."""
         if self._server is None:
             return
         self._server.close()
@@ -63,7 +66,7 @@ class Door:
         try:
             await self._talk(reader, writer)
         except (OSError, TimeoutError, asyncio.CancelledError):
-            pass  # it has gone, or we are about to
+            pass  # the client has gone, or the gateway is stopping
         finally:
             self._talks.discard(task)
             writer.close()

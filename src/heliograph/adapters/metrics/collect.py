@@ -12,10 +12,10 @@ from heliograph import __version__
 from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.admin.oversight import BacklogCounts
-from heliograph.app.commit.isolate import Fate
+from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
-from heliograph.app.observing.counters import LaneTally, Tally
+from heliograph.app.observing.counters import LaneCounters, MessageCounters
 from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
 from heliograph.domain.money import format_credits
 from heliograph.runtime.engine import Engine
@@ -44,7 +44,7 @@ class Collector:
 
     def __init__(
         self,
-        tally: Tally,
+        tally: MessageCounters,
         engine: Engine,
         store: Store,
         clock: Clock,
@@ -128,7 +128,7 @@ class Collector:
         # requests that fail before their commit, for want of an account to look up, make no commit fail
         yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
-        for fate in Fate:
+        for fate in PieceFate:
             yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
@@ -137,7 +137,7 @@ class Collector:
 
     def _lanes(self) -> Iterator[Sample]:
         """By name: a connector that was removed and made again is one to whoever looks on."""
-        lanes: defaultdict[str, LaneTally] = defaultdict(LaneTally)
+        lanes: defaultdict[str, LaneCounters] = defaultdict(LaneCounters)
         for connector, lane in self._tally.lanes.items():
             lanes[self._names.get(connector, _REMOVED)].add(lane)
         for name in self._names.values():
@@ -168,9 +168,9 @@ class Collector:
             yield Sample("heliograph_connector_queue", label, len(lane))
 
     def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
-        tally, reporter = self._tally, self._engine.reporter
-        yield Sample("heliograph_receipts_total", ("matched",), reporter.matched)
-        yield Sample("heliograph_receipts_total", ("repeated",), reporter.names.repeated)
+        tally, matcher = self._tally, self._engine.matcher
+        yield Sample("heliograph_receipts_total", ("matched",), matcher.matched)
+        yield Sample("heliograph_receipts_total", ("repeated",), matcher.ids.repeated)
         yield Sample("heliograph_receipts_total", ("early",), tally.early)
         yield Sample("heliograph_receipts_total", ("late_match",), tally.late_matches)
         for connector, state in links:
@@ -179,7 +179,7 @@ class Collector:
             yield Sample("heliograph_receipts_put_off_total", label, state.counters.receipts_put_off)
             yield Sample("heliograph_receipts_unreadable_total", label, state.counters.receipts_unreadable)
         yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)
-        yield Sample("heliograph_receipts_awaited", (), len(reporter.awaited))
+        yield Sample("heliograph_receipts_awaited", (), len(matcher.awaited))
 
     def _callbacks(self) -> Iterator[Sample]:
         tally = self._tally

@@ -6,14 +6,14 @@ from struct import Struct
 from heliograph.domain.ids import TAIL_BITS
 
 _DRAWN = 512
-"""Tails drawn at a time: one system call is dearer than the randomness itself."""
+"""The number of tails drawn at a time: one system call costs more than the randomness itself."""
 
 _UNPACK = Struct(f"<{_DRAWN}Q").unpack
 _EXCESS_BITS = 64 - TAIL_BITS
 
 
 class RandomIds:
-    """Tails from the system's source of secure randomness: who knows many of them can guess no other."""
+    """Draws tails from the system's secure randomness: who knows many of them can guess no other."""
 
     __slots__ = ("_tails",)
 
@@ -21,7 +21,7 @@ class RandomIds:
         self._tails: list[int] = []
 
     def tail(self) -> int:
-        """62 random bits."""
+        """Returns 62 random bits."""
         if not self._tails:
             self._tails = [bits >> _EXCESS_BITS for bits in _UNPACK(os.urandom(8 * _DRAWN))]
         return self._tails.pop()

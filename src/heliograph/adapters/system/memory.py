@@ -1,4 +1,4 @@
-"""What the C library does with memory that is no longer used."""
+"""Tuning of the C library's allocator: unused memory goes back to the system."""
 
 import ctypes
 from contextlib import suppress
@@ -7,16 +7,18 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """malloc.h of glibc."""
 
 LARGE_OCTETS = 4 << 20
-"""Blocks from this size on go back to the system when they are freed; a password's hash takes 19 MiB."""
+"""The size from which blocks go back to the system when they are freed; a password's hash takes 19 MiB."""
 
 KEPT_OCTETS = 8 << 20
-"""Of what is free at the end of the heap so much may stay, so that it does not grow and shrink all the time."""
+"""The free memory that may stay at the end of the heap, so that it does not grow and shrink all the time."""
 
 
 def give_back_large_blocks() -> bool:
-    """For the rest of this process. Left to itself glibc takes the first large block that is freed for a sign of more,
-    and keeps all of its size from then on: 19 MiB for a password that was hashed once. False where the C library is
-    another one, which is left as it is."""
+    """Makes the allocator give back large blocks when they are freed, for the rest of this process.
+
+    By default glibc keeps memory of the size of the first large block from then on: 19 MiB for a password that was
+    hashed once. Returns False where the C library is another one, which is left as it is.
+    """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
@@ -25,7 +27,7 @@ def give_back_large_blocks() -> bool:
 
 
 def give_back_what_is_free() -> None:
-    """Pages with nothing on them between blocks that stay, as starting leaves many: by itself glibc gives back the end
-    of its heap only. Takes some milliseconds, and does nothing where the C library is another one."""
+    """Gives back empty pages between blocks that stay, of which a start leaves many: by itself glibc gives back only
+    the end of its heap. Takes some milliseconds; does nothing where the C library is another one."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

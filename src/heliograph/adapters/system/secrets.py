@@ -30,18 +30,18 @@ class Argon2Secrets:
         )
 
     def hash_password(self, password: str) -> str:
-        """argon2id, with its parameters inside. Blocks for about 15 ms; releases the interpreter's lock."""
+        """Returns the argon2id hash with its parameters. Blocks for about 15 ms; releases the interpreter's lock."""
         return self._hasher.hash(password)
 
     def verify_password(self, hashed: str, password: str) -> bool:
-        """As slow; False for a wrong password, or a hash that is none."""
+        """Returns False for a wrong password or an invalid hash. As slow as hashing."""
         try:
             return self._hasher.verify(hashed, password)
         except (VerificationError, InvalidHashError):
             return False
 
     def token(self, octets: int) -> str:
-        """URL-safe text from so many random octets."""
+        """Returns URL-safe text made from so many random octets."""
         return secrets.token_urlsafe(octets)
 
     def octets(self, count: int) -> bytes:

@@ -10,14 +10,14 @@ Asked = tuple[str, str]
 """Hash and password."""
 
 Lines = dict[bytes, deque[Asked]]
-"""What waits, by line; the line whose turn is next comes first."""
+"""Checks that wait, by line; the line whose turn is next comes first."""
 
 
-class Verifier:
-    """Implements `app.sending.password_queue.Verify`. One at a time: each takes 19 MiB for a while, which a
+class PasswordVerifier:
+    """Implements `app.sending.password_queue.Verify`. Checks one password at a time: each check takes 19 MiB, which a
     thread keeps.
 
-    A client that opens many connections at once sends the same password on each: it is checked once.
+    A client that opens many connections at once sends the same password on each, which is then checked once.
     """
 
     def __init__(self, secrets: Secrets) -> None:
@@ -29,7 +29,7 @@ class Verifier:
         self._checking = False
 
     async def __call__(self, hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
-        """`Secrets.verify_password` in a thread."""
+        """Runs `Secrets.verify_password` in a thread."""
         asked = (hashed, password)
         answer = self._asked.get(asked)
         if answer is None:
@@ -39,7 +39,7 @@ class Verifier:
         return await asyncio.shield(answer)
 
     async def hash(self, password: str) -> str:
-        """`Secrets.hash_password` in the same thread."""
+        """Runs `Secrets.hash_password` in the same thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._secrets.hash_password, password)
 
     def _go_on(self) -> None:
@@ -69,7 +69,7 @@ class Verifier:
         self._go_on()
 
     def close(self) -> None:
-        """Whoever waits is cancelled."""
+        """Cancels all checks that wait."""
         self._first.clear()
         self._others.clear()
         for answer in self._asked.values():

@@ -21,7 +21,7 @@ from heliograph import __version__
 from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.ports import Clock, Intake, Sender
+from heliograph.app.ports import Clock, Intake, WebhookSender
 from heliograph.domain import ids
 from heliograph.http.asgi import Asgi
 
@@ -61,7 +61,7 @@ class Traces:
     def intake(self, intake: Intake) -> Intake:
         return _TracedIntake(intake, self)
 
-    def sender(self, sender: Sender) -> Sender:
+    def sender(self, sender: WebhookSender) -> WebhookSender:
         return _TracedSender(sender, self)
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ class _TracedIntake:
 
 
 class _TracedSender:
-    def __init__(self, sender: Sender, traces: Traces) -> None:
+    def __init__(self, sender: WebhookSender, traces: Traces) -> None:
         self._sender = sender
         self._traces = traces
 

@@ -1,1 +1,1 @@
-"""Posts callbacks to customers' receivers: the port `Sender`, inside this process or in one of its own."""
+"""Posts callbacks to customers' receivers: the port `WebhookSender`, inside this process or in one of its own."""

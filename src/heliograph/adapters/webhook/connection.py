@@ -9,35 +9,35 @@ from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from heliograph.adapters.webhook.settings import Limits
+from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.notices.job import WebhookJob
 
 SWITCHING_PROTOCOLS = 101
 
 
-class Owner(Protocol):
-    """Who a connection belongs to."""
+class WebhookConnectionOwner(Protocol):
+    """The owner of connections."""
 
-    def opened(self, connection: "Connection") -> None: ...
+    def opened(self, connection: "WebhookConnection") -> None: ...
 
     def answered(self, job: WebhookJob, code: int) -> None:
-        """The job has its answer; the connection is not free yet."""
+        """Takes the answer to the job; the connection is not free yet."""
 
     def failed(self, job: WebhookJob, problem: str) -> None:
-        """The job got no answer."""
+        """Notes that the job got no answer."""
 
     def again(self, job: WebhookJob, path: str, started: float) -> None:
-        """The receiver had closed the connection before it could read the job: it goes out on a fresh one."""
+        """Sends the job on a fresh connection: the receiver had closed this one before it read the job."""
 
-    def released(self, connection: "Connection") -> None:
-        """The answer has been read to its end: the connection may be used again."""
+    def released(self, connection: "WebhookConnection") -> None:
+        """Takes back a connection whose answer has been read to its end."""
 
-    def lost(self, connection: "Connection") -> None:
-        """The connection is gone; its job, if it had one, has been spoken of before."""
+    def lost(self, connection: "WebhookConnection") -> None:
+        """Notes that the connection is gone; its job, if any, was answered or failed before."""
 
 
-class Connection(asyncio.Protocol):
-    """`deadline` (of the loop's clock) is when the connection is cut: an answer's, or that of idleness."""
+class WebhookConnection(asyncio.Protocol):
+    """One connection. It is cut at `deadline` (of the loop's clock): no answer in time, or idle for too long."""
 
     __slots__ = (
         "_complete",
@@ -57,8 +57,8 @@ class Connection(asyncio.Protocol):
         "started",
     )
 
-    def __init__(self, owner: Owner, limits: Limits, started: float) -> None:
-        """`started` is when it began to be opened."""
+    def __init__(self, owner: WebhookConnectionOwner, limits: WebhookLimits, started: float) -> None:
+        """`started` is when the opening of the connection began."""
         self._owner = owner
         self.limits = limits
         self.started = started
@@ -70,18 +70,18 @@ class Connection(asyncio.Protocol):
         self._interim = False
         self._complete = False
         self._surplus = False
-        """Whatever else comes on this connection cannot be trusted."""
+        """The receiver sent more than an answer: nothing on this connection can be trusted any more."""
         self._keep = False
         self._problem = ""
         self.deadline = 0.0
 
     @property
     def busy(self) -> bool:
-        """Whether a job is out for which there is no answer yet."""
+        """A job is out and not answered yet."""
         return self._job is not None
 
     def send(self, job: WebhookJob, path: str, octets: bytes, started: float) -> None:
-        """Sends a request; its time runs from `started`."""
+        """Sends the request of the job, whose time runs from `started`."""
         self._job = job
         self._path = path
         self.started = started
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(octets)
 
     def rest(self, deadline: float) -> None:
-        """Nothing to do for the moment. The receiver may close a resting connection whenever it likes."""
+        """Leaves the connection idle until `deadline`. The receiver may close it whenever it likes."""
         self._fresh = False
         self.deadline = deadline
 
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def expire(self) -> None:
-        """The deadline has passed."""
+        """Cuts the connection, whose deadline has passed."""
         self.close(f"no answer within {self.limits.try_seconds:g} s")
 
     # --- from the loop
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
     # --- inside
 
     def _feed_long(self, parser: HttpResponseParser, data: bytes) -> None:
-        """Feeds what comes beyond the limit of a head: fine as a body up to its own limit, else the end."""
+        """Feeds octets beyond the limit of a head: as a body they are good up to its own limit."""
         if self.busy:
             head = data[: len(data) - (self._octets - self.limits.head_octets)]
             parser.feed_data(head)
@@ -196,6 +196,6 @@ class Connection(asyncio.Protocol):
             parser.feed_data(data)
 
     def _hurry(self) -> None:
-        """The verdict is known; the rest of the answer gets only a little more time."""
+        """Shortens the deadline: the status is known, and the rest of the answer gets only a little more time."""
         soon = asyncio.get_running_loop().time() + self.limits.rest_seconds
         self.deadline = min(self.deadline, soon)

@@ -9,45 +9,44 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
-from heliograph.adapters.webhook.guard import Address as IPAddress
-from heliograph.adapters.webhook.guard import AddressGuard
-from heliograph.adapters.webhook.names import Names
-from heliograph.adapters.webhook.request import Address
-from heliograph.adapters.webhook.settings import Settings
+from heliograph.adapters.webhook.guard import AddressGuard, IPAddress
+from heliograph.adapters.webhook.request import OriginAddress
+from heliograph.adapters.webhook.resolver import Resolver
+from heliograph.adapters.webhook.settings import WebhookSettings
 
 TRIED_ADDRESSES = 4
-"""Of one name, in the system's order."""
+"""The most addresses of one name that are tried, in the system's order."""
 
 OWN_FAULT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
-"""Errors that say nothing about the receiver."""
+"""Errors of this machine, which say nothing about the receiver."""
 
 
-class Refused(Exception):
-    """The guard says no; the text is the reason."""
+class AddressRefused(Exception):
+    """The guard refuses the address; the text is the reason."""
 
 
 class NameUnknown(Exception):
-    """The name could not be turned into an address."""
+    """The name has no address."""
 
 
 class NoHandshake(TimeoutError):
-    """The connection was there in time, TLS on it was not."""
+    """The connection was made in time, TLS on it was not."""
 
 
 class Dialer:
-    """Opens connections that are safe to use."""
+    """Opens connections to addresses that the guard allows."""
 
-    def __init__(self, settings: Settings, guard: AddressGuard, names: Names) -> None:
+    def __init__(self, settings: WebhookSettings, guard: AddressGuard, names: Resolver) -> None:
         self._settings = settings
         self._guard = guard
-        self._names = names
+        self._resolver = names
         self._seconds = min(settings.limits.connect_seconds, settings.limits.try_seconds)
         self._tls: asyncio.Task[ssl.SSLContext] | None = None
 
-    async def dial(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
-        """Connects, `factory` making the protocol; TLS is verified before the protocol hears of it.
+    async def dial(self, address: OriginAddress, factory: Callable[[], asyncio.Protocol]) -> None:
+        """Connects; `factory` makes the protocol, which hears of the connection once TLS is verified.
 
-        Raises Refused, NameUnknown, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError is one).
+        Raises AddressRefused, NameUnknown, TimeoutError (NoHandshake is one) or OSError (ssl.SSLError is one).
         """
         reached: list[IPAddress] = []
         try:
@@ -67,25 +66,25 @@ class Dialer:
 
     async def _targets(self, host: str) -> list[IPAddress]:
         try:
-            found = await self._names.addresses(host)
+            found = await self._resolver.addresses(host)
         except OSError:
             raise NameUnknown from None
         for target in found:
             # One address inside is enough to refuse all: nobody's public receiver has one.
             reason = self._guard.refusal(target)
             if reason is not None:
-                raise Refused(reason)
+                raise AddressRefused(reason)
         return found[:TRIED_ADDRESSES]
 
     async def _connect(
         self,
         target: IPAddress,
-        address: Address,
+        address: OriginAddress,
         context: ssl.SSLContext | None,
         factory: Callable[[], asyncio.Protocol],
         reached: list[IPAddress],
     ) -> None:
-        """`reached` gets the address once there is a connection, without TLS as yet."""
+        """Appends the address to `reached` once TCP is connected, before TLS."""
         loop = asyncio.get_running_loop()
         family = socket.AF_INET if target.version == 4 else socket.AF_INET6
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -102,10 +101,10 @@ class Dialer:
             raise
 
     def confirm(self, peer: tuple[Any, ...]) -> None:
-        """Checks the address that a socket is really connected to. Raises Refused."""
+        """Checks the address that a socket is really connected to. Raises AddressRefused."""
         reason = self._guard.refusal(ip_address(peer[0]))
         if reason is not None:
-            raise Refused(reason)
+            raise AddressRefused(reason)
 
     async def _context(self) -> ssl.SSLContext:
         # Reading the system's authorities takes tens of milliseconds: once, in a thread.
@@ -115,7 +114,7 @@ class Dialer:
 
 
 def make_context(ca_file: str | None) -> ssl.SSLContext:
-    """Certificates and host names are verified. Raises OSError for a file of authorities that cannot be read."""
+    """Returns a context that verifies certificates and host names. Raises OSError if `ca_file` cannot be read."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     if ca_file is not None:
@@ -124,14 +123,14 @@ def make_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 def is_own_fault(error: Exception) -> bool:
-    """Whether it is the gateway that could not connect, whoever the receiver."""
+    """Tells whether the gateway itself could not connect, whatever the receiver."""
     return isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_FAULT
 
 
 def explain(error: BaseException) -> str:
-    """What went wrong while connecting, for the customer: no address of ours, no inner detail."""
+    """Describes for the customer why connecting failed: no address of ours, no inner detail."""
     match error:
-        case Refused():
+        case AddressRefused():
             return f"its address is refused: {error}"
         case NameUnknown():
             return "its name has no address"

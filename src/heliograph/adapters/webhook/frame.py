@@ -1,23 +1,23 @@
-"""Frames between the gateway and its sender's process: four octets of length (big-endian), then MessagePack.
+"""Frames between the gateway and the process that posts callbacks: a length (4 octets, big-endian), then MessagePack.
 
-Gateway to sender: first `Settings`, then lists of `Job`; an empty list says that there will be no more.
-Sender to gateway: lists of `Sent`.
+Gateway to process: first `WebhookSettings`, then lists of `WebhookJob`; an empty list is the last.
+Process to gateway: lists of `TryResult`.
 """
 
 LENGTH_OCTETS = 4
 LONGEST_OCTETS = 64 * 1024 * 1024
-"""More than any honest frame: `JOBS_PER_FRAME` with the longest of bodies."""
+"""The longest frame taken: more than `JOBS_PER_FRAME` jobs with the longest bodies."""
 JOBS_PER_FRAME = 1_000
 
 
 class FrameReader:
-    """Octets in, payloads of whole frames out."""
+    """Splits a stream of octets into the payloads of its frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Raises ValueError for a length that cannot be."""
+        """Returns the payloads that are complete now. Raises ValueError for an impossible length."""
         rest = self._rest
         rest += data
         frames: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Which addresses a callback may go to: never into the gateway's own networks, unless the operator allows it.
+"""The guard of callback addresses: callbacks never go into the gateway's own networks, unless the settings allow it.
 
 The tables follow the IANA special-purpose registries (RFC 6890 and its updates). They are written out here since
 those of the standard library differ between versions of Python.
@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-Address = IPv4Address | IPv6Address
+IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 METADATA = frozenset(
@@ -81,7 +81,7 @@ class AddressGuard:
     def __init__(self, allowed: Sequence[Network | str] = ()) -> None:
         self._allowed = tuple(ip_network(network) for network in allowed)
 
-    def refusal(self, address: Address) -> str | None:
+    def refusal(self, address: IPAddress) -> str | None:
         """Why this address may not be called, in a word or two for people; None if it may."""
         if any(address in network for network in self._allowed):
             return None
@@ -158,7 +158,7 @@ def plain_host(host: str) -> str | None:
     return name if allowed and len(name) <= 253 and ".." not in name else None
 
 
-def literal_address(name: str) -> Address | None:
+def literal_address(name: str) -> IPAddress | None:
     """The address that this host spells, None if it is a name. A host that ends in a number is never a name.
 
     Raises ValueError where it looks like an address and is none.

@@ -1,4 +1,4 @@
-"""The sender inside the process that uses it."""
+"""The webhook sender inside the process that uses it."""
 
 import asyncio
 import contextlib
@@ -6,33 +6,33 @@ from collections.abc import Callable, Sequence
 
 from heliograph.adapters.webhook.dial import Dialer
 from heliograph.adapters.webhook.guard import AddressGuard
-from heliograph.adapters.webhook.names import Lookup, Names, system_lookup
-from heliograph.adapters.webhook.origin import Origin, Shared
-from heliograph.adapters.webhook.request import Address, parse, split_plain
-from heliograph.adapters.webhook.settings import Settings
+from heliograph.adapters.webhook.origin import Origin, SharedCapacity
+from heliograph.adapters.webhook.request import OriginAddress, parse, split_plain
+from heliograph.adapters.webhook.resolver import NameLookup, Resolver, system_lookup
+from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.notices.job import TryResult, WebhookJob
 
 SWEEP_SECONDS = 0.25
-"""How late a deadline may be noticed."""
+"""The longest delay with which a deadline is noticed."""
 
 LAST_TURNS = 100
-"""Of the loop, in which connections that were cut at the end say so and the last results go out."""
+"""Turns of the loop at the end, in which connections that were cut say so and the last results go out."""
 
 ALIASES = 8_192
-"""Spellings of origins remembered; all are forgotten beyond that."""
+"""The most spellings of origins remembered; beyond that all are forgotten."""
 
 
 class LocalSender:
-    """Posts callbacks from this event loop. Implements the port `Sender`; to be made while the loop runs."""
+    """Posts callbacks from this event loop. Implements the port `WebhookSender`; must be made while the loop runs."""
 
-    def __init__(self, settings: Settings, lookup: Lookup = system_lookup) -> None:
+    def __init__(self, settings: WebhookSettings, lookup: NameLookup = system_lookup) -> None:
         self._settings = settings
         self._limits = settings.limits
         self._loop = asyncio.get_running_loop()
-        self._names = Names(settings.limits, lookup)
-        dialer = Dialer(settings, AddressGuard(settings.allowed), self._names)
-        self._shared = Shared(settings.limits, dialer, self._deliver)
-        self._origins: dict[Address, Origin] = {}
+        self._resolver = Resolver(settings.limits, lookup)
+        dialer = Dialer(settings, AddressGuard(settings.allowed), self._resolver)
+        self._shared = SharedCapacity(settings.limits, dialer, self._deliver)
+        self._origins: dict[OriginAddress, Origin] = {}
         self._aliases: dict[str, Origin] = {}
         self._results: list[TryResult] = []
         self._listener: Callable[[list[TryResult]], None] | None = None
@@ -45,7 +45,7 @@ class LocalSender:
         self._listener = listener
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Never calls it: this sender lives and dies with its process."""
+        """Ignores the listener: this sender lives and dies with its process."""
 
     def post(self, jobs: Sequence[WebhookJob]) -> None:
         now = self._loop.time()
@@ -64,7 +64,7 @@ class LocalSender:
             self._sweeper = self._loop.call_later(self._sweep_seconds, self._sweep)
 
     async def close(self) -> None:
-        """Lets the jobs go on for a while; those without a result then get one that says so."""
+        """Lets the jobs go on for a while; the rest then come back as busy or failed."""
         self._closing = True
         if self._outstanding:
             with contextlib.suppress(TimeoutError):
@@ -76,7 +76,7 @@ class LocalSender:
             origin.stop()
         for task in list(self._shared.tasks):
             task.cancel()
-        self._names.close()
+        self._resolver.close()
         await asyncio.gather(*self._shared.tasks, return_exceptions=True)
         for _ in range(LAST_TURNS):
             if not (self._shared.connections or self._results):
@@ -90,7 +90,7 @@ class LocalSender:
         return min(SWEEP_SECONDS, self._limits.try_seconds / 4)
 
     def _post_slowly(self, job: WebhookJob, prefix: str, now: float) -> None:
-        """The first job to an origin, or one whose URL is written in an unusual way."""
+        """Posts the first job to an origin, or one whose URL is written in an unusual way."""
         try:
             address, path = parse(job.url)
         except ValueError as error:
@@ -109,7 +109,7 @@ class LocalSender:
         origin.offer(job, path, now)
 
     def _forget_unused(self) -> bool:
-        """Forgets the eighth of the origins that was unused for longest; False if all are in use."""
+        """Forgets the eighth of the origins that was unused for longest; returns False if all are in use."""
         unused = sorted((one for one in self._origins.values() if one.unused), key=lambda one: one.used)
         for origin in unused[: max(1, self._limits.origins // 8)]:
             del self._origins[origin.address]

@@ -1,4 +1,4 @@
-"""One origin (scheme, host, port): its connections, the line of jobs before them, and what is known of its health.
+"""One origin (scheme, host, port): its connections, the line of jobs that wait for them, and its health.
 
 Everything here happens on the loop, without a task, a future or a timer a job: a job is written to an idle
 connection at once, or stands in line until a connection is free. Only opening a connection is a task.
@@ -9,48 +9,48 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from heliograph.adapters.webhook.connection import Connection
-from heliograph.adapters.webhook.dial import Dialer, NameUnknown, Refused, explain, is_own_fault
-from heliograph.adapters.webhook.request import Address, request, standing_lines
-from heliograph.adapters.webhook.settings import Limits
+from heliograph.adapters.webhook.connection import WebhookConnection
+from heliograph.adapters.webhook.dial import AddressRefused, Dialer, NameUnknown, explain, is_own_fault
+from heliograph.adapters.webhook.request import OriginAddress, request, standing_lines
+from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.notices.job import TryResult, WebhookJob
 
 UNWELL = frozenset((429, 502, 503, 504))
-"""Answers that say something of the whole origin, not of one URL on it."""
+"""Statuses that are about the whole origin, not about one URL on it."""
 
 RETRY_CONNECT_SECONDS = 1.0
-"""After a connection failed while others stand: the receiver has as many as it wants."""
+"""The pause after a connection failed while others stand: the receiver has as many as it wants."""
 
 FEED = 1.05
-"""How much faster than it answered of late a receiver with a full line is offered what it had no room for: the line
-must not run empty, and a receiver may have become faster."""
+"""The factor by which a receiver with a full line is offered jobs faster than it answered of late: the line must not
+run empty, and a receiver may have become faster."""
 
 LONGEST_ROOM_SECONDS = 300.0
-"""For who is behind so many that nobody knows."""
+"""The longest time for which a job is sent away, however many are before it."""
 
 
-class Shared:
-    """What all origins have in common: the limits, how much of them is used, and the way out for results."""
+class SharedCapacity:
+    """The capacity that all origins share: the limits, how much of them is used, and where results go."""
 
-    def __init__(self, limits: Limits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
+    def __init__(self, limits: WebhookLimits, dialer: Dialer, deliver: Callable[[TryResult], None]) -> None:
         self.limits = limits
         self.dialer = dialer
         self.deliver = deliver
         self.connections = 0
-        """Open or being opened."""
+        """Connections that are open or being opened."""
         self.waiting = 0
         self.starved: dict[Origin, None] = {}
         """Origins that would open a connection if there were room, in the order they asked."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     def connection_share(self) -> int:
-        """How many connections one origin may have: less, the less is free, so that newcomers find some."""
+        """Returns how many connections one origin may have: fewer, the fewer are free, so that newcomers find some."""
         limits = self.limits
         free = limits.connections - self.connections
         return min(limits.connections_per_origin, (free + 3) // 4)
 
     def waiting_share(self) -> int:
-        """How many jobs of one origin may wait."""
+        """Returns how many jobs of one origin may wait."""
         limits = self.limits
         return min(limits.waiting_per_origin, (limits.waiting - self.waiting + 1) // 2)
 
@@ -59,7 +59,7 @@ class Shared:
         return self.connections * 4 > self.limits.connections * 3
 
     def feed_starved(self) -> None:
-        """There is room again."""
+        """Lets starved origins open connections, as far as there is room."""
         while self.starved and self.connections < self.limits.connections:
             origin = next(iter(self.starved))
             del self.starved[origin]
@@ -70,7 +70,7 @@ class Shared:
 
 
 class Origin:
-    """A receiver's host, shared by all accounts that have callbacks there."""
+    """One origin that receives callbacks, shared by all accounts that have theirs there."""
 
     __slots__ = (
         "_again",
@@ -93,12 +93,12 @@ class Origin:
         "used",
     )
 
-    def __init__(self, address: Address, shared: Shared) -> None:
+    def __init__(self, address: OriginAddress, shared: SharedCapacity) -> None:
         self.address = address
         self._shared = shared
         self._standing = standing_lines(address)
-        self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
+        self._idle: list[WebhookConnection] = []
+        self._open: set[WebhookConnection] = set()
         self._connecting = 0
         self._waiting: deque[tuple[WebhookJob, str, float]] = deque()
         self._again: deque[tuple[WebhookJob, str, float]] = deque()
@@ -108,17 +108,17 @@ class Origin:
         self._probe: int | None = None
         self._held_until = 0.0
         self._served: int | None = None
-        """Answers since the last sweep, if jobs stood in line then."""
+        """The number of answers since the last sweep, if jobs stood in line then."""
         self._swept_at = 0.0
         self._rate = 0.0
-        """Answers a second, of late, while jobs stood in line; 0 where that is not known."""
+        """Answers a second, of late, while jobs stood in line; 0 if unknown."""
         self._room_at = 0.0
-        """Up to when its line is spoken for, by those who were sent away."""
+        """The time up to which the line is reserved for jobs that were sent away."""
         self.used = 0.0
 
     @property
     def unused(self) -> bool:
-        """Nothing would be lost by forgetting it, but what is known of its health."""
+        """The origin has no connections and no jobs: forgetting it loses nothing but its health."""
         return not (self._open or self._connecting or self._waiting or self._again)
 
     # --- jobs in
@@ -139,8 +139,8 @@ class Origin:
             self.pump()
 
     def _room(self, now: float) -> float:
-        """In how many seconds there is a place in line for one more, behind all who were told so before; 0 where that
-        cannot be said. The first of them come when half of the line is gone."""
+        """Returns in how many seconds the line has a place for one more, behind the jobs that were sent away before; 0
+        if unknown. The first of them come when half of the line is gone."""
         if not self._rate:
             return 0.0
         gap = 1.0 / (self._rate * FEED)
@@ -173,8 +173,8 @@ class Origin:
         shared = self._shared
         problem: Exception | None = None
         try:
-            await shared.dialer.dial(self.address, lambda: Connection(self, shared.limits, started))
-        except (OSError, Refused, NameUnknown) as error:
+            await shared.dialer.dial(self.address, lambda: WebhookConnection(self, shared.limits, started))
+        except (OSError, AddressRefused, NameUnknown) as error:
             problem = error
         finally:
             self._connecting -= 1
@@ -207,8 +207,8 @@ class Origin:
 
     # --- from the connections
 
-    def opened(self, connection: Connection) -> None:
-        """A fresh connection takes the first job in line; opening it has used some of that job's time."""
+    def opened(self, connection: WebhookConnection) -> None:
+        """Gives a fresh connection the first job in line; opening it has used some of that job's time."""
         self._open.add(connection)
         self._shared.connections += 1
         if self._again or self._waiting:
@@ -241,7 +241,7 @@ class Origin:
     def again(self, job: WebhookJob, path: str, started: float) -> None:
         self._again.append((job, path, started))
 
-    def released(self, connection: Connection) -> None:
+    def released(self, connection: WebhookConnection) -> None:
         if not self._waiting:
             if self._shared.starved:
                 # Somebody needs its place, now or in a moment.
@@ -257,7 +257,7 @@ class Origin:
             now = asyncio.get_running_loop().time()
             connection.send(job, path, request(job, path, self._standing, int(time.time())), now)
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: WebhookConnection) -> None:
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
@@ -294,7 +294,7 @@ class Origin:
         self._give_back_line("it failed too often and is left alone for a while")
 
     def _give_back_line(self, problem: str) -> None:
-        """Those in line were not tried, or at least not read."""
+        """Gives back all jobs in line, as busy: they were not tried, or at least not read."""
         while self._again or self._waiting:
             self._give_back(self._next_in_line()[0], problem)
 
@@ -306,7 +306,7 @@ class Origin:
     # --- time
 
     def sweep(self, now: float) -> None:
-        """Cuts what is beyond its deadline; called a few times a second while anything is open or waits."""
+        """Cuts connections and jobs beyond their deadline; called a few times a second while there are any."""
         self._measure(now)
         limits = self._shared.limits
         early = 0.0
@@ -327,7 +327,7 @@ class Origin:
         self.pump()
 
     def _measure(self, now: float) -> None:
-        """How fast it answers when it has enough to do."""
+        """Measures how fast the origin answers while jobs stand in line."""
         if not self._waiting:
             self._served = None
             return
@@ -337,7 +337,7 @@ class Origin:
         self._served, self._swept_at = 0, now
 
     def stop(self) -> None:
-        """The end: whatever is left comes back."""
+        """Gives back all jobs and closes all connections."""
         self._give_back_line("the gateway is stopping")
         for connection in list(self._open):
             connection.close("the gateway is stopping")

@@ -1,4 +1,4 @@
-"""The sender in a process of its own: the same `LocalSender`, its jobs and results over a pair of sockets.
+"""The webhook sender in a process of its own: the same `LocalSender`, its jobs and results over a pair of sockets.
 
 Names, TLS and slow receivers then cost the gateway's process nothing. All jobs of a turn of the loop travel in one
 frame, and so do all results. Run as `python -m heliograph.adapters.webhook.process FD` this is the child.
@@ -20,21 +20,21 @@ import uvloop
 
 from heliograph.adapters.webhook.frame import JOBS_PER_FRAME, FrameReader, framed
 from heliograph.adapters.webhook.local import LocalSender
-from heliograph.adapters.webhook.settings import Settings
+from heliograph.adapters.webhook.settings import WebhookSettings
 from heliograph.app.notices.job import TryResult, WebhookJob
 
 log = logging.getLogger(__name__)
 
 RESPAWN_SECONDS = 0.1
-"""Before the second start in a row; doubles up to `RESPAWN_LONGEST_SECONDS`. The first one is at once."""
+"""The pause before the second start in a row; doubles up to `RESPAWN_LONGEST_SECONDS`. The first start is at once."""
 RESPAWN_LONGEST_SECONDS = 10.0
 STEADY_SECONDS = 10.0
-"""A child that lived so long died by chance: the next is started at once."""
+"""The life after which a child died by chance: the next is started at once."""
 WATCH_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
-"""Beyond the longest life of a job: a child that owes results and says nothing for so long is stuck."""
+"""The silence, beyond the longest life of a job, after which a child that owes results is taken for stuck."""
 EXIT_SECONDS = 2.0
-"""Beyond its drain, for the child to end by itself."""
+"""The time, beyond its drain, for the child to end by itself."""
 
 
 class Channel(asyncio.Protocol):
@@ -70,12 +70,12 @@ class Channel(asyncio.Protocol):
 
 
 class ProcessSender:
-    """Implements the port `Sender` through a child process, which it starts again whenever it dies.
+    """Implements the port `WebhookSender` through a child process, which it starts again whenever it dies.
 
-    To be made and used on a running loop; `start` before the first job.
+    Must be made and used on a running loop; `start` comes before the first job.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._encode = msgspec.msgpack.Encoder().encode
@@ -94,7 +94,7 @@ class ProcessSender:
 
     @property
     def pid(self) -> int | None:
-        """The child's process id, None while there is none."""
+        """The child's process id; None while there is no child."""
         return None if self._child is None else self._child.pid
 
     async def start(self) -> None:
@@ -132,7 +132,7 @@ class ProcessSender:
             self._busy += [TryResult(job.key, 0, "the sender has too much to do", busy=True) for job in refused]
 
     async def close(self) -> None:
-        """Lets the child finish what it has, for a while; what has no result then is reported lost."""
+        """Lets the child finish its jobs for a while; reports the rest as lost."""
         self._stopping.set()
         if self._watch is not None:
             self._watch.cancel()
@@ -153,7 +153,7 @@ class ProcessSender:
     # --- the child
 
     async def _keep(self, channel: Channel) -> None:
-        """Waits for the child's death, and starts the next."""
+        """Waits for the child's death and starts the next, until the sender is closed."""
         pause = 0.0
         while not self._stopping.is_set():
             born = self._loop.time()
@@ -200,7 +200,7 @@ class ProcessSender:
             await asyncio.to_thread(child.wait)
 
     def _look(self) -> None:
-        """A child that is stuck would keep its jobs for ever: it is killed, which is a death like any other."""
+        """Kills a child that is stuck, which would keep its jobs for ever; that is a death like any other."""
         self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
         limits = self._settings.limits
         silence = self._loop.time() - self._heard - limits.wait_seconds - limits.try_seconds
@@ -238,7 +238,7 @@ class ProcessSender:
 
 
 def start_child(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the child and hands it its socket, and nothing else: neither other files nor the gateway's settings."""
+    """Starts the child with its socket and nothing else: neither other files nor the gateway's settings."""
     with theirs:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-P", "-m", "heliograph.adapters.webhook.process", str(theirs.fileno())],
@@ -248,8 +248,8 @@ def start_child(theirs: socket.socket) -> subprocess.Popen[bytes]:
         )
 
 
-class Child:
-    """The other end: takes settings, then jobs, and ends when it is told to or its parent is gone."""
+class SenderProcess:
+    """The child: takes settings, then jobs; ends when it is told to, or when its parent is gone."""
 
     def __init__(self) -> None:
         self._sender: LocalSender | None = None
@@ -272,7 +272,7 @@ class Child:
 
     def _on_frame(self, payload: bytes) -> None:
         if self._sender is None:
-            self._sender = LocalSender(msgspec.msgpack.decode(payload, type=Settings))
+            self._sender = LocalSender(msgspec.msgpack.decode(payload, type=WebhookSettings))
             self._sender.on_sent(self._on_sent)
             return
         jobs = self._decode(payload)
@@ -287,11 +287,11 @@ class Child:
 
 
 async def _run_child(sock: socket.socket) -> None:
-    await Child().run(sock)
+    await SenderProcess().run(sock)
 
 
 def main() -> None:
-    """The child. Ignores the signals of a terminal and of a service manager: its parent decides when it ends."""
+    """Runs the child. Ignores the signals of a terminal and of a service manager: its parent decides when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""From a job to the octets of its request (RFC 9112), and from its URL to the origin that is asked."""
+"""Requests: from a job to the octets of its request (RFC 9112), and from its URL to the origin that is asked."""
 
 import re
 from typing import NamedTuple
@@ -10,15 +10,15 @@ from heliograph.app.notices.job import WebhookJob
 from heliograph.domain.signature import sign
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")
-"""A path and query that go into a request line as they are: visible ASCII, no fragment."""
+"""Matches a path and query that go into a request line as they are: visible ASCII, no fragment."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 KEPT = "!$%&'()*+,-./:;=?@_~"
-"""Left alone when a path is percent-encoded: what may stand there, and escapes that are there already."""
+"""Characters that percent-encoding leaves alone: those that may stand in a path, and the `%` of existing escapes."""
 
 
-class Address(NamedTuple):
-    """Who is asked: an origin in the sense of RFC 6454."""
+class OriginAddress(NamedTuple):
+    """The address of an origin (RFC 6454)."""
 
     secure: bool
     host: str
@@ -26,7 +26,7 @@ class Address(NamedTuple):
 
 
 def split_plain(url: str) -> tuple[str, str]:
-    """The part before the path, and the path with its query, of an ordinary URL; the path is empty for any other."""
+    """Splits an ordinary URL before its path; returns an empty path for any other URL."""
     cut = url.find("/", 8)
     if cut < 0:
         return url, ""
@@ -34,8 +34,8 @@ def split_plain(url: str) -> tuple[str, str]:
     return url[:cut], path if PLAIN_PATH.fullmatch(path) else ""
 
 
-def parse(url: str) -> tuple[Address, str]:
-    """The origin and the request's path with its query. Raises ValueError with a reason that may be shown."""
+def parse(url: str) -> tuple[OriginAddress, str]:
+    """Returns the origin and the path with its query. Raises ValueError with a reason that may be shown."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -58,11 +58,11 @@ def parse(url: str) -> tuple[Address, str]:
     if not PLAIN_PATH.fullmatch(path):
         path = quote(path, safe=KEPT)
     name = host if literal is None else str(literal)
-    return Address(parts.scheme == "https", name, port or DEFAULT_PORTS[parts.scheme]), path
+    return OriginAddress(parts.scheme == "https", name, port or DEFAULT_PORTS[parts.scheme]), path
 
 
-def standing_lines(address: Address) -> str:
-    """The end of the request line and the headers that are the same for all requests to an origin."""
+def standing_lines(address: OriginAddress) -> str:
+    """Returns the end of the request line and the headers that are the same for all requests to an origin."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     if address.port != DEFAULT_PORTS["https" if address.secure else "http"]:
         host = f"{host}:{address.port}"
@@ -70,7 +70,7 @@ def standing_lines(address: Address) -> str:
 
 
 def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
-    """Head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
+    """Returns head and body in one piece. `timestamp` is in Unix seconds. Each secret makes one signature."""
     body = job.body
     secrets = job.secrets
     if len(secrets) == 1:

@@ -1,12 +1,12 @@
-"""What the sender may use and where it may go. Travels to the sender's process as it is."""
+"""Settings of the webhook sender: its limits and the networks it may call. They travel to its process as they are."""
 
 import msgspec
 
 from heliograph.domain.limits import CALLBACK_TIMEOUT_S
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every bound of the sender. Times are seconds, sizes octets.
+class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The bounds of the webhook sender. Times are seconds, sizes octets.
 
     Connections and waiting jobs are shared so that nobody can take all: one origin (scheme, host, port) gets at most
     a fixed part of what is still free, so that some is always left for the next.
@@ -17,46 +17,47 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waiting_per_origin: int = 4_096
     waiting: int = 16_384
     origins: int = 4_096
-    """Origins remembered; the ones unused for longest are forgotten first."""
+    """The most origins remembered; the ones unused for longest are forgotten first."""
     outstanding: int = 20_000
-    """Jobs without a result that may be in the sender's own process."""
+    """The most jobs without a result in the sender's own process."""
 
     try_seconds: float = float(CALLBACK_TIMEOUT_S)
-    """One try, from its connection or its place in line to the end of the answer's head."""
+    """The time for one try, from its connection or its place in line to the end of the answer's head."""
     wait_seconds: float = 10.0
-    """A job that has waited so long for a connection comes back as busy."""
+    """The wait for a connection after which a job comes back as busy."""
     connect_seconds: float = 5.0
-    """Name, TCP and TLS together."""
+    """The time for name, TCP and TLS together."""
     rest_seconds: float = 1.0
-    """To read the rest of an answer whose head has told all, so that the connection can be used again."""
+    """The time to read the rest of an answer, so that the connection can be used again."""
     idle_seconds: float = 30.0
     crowded_idle_seconds: float = 1.0
     """The same while more than three quarters of the connections are in use."""
     drain_seconds: float = 5.0
-    """How long `close` lets the jobs go on."""
+    """The time for which `close` lets the jobs go on."""
 
     head_octets: int = 16_384
     body_octets: int = 65_536
 
     breaker_failures: int = 20
-    """So many failures in a row, and the origin is left alone for a while."""
+    """The failures in a row after which the circuit breaker of an origin opens."""
     breaker_seconds: float = 5.0
-    """The first such pause; each next is twice as long, up to `breaker_longest_seconds`."""
+    """The first pause of an open circuit breaker; each next is twice as long, up to `breaker_longest_seconds`."""
     breaker_longest_seconds: float = 60.0
 
     name_seconds: float = 30.0
-    """How long the addresses of a name are remembered."""
+    """The time for which the addresses of a name are remembered."""
     failed_name_seconds: float = 2.0
     lookups: int = 32
-    """Names being looked up at once."""
+    """The most names being looked up at once."""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`allowed` are networks (CIDR) that may be called although the guard refuses them otherwise.
+class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings of the webhook sender.
 
-    `ca_file` (PEM) is trusted in addition to the system's authorities.
+    `allowed` are networks (CIDR) that may be called although the guard refuses them otherwise. `ca_file` (PEM) is
+    trusted in addition to the system's authorities.
     """
 
     allowed: tuple[str, ...] = ()
     ca_file: str | None = None
-    limits: Limits = Limits()
+    limits: WebhookLimits = WebhookLimits()

@@ -1,1 +1,1 @@
-"""One commit of facts: what to do when the store refuses a part of it."""
+"""Commits of which the store refuses a part: bisects them, records the rest."""

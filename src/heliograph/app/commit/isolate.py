@@ -1,4 +1,4 @@
-"""A commit one fact of which the store will not have: all others are recorded, and of that one what the store takes."""
+"""Bisects a commit that the store refuses: records all facts but the unfit ones, and of these what the store takes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import chain, combinations, islice
 from typing import Any
 
-from heliograph.app.commit.divide import joined, pieces
+from heliograph.app.commit.pieces import joined, pieces
 from heliograph.app.facts import Facts
 from heliograph.app.ports import Commits, Unavailable, Unfit
 from heliograph.app.receipts.matcher import NO_CODE
@@ -16,38 +16,38 @@ from heliograph.domain.ids import to_hex
 _STAND_INS: dict[str, Any] = {
     "operator_id": "", "destination": "", "err": NO_CODE, "code": 0, "problem": "", "body": b"",
 }  # fmt: skip
-"""What facts have from operators and receivers, by field, and what stands for it where it cannot be written."""
+"""Fields with values from operators and receivers, and the values that stand in for those that cannot be written."""
 
 TRIES = 64
-"""Choices of what to leave out of a piece that are tried before all that came from outside is."""
+"""The most combinations of outside values that are left out of a piece before all of them are."""
 
 HALF_AN_ID = 16
-"""Hexadecimal digits of a message's id that its key tells."""
+"""The hexadecimal digits of a message's id that follow from its key."""
 
 Said = tuple[str, Any]
-"""A field that holds what was said outside, and what that was."""
+"""A field with a value from outside, and that value."""
 
 
-class Fate(StrEnum):
-    """What became of a piece that the store would not have as it was."""
+class PieceFate(StrEnum):
+    """The fate of a piece that the store refused."""
 
     REFUSED = "refused"
-    """A request: its customer is answered 503, and nothing is charged."""
+    """The piece was a request: its customer is answered 503, and nothing is charged."""
     REDUCED = "reduced"
-    """Recorded, without what somebody outside said."""
+    """The piece was recorded without some value from outside."""
     DROPPED = "dropped"
 
 
 @dataclass(slots=True)
-class Misfit:
-    """A piece that the store would not have as it was, and why."""
+class UnfitPiece:
+    """A piece that the store refused, and why."""
 
     facts: Facts
     problem: str
-    fate: Fate
+    fate: PieceFate
 
     def shown(self) -> dict[str, Any]:
-        """For the log: what it is about, and none of its values. `message` is the first half of the id."""
+        """Returns fields for the log: what the piece is about, none of its values. `message` is half an id."""
         held = dict(_kinds(self.facts))
         shown = {"facts": " ".join(held), "fate": str(self.fate), "problem": self.problem}
         first = next(iter(held.values()))[0]
@@ -59,11 +59,11 @@ class Misfit:
         return shown | {"account": account, "message": to_hex(key, 0)[:HALF_AN_ID]}
 
 
-class Apart:
-    """Records the facts of one commit, by halves down to the pieces that the store will not have."""
+class Bisection:
+    """Records the facts of one commit by halves, down to the pieces that the store refuses."""
 
-    def __init__(self, commits: Commits, facts: Facts, noted: Callable[[Misfit], None]) -> None:
-        """`noted` is told of each misfit."""
+    def __init__(self, commits: Commits, facts: Facts, noted: Callable[[UnfitPiece], None]) -> None:
+        """`noted` is told of each unfit piece."""
         self._commits = commits
         self._facts = facts
         self._noted = noted
@@ -71,10 +71,10 @@ class Apart:
         self._written: list[Facts] = []
 
     async def record(self) -> None:
-        """Afterwards the facts are those that were recorded, and all requests, with their verdicts.
+        """Records the facts, and reduces `facts` to those recorded and all requests, with their verdicts.
 
-        Raises Unavailable: then they are those that are still to be recorded, and no request was. The store may also
-        go away when all but requests is done; those that are left then stay UNAVAILABLE.
+        Raises Unavailable; then `facts` are those still to be recorded, and no request was. If the store goes away
+        when only requests are left, these stay UNAVAILABLE.
         """
         facts = self._facts
         everything = pieces(facts)
@@ -83,7 +83,7 @@ class Apart:
         try:
             await self._write(self._left)
             if facts.marks:
-                # They say what is true of the rows, hence after these.
+                # Marks say what is true of the rows, hence they come after these.
                 await self._commits.record(Facts(marks=facts.marks))
         except Unavailable:
             self._become(self._left)
@@ -108,23 +108,23 @@ class Apart:
             self._done(some, some)
 
     async def _settle(self, piece: Facts, problem: Unfit) -> None:
-        """The one that is at fault."""
+        """Records what the store takes of the piece at fault."""
         for reduced in _reduced(piece):
             with suppress(Unfit):
                 await self._commits.record(reduced)
                 self._done([piece], [reduced])
-                self._noted(Misfit(piece, str(problem), Fate.REDUCED))
+                self._noted(UnfitPiece(piece, str(problem), PieceFate.REDUCED))
                 return
         self._done([piece], [])
-        self._noted(Misfit(piece, str(problem), Fate.REFUSED if piece.accepts else Fate.DROPPED))
+        self._noted(UnfitPiece(piece, str(problem), PieceFate.REFUSED if piece.accepts else PieceFate.DROPPED))
 
     def _done(self, some: list[Facts], as_written: list[Facts]) -> None:
-        """They are written in their order."""
+        """Moves the first pieces from those left to those written."""
         self._left = self._left[len(some) :]
         self._written += as_written
 
     def _become(self, some: list[Facts]) -> None:
-        """All but requests and marks."""
+        """Replaces all facts but requests and marks by those of the pieces."""
         whole = joined(some)
         for each in fields(Facts):
             if each.name not in ("accepts", "marks"):
@@ -132,7 +132,7 @@ class Apart:
 
 
 def _reduced(piece: Facts) -> Iterator[Facts]:
-    """The piece without one value that came from outside, for each of them; without two; and so on, and without any."""
+    """Yields the piece without one of its values from outside, then without two, and so on; last without any."""
     values = list(dict.fromkeys(_from_outside(piece)))
     fewer = chain.from_iterable(combinations(values, size) for size in range(1, len(values)))
     for some in (*islice(fewer, TRIES), tuple(values)) if values else ():
@@ -157,7 +157,7 @@ def _without(fact: Any, values: tuple[Said, ...]) -> Any:
 
 
 def _kinds(piece: Facts) -> Iterator[tuple[str, list[Any]]]:
-    """The facts by kind; of each that there is any of."""
+    """Yields the kinds of which the piece has facts, with these facts."""
     for each in fields(Facts):
         if each.name != "marks" and (facts := getattr(piece, each.name)):
             yield each.name, facts

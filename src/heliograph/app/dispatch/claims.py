@@ -39,7 +39,7 @@ class QueueClaims:
         has rules for this moment."""
         self._outcomes = outcomes
         self._gathering = outcomes.gathering
-        self._reporter = outcomes.reporter
+        self._matcher = outcomes.matcher
         self._unknown = outcomes.unknown
         self._clock = clock
         self._lane = lane
@@ -182,13 +182,13 @@ class QueueClaims:
             lane.resume(item)
 
     async def _is_open(self, item: LaneItem, queued: Queued, store: Store) -> bool:
-        """Says whether there is something to send; the reporter then knows what became of the parts that were sent."""
+        """Says whether there is something to send; the matcher then knows what became of the parts that were sent."""
         message = queued.message
         if not item.to_send:
             return False
         if message.segments == 1 or not message.wants_receipt or not queued.answered:
             return True
-        return await self._reporter.load(store, message)
+        return await self._matcher.load(store, message)
 
     def _known_better(self, queued: Queued, connector: int) -> Queued:
         """Returns the row with the answers that came after it was read."""

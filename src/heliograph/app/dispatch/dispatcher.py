@@ -11,7 +11,7 @@ from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
 from heliograph.app.facts import Facts
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Clock, Gathering, Outcome, Part, Report
-from heliograph.app.receipts.matcher import Acknowledge, Reporter
+from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 
@@ -33,7 +33,7 @@ class LaneEvents:
         self.dispatcher.late.on_late(self.lane, part, outcome)
 
     def on_report(self, report: Report, acknowledge: Acknowledge) -> None:
-        self.dispatcher.reporter.on_report(self.lane.connector, report, acknowledge)
+        self.dispatcher.matcher.on_report(self.lane.connector, report, acknowledge)
 
     def on_congestion(self, percent: int) -> None:
         self.lane.pace.congested(self.dispatcher.monotonic(), percent)
@@ -57,7 +57,7 @@ class Dispatcher:
         self,
         gathering: Gathering,
         clock: Clock,
-        reporter: Reporter,
+        matcher: ReceiptMatcher,
         finish: Finish,
         route: Route,
         mark: int = 0,
@@ -69,9 +69,9 @@ class Dispatcher:
         self.mark = mark
         self._shared = shared
         self.gathering = gathering
-        self.reporter = reporter
+        self.matcher = matcher
         self.lanes: dict[int, Lane] = {}
-        self.outcomes = PartOutcomes(gathering, clock, reporter, finish)
+        self.outcomes = PartOutcomes(gathering, clock, matcher, finish)
         self.late = LateAnswers(self.outcomes, self.lanes, clock)
         self.claims = QueueClaims(self.outcomes, clock, self.lane, route, policy_of)
         self._clock = clock

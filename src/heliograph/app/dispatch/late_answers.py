@@ -22,7 +22,7 @@ class LateAnswers:
         self._outcomes = outcomes
         self._unknown = outcomes.unknown
         self._gathering = outcomes.gathering
-        self._reporter = outcomes.reporter
+        self._matcher = outcomes.matcher
         self._lanes = lanes
         self._clock = clock
         self._words: list[tuple[Lane, UnknownOutcome, int, Outcome]] = []
@@ -42,7 +42,7 @@ class LateAnswers:
         if isinstance(outcome, Accepted):
             known = unknown.answered.get(segment)
             if known:
-                self._reporter.also(lane.connector, outcome.operator_id, known, unknown.destination)
+                self._matcher.add_alias(lane.connector, outcome.operator_id, known, unknown.destination)
             elif segment not in unknown.answered and unknown.item is not None:
                 unknown.late[segment] = outcome.operator_id
 
@@ -61,7 +61,7 @@ class LateAnswers:
             message = item.message
             if unknown.queued and message.segments > 1 and message.wants_receipt:
                 try:
-                    is_open = await self._reporter.load(store, message)
+                    is_open = await self._matcher.load(store, message)
                 except Unavailable:
                     self._words += [(lane, unknown, segment, outcome), *words]
                     raise
@@ -83,7 +83,7 @@ class LateAnswers:
             unknown.answered[segment] = outcome.operator_id
             self._outcomes.accept(lane, item, segment, outcome.operator_id, self._clock.now())
         if unknown.queued and item.open and message.segments > 1:
-            self._reporter.leave(message.key)
+            self._matcher.leave(message.key)
         self._gathering.wake()
 
     def _guesses(self, now: int) -> Iterable[tuple[Lane, UnknownOutcome, int, Outcome]]:
@@ -93,7 +93,7 @@ class LateAnswers:
         that part's. Where nothing is in doubt any more, the receipt is that of a first copy whose message was settled
         by the second, and is dropped.
         """
-        for early in self._reporter.early.all():
+        for early in self._matcher.early.all():
             there = self._unknown.at(early.connector, early.destination)
             lane = self._lanes.get(early.connector)
             if not there or lane is None or lane.is_sending_to(there[0].destination):
@@ -107,4 +107,4 @@ class LateAnswers:
                 copied = next((unknown for unknown in there if unknown.copies > 0), None)
                 if copied is not None:
                     copied.copies -= 1
-                    self._reporter.discard(early)
+                    self._matcher.discard(early)

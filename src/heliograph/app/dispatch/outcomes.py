@@ -12,7 +12,7 @@ from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutc
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission
 from heliograph.app.notices.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
-from heliograph.app.receipts.matcher import NO_CODE, Reporter
+from heliograph.app.receipts.matcher import NO_CODE, ReceiptMatcher
 from heliograph.domain.receipt import Delivery
 
 UNANSWERED_TRIES = 3
@@ -30,10 +30,10 @@ Finish = Callable[[Message, Final], None]
 class PartOutcomes:
     """Turns the outcomes of parts into facts."""
 
-    def __init__(self, gathering: Gathering, clock: Clock, reporter: Reporter, finish: Finish) -> None:
+    def __init__(self, gathering: Gathering, clock: Clock, matcher: ReceiptMatcher, finish: Finish) -> None:
         """`finish` is told of each message that never left."""
         self.gathering = gathering
-        self.reporter = reporter
+        self.matcher = matcher
         self.unknown = UnknownOutcomes()
         self._clock = clock
         self._finish = finish
@@ -111,7 +111,7 @@ class PartOutcomes:
             waited = took = -1
         item.taken += 1
         if message.wants_receipt:
-            self.reporter.taken(message, segments, lane.connector, operator_id)
+            self.matcher.taken(message, segments, lane.connector, operator_id)
         self.close_part(lane, item, segment)
 
     def refuse(
@@ -136,7 +136,7 @@ class PartOutcomes:
             self._fail(lane, item, refused.state, refused.err)
             return
         if message.wants_receipt:
-            self.reporter.part_over(message, segment, refused.state, refused.err)
+            self.matcher.part_over(message, segment, refused.state, refused.err)
         self.close_part(lane, item, segment)
 
     def _took(self, part: Part) -> int:
@@ -156,7 +156,7 @@ class PartOutcomes:
         """Notes that the queue has the message: late answers to its parts must not count on memory from now on."""
         item.row = True
         if item.message.segments > 1:
-            self.reporter.leave(item.message.key)
+            self.matcher.leave(item.message.key)
         unknown = self.unknown.of(item.message.key, lane.connector)
         if unknown is not None:
             unknown.queued = True
@@ -169,7 +169,7 @@ class PartOutcomes:
                 Submission(message.account, message.key, number, lane.connector, "", status, self._clock.now())
             )
             if message.wants_receipt:
-                self.reporter.part_over(message, number, state, NO_CODE)
+                self.matcher.part_over(message, number, state, NO_CODE)
         self.close_part(lane, item, segment)
 
     def close_part(self, lane: Lane, item: LaneItem, segment: int) -> None:
@@ -226,7 +226,7 @@ class PartOutcomes:
         if (unknown := self.unknown.of(message.key, lane.connector)) is not None:
             unknown.item, unknown.queued = None, False
             unknown.answered = dict.fromkeys(range(message.segments), None) | unknown.answered
-        self.reporter.forget(message.key)
+        self.matcher.forget(message.key)
         self._finish(message, final)
         self.gathering.wake()
 
@@ -237,7 +237,7 @@ class PartOutcomes:
         if isinstance(outcome, Accepted):
             unknown.answered[segment] = outcome.operator_id
             if late is not None:
-                self.reporter.also(unknown.connector, late, outcome.operator_id, unknown.destination)
+                self.matcher.add_alias(unknown.connector, late, outcome.operator_id, unknown.destination)
         elif late is not None:
             unknown.answered[segment] = late
             return Accepted(late)
@@ -261,7 +261,7 @@ class PartOutcomes:
         lane.expect_row(item.message.account)
         self.unknown.forget(item.message.key)
         if item.message.segments > 1:
-            self.reporter.leave(item.message.key)
+            self.matcher.leave(item.message.key)
 
 
 def queueing(item: LaneItem, connector: int, *, held: bool) -> Queueing:

@@ -1,1 +1,1 @@
-"""What is owed to accounts, and how it reaches them."""
+"""Notices: what is owed to accounts, and how it reaches them."""

@@ -1,4 +1,4 @@
-"""What the engine and the process that posts callbacks exchange. That process imports nothing else of `app`."""
+"""Messages between the engine and the process that posts callbacks, which imports nothing else of `app`."""
 
 from dataclasses import dataclass
 

@@ -39,7 +39,7 @@ from heliograph.domain.receipt import Delivery
 
 
 class Way(IntEnum):
-    """How a notice reaches its account."""
+    """A way by which a notice reaches its account."""
 
     WEBHOOK = 0
 
@@ -70,9 +70,9 @@ class Notice:
     body: bytes = b""
     way: Way = Way.WEBHOOK
     rowed: bool = field(default=False, compare=False)
-    """It has a row in `callback_retry`."""
+    """The notice has a row in `callback_retry`."""
     since: int = field(default=0, compare=False)
-    """When its try began (ms)."""
+    """The time (ms) when the present try began."""
 
 
 def notice_of(message: Message, final: Final) -> Notice:
@@ -81,7 +81,7 @@ def notice_of(message: Message, final: Final) -> Notice:
 
 
 def owes_receipt(message: Message) -> bool:
-    """Whether the final state of the message is owed to its account."""
+    """Tells whether the final state of the message is owed to its account."""
     return message.wants_receipt and bool(message.callback_url)
 
 

@@ -73,12 +73,12 @@ class Notifier:
 
     @property
     def room(self) -> int:
-        """How many notices may still be taken up."""
+        """The number of notices that may still be taken up."""
         return max(0, IN_THE_AIR - len(self._flights) - len(self._next) - len(self._committing))
 
     @property
     def in_the_air(self) -> int:
-        """How many notices are being tried."""
+        """The number of notices that are being tried."""
         return len(self._flights)
 
     def owe(self, notice: Notice) -> None:
@@ -93,13 +93,13 @@ class Notifier:
     # --- around a commit
 
     def prepare(self) -> None:
-        """To be called right before a commit."""
+        """Must be called right before a commit."""
         self._committing += self._next
         self._next = []
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """To be called once a second, right before a commit. Gives a row to each notice that has been in the air for
-        long or was left by the commit before, and moves the mark on.
+        """Gives a row to each notice that has been in the air for long or was left by the commit before, and moves the
+        mark on. Once a second, right before a commit.
 
         The mark never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
         """
@@ -117,7 +117,7 @@ class Notifier:
             self.mark = facts.marks[CALLBACK] = mark
 
     def committed(self) -> None:
-        """To be called right after a commit: tries the notices whose subjects are durable now."""
+        """Must be called right after a commit: tries the notices whose subjects are durable now."""
         if not self._committing:
             return
         committed, self._committing = self._committing, []

@@ -8,7 +8,7 @@ from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.notices.notice import KnownAccounts, Notice
-from heliograph.app.ports import Sender
+from heliograph.app.ports import WebhookSender
 
 HTTP_GONE = 410
 
@@ -21,9 +21,9 @@ class Form(Protocol):
 
 
 class WebhookDeliverer:
-    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `Sender`."""
+    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`."""
 
-    def __init__(self, sender: Sender, accounts: KnownAccounts, forms: Mapping[type, Form]) -> None:
+    def __init__(self, sender: WebhookSender, accounts: KnownAccounts, forms: Mapping[type, Form]) -> None:
         """`forms` are by the type of the subject that they render."""
         self._sender = sender
         self._accounts = accounts

@@ -1,1 +1,1 @@
-"""What is counted, measured and told of the facts of each commit."""
+"""Watchers of commits: they count, measure and tell what the facts say."""

@@ -1,4 +1,4 @@
-"""What is measured: the catalogue of the metrics, from which the exposition and the reference page are drawn.
+"""The catalogue of the metrics, from which the exposition and the reference page are made.
 
 Labels are bounded: connectors by name, states, results, codes. Never a number, an account or a text.
 """
@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Final
 
 MS_SHORT: Final[tuple[int, ...]] = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)
-"""Upper bounds, in milliseconds, of what takes a moment."""
+"""Upper bounds of classes for short durations. Milliseconds."""
 
 MS_LONG: Final[tuple[int, ...]] = (
     10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 7_200_000, 43_200_000,
     172_800_000,
 )  # fmt: skip
-"""Upper bounds, in milliseconds, of what may take days."""
+"""Upper bounds of classes for durations up to days. Milliseconds."""
 
 US_COMMIT: Final[tuple[int, ...]] = (
     250,
@@ -30,14 +30,14 @@ US_COMMIT: Final[tuple[int, ...]] = (
     1_000_000,
     5_000_000,
 )
-"""Upper bounds, in microseconds, of the time of a commit."""
+"""Upper bounds of classes for the duration of a commit. Microseconds."""
 
 COUNTS: Final[tuple[int, ...]] = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000)
-"""Upper bounds of numbers of things."""
+"""Upper bounds of classes for numbers of things."""
 
 
 class Kind(StrEnum):
-    """As Prometheus calls them."""
+    """The types of metrics, under Prometheus's names."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -46,7 +46,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`bounds` of a histogram are whole numbers of `scale` units each: (1, 5) and 0.001 is 1 ms and 5 ms."""
+    """One metric. `bounds` of a histogram are whole numbers of `scale` units: (1, 5) and 0.001 are 1 ms and 5 ms."""
 
     name: str
     kind: Kind
@@ -57,7 +57,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """As the name tells it, which ends in it."""
+        """The unit at the end of the name, or an empty text."""
         stem = self.name.removesuffix("_total")
         return next((unit for unit in ("seconds", "bytes") if stem.endswith(f"_{unit}")), "")
 
@@ -282,4 +282,4 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for _, _, metrics in SECTIONS for metric in metrics}
-"""All of them, by name."""
+"""All metrics by name."""

@@ -1,6 +1,6 @@
-"""Counts what comes true and how long it took: one pass over the facts of each commit.
+"""Counters of messages and durations: one pass over the facts of each commit.
 
-It runs on the event loop between two commits, for every message: nothing here does more than add to numbers.
+They run on the event loop between two commits, for every message: nothing here does more than add to numbers.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COM
 from heliograph.domain.receipt import Delivery
 
 CODES = 40
-"""Command statuses that are told apart for one connector; an operator may make up any number of them."""
+"""The most command statuses counted apart for one connector: an operator may make up any number of them."""
 
 THROTTLING = frozenset({0x14, 0x58})
 """ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
@@ -20,7 +20,7 @@ NO_ANSWER = -1
 
 
 class Histogram:
-    """How many values fell into each class of `bounds` (the last: above all of them), and their sum."""
+    """Counts values by classes with upper `bounds` (the last class: above all of them), and sums them."""
 
     __slots__ = ("bounds", "classes", "total")
 
@@ -30,37 +30,37 @@ class Histogram:
         self.total = 0
 
     def observe(self, value: int) -> None:
-        """A value below zero, of a clock that was set back, counts as zero."""
+        """Adds a value; one below zero, of a clock that was set back, counts as zero."""
         if value < 0:
             value = 0
         self.classes[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def add(self, other: "Histogram") -> None:
-        """Adds what another of the same bounds has counted."""
+        """Adds the counts of another histogram with the same bounds."""
         self.classes = [one + two for one, two in zip(self.classes, other.classes, strict=True)]
         self.total += other.total
 
 
-class LaneTally:
-    """What one connector's operator answered. Times are in milliseconds."""
+class LaneCounters:
+    """The answers of one connector's operator. Times are in milliseconds."""
 
     __slots__ = ("accepted", "codes", "deferred", "messages", "refused", "throttled", "took", "unknown", "waited")
 
     def __init__(self) -> None:
         self.accepted = self.deferred = self.refused = self.unknown = self.throttled = self.messages = 0
         self.codes: Counter[int] = Counter()
-        """By command status; -1 stands for those beyond `CODES`."""
+        """Answers by command status; -1 stands for the statuses beyond `CODES`."""
         self.waited = Histogram(MS_LONG)
         self.took = Histogram(MS_SHORT)
 
     def note(self, status: int) -> None:
-        """An answer that is no success."""
+        """Counts an answer other than success."""
         if status in THROTTLING:
             self.throttled += 1
         self.codes[status if status in self.codes or len(self.codes) < CODES else -1] += 1
 
-    def add(self, other: "LaneTally") -> None:
+    def add(self, other: "LaneCounters") -> None:
         for name in ("accepted", "deferred", "refused", "unknown", "throttled", "messages"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.codes.update(other.codes)
@@ -68,17 +68,17 @@ class LaneTally:
         self.took.add(other.took)
 
 
-class Tally:
-    """A `Watcher`. Money is in micro-credits."""
+class MessageCounters:
+    """Implements `Watcher`. Money is in micro-credits."""
 
     def __init__(self) -> None:
         self.immediate = self.scheduled = 0
         self.verdicts: Counter[Verdict] = Counter()
-        """Of requests that were not accepted."""
+        """Requests that were not accepted, by verdict."""
         self.accept_ms = Histogram(MS_SHORT)
         self.charged = self.refunded = 0
-        self.lanes: dict[int, LaneTally] = {}
-        """By connector."""
+        self.lanes: dict[int, LaneCounters] = {}
+        """Counters by connector id."""
         self.finals: Counter[Delivery] = Counter()
         self.failures: Counter[Delivery] = Counter()
         self.receipt_ms = Histogram(MS_LONG)
@@ -148,7 +148,7 @@ class Tally:
                 if answer.segment == 0:
                     lane.messages += 1
             elif status < 0 and took < 0:
-                continue  # it was never written, or its silence is among the attempts
+                continue  # the part was never written, or its silence is among the attempts
             else:
                 lane.refused += 1
                 lane.note(status)
@@ -183,11 +183,11 @@ class Tally:
                 observe(done.waited)
         self.callbacks.update([done.end for done in callbacks])
 
-    def _lane(self, connector: int) -> LaneTally:
+    def _lane(self, connector: int) -> LaneCounters:
         lane = self.lanes.get(connector)
         if lane is None:
-            lane = self.lanes[connector] = LaneTally()
+            lane = self.lanes[connector] = LaneCounters()
         return lane
 
 
-_NOWHERE = LaneTally()
+_NOWHERE = LaneCounters()

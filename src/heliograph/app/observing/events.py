@@ -1,4 +1,4 @@
-"""Tells what happens to messages as it comes true, for people who listen. While nobody does, it costs nothing."""
+"""The feed of message events, for people who subscribe. It costs nothing while nobody does."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 from heliograph.app.facts import CallbackEnd, Facts, Message, Verdict
 
 REMEMBERED = 20_000
-"""Messages of which the narrator knows whose they are, the latest; others must be looked up."""
+"""The most messages that the feed remembers, the latest ones; others must be looked up."""
 
 NO_ANSWER = -1
 
@@ -16,9 +16,9 @@ _ENDS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackE
 
 
 @dataclass(slots=True)
-class Happening:
-    """One thing that has come true. `key` is the message's, 0 where none is known; `message` is there if the narrator
-    has seen it. `segment` counts from 1. `details` hold nothing secret: no text and no number."""
+class MessageEvent:
+    """One fact, as people are told of it. `key` is the message's, 0 if unknown; `message` is set if the feed has seen
+    it. `segment` counts from 1. `details` hold nothing secret: no text and no number."""
 
     at: int
     event: str
@@ -29,28 +29,28 @@ class Happening:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-Listener = Callable[[list[Happening]], None]
+Listener = Callable[[list[MessageEvent]], None]
 
 
-class Narrator:
-    """A `Watcher` that hands happenings to listeners. They are called on the event loop and must not block or raise."""
+class EventFeed:
+    """Implements `Watcher`: hands events to listeners, which run on the event loop and must not block or raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self._messages: OrderedDict[int, Message] = OrderedDict()
 
-    def listen(self, listener: Listener) -> None:
+    def subscribe(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def leave(self, listener: Listener) -> None:
-        """Harmless if it does not listen."""
+    def unsubscribe(self, listener: Listener) -> None:
+        """Removes the listener; harmless if it is not subscribed."""
         if listener in self._listeners:
             self._listeners.remove(listener)
         if not self._listeners:
             self._messages.clear()
 
     def remember(self, message: Message) -> None:
-        """A message that was looked up."""
+        """Remembers a message, so that its events tell whose they are."""
         self._messages[message.key] = message
         if len(self._messages) > REMEMBERED:
             self._messages.popitem(last=False)
@@ -64,10 +64,10 @@ class Narrator:
             for listener in tuple(self._listeners):
                 listener(found)
 
-    def _new(self, at: int, event: str, key: int, segment: int | None = None, **details: Any) -> Happening:
-        return Happening(at, event, key, self._messages.get(key), segment, None, details)
+    def _new(self, at: int, event: str, key: int, segment: int | None = None, **details: Any) -> MessageEvent:
+        return MessageEvent(at, event, key, self._messages.get(key), segment, None, details)
 
-    def _accepted(self, facts: Facts, now: int) -> list[Happening]:
+    def _accepted(self, facts: Facts, now: int) -> list[MessageEvent]:
         found = []
         for accept in facts.accepts:
             if accept.verdict is not Verdict.ACCEPTED:
@@ -78,49 +78,49 @@ class Narrator:
                 found.append(self._new(now, event, message.key, segments=message.segments, price=message.price))
         return found
 
-    def _sent(self, facts: Facts) -> list[Happening]:
+    def _sent(self, facts: Facts) -> list[MessageEvent]:
         found = []
         for attempt in facts.attempts:
-            event, details = "deferred", {"status": f"0x{attempt.status:08X}"}
+            name, details = "deferred", {"status": f"0x{attempt.status:08X}"}
             if attempt.status == NO_ANSWER:
-                event, details = "unanswered", {}
-            happening = self._new(attempt.at, event, attempt.key, attempt.segment + 1, **details)
-            happening.connector = attempt.connector
-            found.append(happening)
+                name, details = "unanswered", {}
+            event = self._new(attempt.at, name, attempt.key, attempt.segment + 1, **details)
+            event.connector = attempt.connector
+            found.append(event)
         for answer in facts.submissions:
             if answer.status < 0:
-                happening = self._new(answer.at, "not_sent_again", answer.key, answer.segment + 1)
+                event = self._new(answer.at, "not_sent_again", answer.key, answer.segment + 1)
             elif answer.status:
                 status = f"0x{answer.status:08X}"
-                happening = self._new(answer.at, "refused", answer.key, answer.segment + 1, status=status)
+                event = self._new(answer.at, "refused", answer.key, answer.segment + 1, status=status)
             else:
-                happening = self._new(
+                event = self._new(
                     answer.at, "submitted", answer.key, answer.segment + 1,
                     operator_id=answer.operator_id, waited_ms=answer.waited, took_ms=answer.took,
                 )  # fmt: skip
-            happening.connector = answer.connector
-            found.append(happening)
+            event.connector = answer.connector
+            found.append(event)
         return found
 
-    def _reported(self, facts: Facts) -> list[Happening]:
+    def _reported(self, facts: Facts) -> list[MessageEvent]:
         found = [
             self._new(each.at, "receipt", each.key, each.segment + 1, state=each.state.name, err=each.err)
             for each in (*facts.progress, *facts.parts)
         ]
         for early in facts.early:
-            happening = self._new(early.at, "unmatched_receipt", 0, state=early.state.name, err=early.err)
-            happening.details["operator_id"] = early.operator_id
-            happening.connector = early.connector
-            found.append(happening)
+            event = self._new(early.at, "unmatched_receipt", 0, state=early.state.name, err=early.err)
+            event.details["operator_id"] = early.operator_id
+            event.connector = early.connector
+            found.append(event)
         for final in facts.finals:
-            event = "failed" if final.failed else "final"
-            happening = self._new(final.at, event, final.key, state=final.state.name, err=final.err)
+            name = "failed" if final.failed else "final"
+            event = self._new(final.at, name, final.key, state=final.state.name, err=final.err)
             if final.failed:
-                happening.details["refund"] = final.refund
-            found.append(happening)
+                event.details["refund"] = final.refund
+            found.append(event)
         return found
 
-    def _told(self, facts: Facts, now: int) -> list[Happening]:
+    def _told(self, facts: Facts, now: int) -> list[MessageEvent]:
         found = [
             self._new(done.at, "callback", done.key, result=_ENDS[done.end], code=done.code, attempts=done.attempts)
             for done in facts.callbacks

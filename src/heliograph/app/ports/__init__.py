@@ -23,7 +23,7 @@ from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
-from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, Sender
+from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
 
@@ -60,7 +60,6 @@ __all__ = [
     "Refused",
     "Report",
     "Secrets",
-    "Sender",
     "Store",
     "Tokens",
     "Unavailable",
@@ -69,4 +68,5 @@ __all__ = [
     "Upkeep",
     "Users",
     "Watcher",
+    "WebhookSender",
 ]

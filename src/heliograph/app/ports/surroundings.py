@@ -39,7 +39,7 @@ class Secrets(Protocol):
         """Random octets."""
 
 
-class Sender(Protocol):
+class WebhookSender(Protocol):
     """Posts callbacks. Bounded: what is beyond its limits comes back as busy, at once."""
 
     def post(self, jobs: Sequence[WebhookJob]) -> None: ...

@@ -1,1 +1,1 @@
-"""From operators' receipts to the final states of messages."""
+"""Receipts: matches operators' reports with messages and brings messages to their final state."""

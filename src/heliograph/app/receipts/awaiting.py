@@ -1,4 +1,4 @@
-"""What is awaited in memory: the messages whose receipts are to come, and how their parts enter and leave it."""
+"""Awaited receipts in memory: the messages whose receipts are to come, and how their parts enter and leave it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,26 +12,26 @@ from heliograph.domain.ids import first_key_at, time_of, worker_of
 from heliograph.domain.receipt import Delivery
 
 KEEP_MS = 30_000
-"""How long a part's receipt is awaited in memory; later it is found through its row. Milliseconds."""
+"""The time for which memory awaits a part's receipt; later the part is found through its row. Milliseconds."""
 
 KEEP_PARTS = 20_000
-"""How many parts' receipts are awaited in memory at most, over all connectors."""
+"""The most parts whose receipts memory awaits, over all connectors."""
 
 
 @dataclass(slots=True, eq=False)
-class Track:
+class TrackedMessage:
     """A message that awaits receipts.
 
-    `states` holds its parts that are in a final state, by number; by its `entries` memory finds the others. `rowed`:
-    all of these have rows in `awaiting`; `mixed`: some may have. `unanswered` counts the parts that the operator has
-    not answered yet, `held` says that they are in a lane here. `dirty` is the latest generation of facts with one
-    about it.
+    `states` holds the parts that are in a final state, by number; memory finds the others by `entries`. `rowed`: all
+    of these have rows in `awaiting`; `mixed`: some may have. `unanswered` counts the parts that the operator has not
+    answered yet; `held` says that they are in a lane of this node. `dirty` is the latest generation of facts with a
+    fact about the message.
     """
 
     message: Message
     states: dict[int, tuple[Delivery, str]]
     since: int
-    entries: "list[Entry]"
+    entries: "list[AwaitedId]"
     rowed: bool = False
     mixed: bool = False
     unanswered: int = 0
@@ -39,41 +39,41 @@ class Track:
     dirty: int = 0
     leaving: bool = False
     taken: int = 0
-    """When the operator last took a part of it, or, where the rows do not say, when it was due; 0 if its receipts are
-    not waited for any more."""
+    """The time (ms) when the operator last took a part of the message, or, where the rows do not say, when the message
+    was due; 0 once its receipts are not waited for any more."""
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
-    """What a connector's operator calls parts of a message: several of one id were taken as one, or the operator makes
-    no difference between them, and a receipt is for all of them."""
+class AwaitedId:
+    """An operator's id and the parts of a message that it stands for. Several parts have one id where the operator took
+    them as one, or does not tell them apart: a receipt then is for all of them."""
 
-    track: Track
+    track: TrackedMessage
     connector: int
     operator_id: str
     segments: tuple[int, ...]
 
 
-class Awaited:
-    """The tracks of messages, and by which of the operator's ids they are found.
+class AwaitedReceipts:
+    """Tracks the messages that await receipts, and finds them by the operator's ids.
 
     There are never two truths about a message of several parts: its track stays in memory while facts about it wait
     for their commit, while rows are being read that do not show them, and while a lane holds parts of it.
     """
 
     def __init__(self, gathering: Gathering, clock: Clock, mark: int = 0, *, worker: int | None = None) -> None:
-        """`worker`: the number of this one of several nodes, the others of which must find what they need by rows.
-        None: there are no others."""
+        """`worker` is the number of this node where several share a store: the others must find the parts that they
+        need by rows. None: there are no others."""
         self.mark = mark
-        self.entries: dict[int, dict[str, Entry]] = {}
-        """By connector and operator's id."""
-        self.tracks: dict[int, Track] = {}
-        """Those of several parts, by key."""
-        self.leaving: list[Track] = []
+        self.entries: dict[int, dict[str, AwaitedId]] = {}
+        """Awaited ids by connector and operator's id."""
+        self.tracks: dict[int, TrackedMessage] = {}
+        """Tracks of messages of several parts, by key."""
+        self.leaving: list[TrackedMessage] = []
         self.ended: dict[int, int] = {}
-        """Messages that are over and that rows may still show as open: in which generation of facts they ended."""
+        """Messages that are over but that rows may still show as open, with the generation of facts that ended them."""
         self.generation = 1
-        """That of the facts being gathered."""
+        """The generation of the facts being gathered."""
         self.committing = 0
         self.durable = 0
         self.reads: list[int] = []
@@ -81,28 +81,29 @@ class Awaited:
         self._clock = clock
         self._worker = worker
         self._own: set[int] = set()
-        """Connectors whose receipts come to no other node."""
+        """Connectors whose receipts come to this node only."""
 
     def __len__(self) -> int:
-        """How many parts' receipts are awaited in memory."""
+        """Counts the operator's ids under which memory awaits receipts."""
         return sum(map(len, self.entries.values()))
 
     # --- around a commit
 
     def prepare(self) -> None:
-        """Right before a commit."""
+        """Must be called right before a commit."""
         self.committing = self.generation
         self.generation += 1
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Once a second, right before a commit: what was awaited in memory for long gets its row; the mark moves on.
+        """Gives rows to the parts that memory has awaited for long, and moves the mark on. Once a second, right before
+        a commit.
 
-        Of more than memory may hold the latest leave: receipts come in the order of the answers, more or less, and
-        where they lag behind by more than that, each would find that its part had just left.
+        Where memory holds too many, the latest leave: receipts come roughly in the order of the answers, and where
+        they lag behind by more than memory holds, each would find that its part had just left.
 
-        What stays without a row was taken less than KEEP_MS ago, and not more than that after its key was given
-        (`take`): the mark, twice as far back, does not reach it. It never passes `last_key`, the highest key that
-        was given: the clock may have been ahead of itself.
+        A part without a row was taken less than KEEP_MS ago, and not more than that after its key was given (`take`):
+        the mark, twice as far back, does not reach it. The mark never passes `last_key`, the highest key that was
+        given: the clock may have been ahead of itself.
         """
         cutoff = now - KEEP_MS
         mark = max(self.mark, min(first_key_at(cutoff - KEEP_MS), last_key))
@@ -119,7 +120,7 @@ class Awaited:
             self.mark = facts.marks[AWAITING] = mark
 
     def committed(self) -> None:
-        """What was gathered is durable: what has its row leaves memory."""
+        """Must be called right after a commit: messages whose parts all have rows leave memory."""
         self.durable = self.committing
         seen = self._seen
         if self.leaving:
@@ -138,12 +139,12 @@ class Awaited:
 
     @property
     def _seen(self) -> int:
-        """The generation of facts up to which all that is read of the rows, or being read, shows everything."""
+        """The generation of facts up to which every read of the rows, also one under way, shows all facts."""
         return min(self.durable, *self.reads) if self.reads else self.durable
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Rows are being read: facts that are committed meanwhile may not be among them."""
+        """Marks that rows are being read: they may lack the facts that are committed meanwhile."""
         start = self.durable
         self.reads.append(start)
         try:
@@ -153,23 +154,25 @@ class Awaited:
 
     # --- in
 
-    def track(self, message: Message) -> Track:
-        """The message's track; made at its first answer."""
+    def track(self, message: Message) -> TrackedMessage:
+        """Returns the track of the message; makes it at the first answer."""
         several = message.segments > 1
         track = self.tracks.get(message.key) if several else None
         if track is None:
-            track = Track(message, {}, self._clock.now(), [], unanswered=message.segments, held=several)
+            track = TrackedMessage(message, {}, self._clock.now(), [], unanswered=message.segments, held=several)
             if several:
                 self.tracks[message.key] = track
         return track
 
-    def found(self, outstanding: Outstanding) -> Track:
-        """The track of a message as its rows know it; what memory knows beyond that stays."""
+    def found(self, outstanding: Outstanding) -> TrackedMessage:
+        """Returns the track of a message that was read from its rows, merged with what memory knows beyond them."""
         message = outstanding.message
         track = self.tracks.get(message.key)
         if track is None:
             unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
-            track = Track(message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time)
+            track = TrackedMessage(
+                message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time
+            )
             if message.segments > 1:
                 self.tracks[message.key] = track
                 self._let_leave(track)
@@ -178,15 +181,15 @@ class Awaited:
         return track
 
     def restored(self, outstanding: Outstanding) -> None:
-        """After a start: what is above the mark is awaited in memory again."""
+        """Awaits a message above the mark in memory again, after a start."""
         track = self.found(outstanding)
         track.since = min(track.since, time_of(track.message.key))
         track.rowed, track.mixed = False, True
         for (connector, operator_id), segments in outstanding.operator_ids.items():
             self._enter(track, segments, connector, operator_id)
 
-    def take(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """The operator took a part, or, as one, several."""
+    def take(self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
+        """Awaits the receipt of a part that the operator took, or of several that it took as one."""
         account, key = track.message.account, track.message.key
         now = track.taken = self._clock.now()
         self._enter(track, segments, connector, operator_id)
@@ -198,8 +201,8 @@ class Awaited:
             self._give_rows(self._gathering.facts, track, self.generation)
         self.answered(track, len(segments))
 
-    def answered(self, track: Track, parts: int = 1) -> None:
-        """So many of its parts more have their answers."""
+    def answered(self, track: TrackedMessage, parts: int = 1) -> None:
+        """Notes that so many more parts of the message have their answers."""
         track.unanswered -= parts
         if track.unanswered <= 0 and track.held:
             track.held = False
@@ -208,12 +211,12 @@ class Awaited:
     # --- where there are other nodes
 
     def keep(self, connector: int) -> None:
-        """From now on receipts of the connector come to this node alone, which has all its binds."""
+        """Notes that this node has all binds of the connector: its receipts come to no other node."""
         self._own.add(connector)
 
     def share(self, connector: int) -> None:
-        """Receipts of the connector may come to other nodes, from now on or since a moment ago: what is awaited in
-        memory gets its rows. One that has come to another node already is looked for there again and again."""
+        """Gives rows to all awaited parts of a connector whose receipts may come to other nodes, from now on or since a
+        moment ago. A node that has such a receipt already looks for its rows again and again."""
         if connector not in self._own:
             return
         self._own.remove(connector)
@@ -223,47 +226,47 @@ class Awaited:
         self._gathering.wake()
 
     def _needs_row(self, key: int, connector: int) -> bool:
-        """Whether another node may have to find the part: when its receipt comes, or when this node has died, whose
-        marks tell of what it accepted itself."""
+        """Tells whether another node may have to find the part: when its receipt comes there, or when this node has
+        died, whose marks only cover what it accepted itself."""
         return self._worker is not None and (connector not in self._own or worker_of(key) != self._worker)
 
     # --- out
 
-    def settle(self, track: Track, connector: int, operator_id: str) -> None:
-        """No receipt is awaited under this id any more."""
+    def settle(self, track: TrackedMessage, connector: int, operator_id: str) -> None:
+        """Stops awaiting a receipt under this id."""
         for entry in track.entries:
             if entry.operator_id == operator_id and entry.connector == connector:
                 track.entries.remove(entry)
                 del self.entries[connector][operator_id]
                 return
 
-    def end(self, key: int, track: Track | None = None) -> None:
-        """The message is over, by the facts being gathered."""
+    def end(self, key: int, track: TrackedMessage | None = None) -> None:
+        """Forgets a message that the facts being gathered end."""
         known = self.tracks.pop(key, None)
         track = track or known
         if track is not None:
             self.drop_entries(track)
         self.ended[key] = self.generation
 
-    def let_go(self, track: Track) -> None:
-        """No lane holds it any more: it leaves with its last entry, or now if it has none."""
+    def let_go(self, track: TrackedMessage) -> None:
+        """Lets a message go that no lane holds any more: now if no receipt is awaited, else with its last one."""
         if not track.entries:
             self._let_leave(track)
 
-    def drop_entries(self, track: Track) -> None:
-        """It is found by no id any more."""
+    def drop_entries(self, track: TrackedMessage) -> None:
+        """Stops awaiting receipts under all ids of the message."""
         for entry in track.entries:
             del self.entries[entry.connector][entry.operator_id]
         track.entries.clear()
 
     # --- inside
 
-    def _let_leave(self, track: Track) -> None:
+    def _let_leave(self, track: TrackedMessage) -> None:
         if not track.leaving:
             track.leaving = True
             self.leaving.append(track)
 
-    def _enter(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
+    def _enter(self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
         entries = self.entries.setdefault(connector, {})
         other = entries.pop(operator_id, None)
         if other is not None and other.track is track:
@@ -275,11 +278,11 @@ class Awaited:
                 self._give_rows(self._gathering.facts, other.track, self.generation)
             other.track.entries.remove(other)
             self.let_go(other.track)
-        entry = entries[operator_id] = Entry(track, connector, operator_id, segments)
+        entry = entries[operator_id] = AwaitedId(track, connector, operator_id, segments)
         track.entries.append(entry)
 
-    def _give_rows(self, facts: Facts, track: Track, generation: int) -> None:
-        """In `facts`, which are of that generation."""
+    def _give_rows(self, facts: Facts, track: TrackedMessage, generation: int) -> None:
+        """Adds the rows to `facts`, which are of that generation."""
         track.rowed = True
         track.dirty = generation
         account, key = track.message.account, track.message.key

@@ -7,11 +7,11 @@ from heliograph.app.ports import Clock, Gathering, Report
 from heliograph.app.receipts.operator_ids import STALE_MS, agrees, forms, is_for
 
 KEEP_EARLY = 20_000
-"""How many early receipts are kept in memory, the latest; older ones only have their rows."""
+"""The most early receipts kept in memory, the latest ones; older ones only have their rows."""
 
 
-class EarlyReceipts:
-    """Those that wait for their message. Each has a row."""
+class EarlyReceiptCache:
+    """Keeps early receipts until their message is known. Each has a row as well."""
 
     def __init__(self, gathering: Gathering, clock: Clock) -> None:
         self._gathering = gathering
@@ -22,11 +22,11 @@ class EarlyReceipts:
         return bool(self._kept)
 
     def all(self) -> list[EarlyReceipt]:
-        """Those in memory, oldest first."""
+        """Returns the early receipts in memory, oldest first."""
         return list(self._kept.values())
 
     def keep(self, connector: int, report: Report) -> None:
-        """A receipt without a message."""
+        """Keeps a receipt without a message, in memory and as a row."""
         known = self._kept.get((connector, report.operator_id))
         now = self._clock.now()
         if known is not None and known.destination == report.destination and now - known.at < STALE_MS:
@@ -37,7 +37,7 @@ class EarlyReceipts:
             self.remember(early)
 
     def remember(self, early: EarlyReceipt) -> None:
-        """One that has its row."""
+        """Takes an early receipt that has its row into memory."""
         name = (early.connector, early.operator_id)
         self._kept.pop(name, None)
         self._kept[name] = early
@@ -45,12 +45,12 @@ class EarlyReceipts:
             del self._kept[next(iter(self._kept))]
 
     def matched(self, connector: int, operator_id: str) -> None:
-        """The receipt of that name has found its message."""
+        """Removes the receipt, which has found its message, from memory and the rows."""
         self._kept.pop((connector, operator_id), None)
         self._gathering.facts.early_matched.append((connector, operator_id))
 
     def of(self, message: Message, connector: int, operator_id: str) -> EarlyReceipt | None:
-        """That of a part which the operator just took."""
+        """Returns the early receipt for a part that the operator has just taken as `operator_id`, else None."""
         now = self._clock.now()
         for form in forms(operator_id):
             early = self._kept.get((connector, form))
@@ -61,7 +61,7 @@ class EarlyReceipts:
         return None
 
     def named(self, connector: int, operator_id: str, destination: str) -> EarlyReceipt | None:
-        """That of a part to this number which the operator calls so."""
+        """Returns the early receipt for `operator_id` if it was sent to `destination`, else None."""
         for form in forms(operator_id):
             early = self._kept.get((connector, form))
             if early is None or (form != operator_id and not early.destination):
@@ -71,7 +71,7 @@ class EarlyReceipts:
         return None
 
     def discard(self, early: EarlyReceipt) -> bool:
-        """What it tells is known. False if it is not there any more."""
+        """Removes a receipt that tells nothing new; returns False if it is gone already."""
         name = (early.connector, early.operator_id)
         if self._kept.pop(name, None) is None:
             return False
@@ -79,12 +79,12 @@ class EarlyReceipts:
         return True
 
     def drop(self, before: int) -> None:
-        """Those that came before then are only looked for among their rows."""
+        """Forgets receipts from before then (ms); their rows stay."""
         for name in [name for name, early in self._kept.items() if early.at < before]:
             del self._kept[name]
 
 
 def report_of(early: EarlyReceipt, now: int) -> Report:
-    """What came then. It must have been final."""
+    """Converts a kept receipt back into a `Report`. Requires a final state."""
     came = early.at if early.at < now - STALE_MS else 0
     return Report(early.operator_id, early.destination, early.state, True, early.err, came)

@@ -1,4 +1,4 @@
-"""Look-ups: receipts whose message is not in memory are looked for among the rows, and so are ends that nobody saw."""
+"""Look-ups among the rows: messages of receipts that memory did not match, and messages whose end nobody saw."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -7,75 +7,75 @@ from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.marks import GATHERED
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
 from heliograph.app.receipts.early import report_of
-from heliograph.app.receipts.matcher import NO_CODE, Acknowledge, Reporter
+from heliograph.app.receipts.matcher import NO_CODE, Acknowledge, ReceiptMatcher
 from heliograph.app.receipts.operator_ids import ending, forms, is_for
 from heliograph.domain.receipt import Delivery, is_final
 
 RETRY_EARLY_MS = 250
-"""Milliseconds between two looks for the messages of early receipts among the rows, where nodes share a store."""
+"""The pause between two looks for the messages of early receipts, where nodes share a store. Milliseconds."""
 
 FRESH_EARLY_MS = 10_000
-"""How long a receipt is looked for that often; the message of one that came to another node has its row by then."""
+"""The age (ms) up to which an early receipt is looked for that often: by then a message of another node has its row."""
 
 OTHER_PARTS_MS = 1_000
-"""How long the other parts of a message are waited for here before the rows are asked whether other nodes had them."""
+"""The time (ms) for which this node waits for the other parts of a message before it asks the rows for them."""
 
 OTHER_PARTS = 100
-"""Messages that are looked for so at once."""
+"""The most messages that are looked for so at once."""
 
 ENDS = 20_000
-"""Ends of parts that are looked at in one step, about, to find messages that nobody has ended."""
+"""The number of ends of parts, roughly, that one step of `find_gathered` reads."""
 
 SPAN_MS = (1_000, 3_600_000)
-"""Shortest and longest span of time whose ends of parts are looked at in one step."""
+"""Shortest and longest span of time (ms) that one step of `find_gathered` reads."""
 
 ENDS_AFTER_MS = 5_000
-"""Such a message is taken up so long after its last part ended: until then a node that lives is about to."""
+"""The time (ms) after the end of its last part at which a message is taken up: before that a living node may do so."""
 
 LATE_ENDS_MS = 600_000
-"""How late the end of a part may become durable, by the clock of whoever looks, and still be seen by the next look."""
+"""The delay (ms) with which the end of a part may become durable and still be seen by the next look."""
 
 Missed = tuple[Report, Acknowledge]
 
 Found = dict[tuple[str, str], list[Outstanding]]
-"""By what the operator calls a part and the end of its number, and by that name alone."""
+"""Messages by operator's id and ending of their number, and by the id and an empty text."""
 
 
-class Lookup:
-    """Finds among the rows what the reporter does not know, and tells it."""
+class ReceiptLookup:
+    """Finds among the rows what the matcher does not know, and has it applied."""
 
-    def __init__(self, reporter: Reporter, gathering: Gathering, clock: Clock, gathered: int = 0) -> None:
+    def __init__(self, matcher: ReceiptMatcher, gathering: Gathering, clock: Clock, gathered: int = 0) -> None:
         """`gathered` is the durable mark of that name."""
-        self._reporter = reporter
-        self._awaited = reporter.awaited
+        self._matcher = matcher
+        self._awaited = matcher.awaited
         self._gathering = gathering
         self._clock = clock
         self._gathered = gathered
         self._overdue_beyond = 0
         """The key that `give_up` goes on from."""
         self._looked = 0
-        """How far `find_gathered` has come; 0 when it begins."""
+        """The time (ms) up to which `find_gathered` has come; 0 when it begins."""
         self._until = 0
-        """Where it ends."""
+        """The time (ms) at which `find_gathered` ends."""
         self._span = SPAN_MS[0]
         self._unended: list[int] = []
-        """What it found last."""
+        """The messages that `find_gathered` found last."""
         self._retried_at = 0
 
     async def look_up(self, store: Store) -> None:
-        """Looks for the receipts that memory did not know among the rows; what is not there either is kept as early.
+        """Looks among the rows for the messages of missed receipts; keeps the others as early receipts.
 
-        Those that cannot be looked for, since the store is unavailable, are told so and come again.
+        Refuses the receipts that cannot be looked for, since the store is unavailable: the operator sends them again.
         """
-        reporter = self._reporter
-        missed, reporter.missed = reporter.missed, []
+        matcher = self._matcher
+        missed, matcher.missed = matcher.missed, []
         by_connector: dict[int, list[Missed]] = {}
         for connector, report, acknowledge in missed:
             by_connector.setdefault(connector, []).append((report, acknowledge))
         try:
             while by_connector:
                 connector = next(iter(by_connector))
-                # Most are written as the operator wrote them first, and there are a dozen other ways.
+                # Most ids are spelt as in the answer, and there are a dozen other spellings.
                 for literally in (True, False):
                     waiting = by_connector[connector]
                     ids = {form for report, _ in waiting for form in forms(report.operator_id, literally=literally)}
@@ -93,37 +93,37 @@ class Lookup:
                         break
                 del by_connector[connector]
         finally:
-            reporter.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
+            matcher.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
 
     async def look_again(self, store: Store) -> None:
-        """What other nodes wrote meanwhile may be what was missing: the other parts of a message, or the message of a
+        """Looks for what other nodes may have written meanwhile: the other parts of a message, or the message of a
         receipt that came too early. Raises Unavailable."""
-        reporter, awaited = self._reporter, self._awaited
+        matcher, awaited = self._matcher, self._awaited
         now = self._clock.now()
         ripe = (
             key
-            for key, (generation, at) in reporter.partial.items()
+            for key, (generation, at) in matcher.partial.items()
             if generation <= awaited.durable and not 0 <= now - at < OTHER_PARTS_MS
         )
         for key in list(islice(ripe, OTHER_PARTS)):
-            waiting = reporter.partial.pop(key, None)
+            waiting = matcher.partial.pop(key, None)
             if waiting is None:
                 continue
             try:
                 with awaited.reading():
                     outstanding = await store.receipts.outstanding(key)
             except Unavailable:
-                reporter.partial.setdefault(key, waiting)
+                matcher.partial.setdefault(key, waiting)
                 raise
             if outstanding is None or key in awaited.ended:
                 continue
             track = awaited.found(outstanding)
             if len(track.states) == track.message.segments:
-                reporter.complete(track)
+                matcher.complete(track)
                 self._gathering.wake()
-        if reporter.shared and reporter.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
+        if matcher.shared and matcher.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
             self._retried_at = now
-            await self.reconsider(store, [each for each in reporter.early.all() if now - each.at < FRESH_EARLY_MS])
+            await self.reconsider(store, [each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
 
     async def reconsider(self, store: Store, early: Iterable[EarlyReceipt]) -> None:
         """Looks among the rows for the messages of receipts that are kept as early. Raises Unavailable."""
@@ -135,22 +135,22 @@ class Lookup:
             ids = {form for each in receipts for form in forms(each.operator_id)}
             with self._awaited.reading():
                 found = await store.receipts.find(connector, sorted(ids))
-                by_id = by_name(connector, found)
+                by_id = index_by_id(connector, found)
                 now = self._clock.now()
                 for each in receipts:
                     report = report_of(each, now)
-                    if self._reporter.apply(connector, report) or self._apply_rows(connector, report, by_id):
-                        self._reporter.early.matched(connector, each.operator_id)
+                    if self._matcher.apply(connector, report) or self._apply_rows(connector, report, by_id):
+                        self._matcher.early.matched(connector, each.operator_id)
                         self._gathering.wake()
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
-        """Takes up messages whose parts have all ended and that nobody has ended: the node that took the last receipt
-        died right after. One span of time a call, from the mark on, but not before `oldest`; False when it has come to
-        the time when it began. Raises Unavailable.
+        """Takes up messages whose parts have all ended but which nobody has ended: the node that took the last receipt
+        died right after. Reads one span of time a call, from the mark on, but not before `oldest`; returns False when
+        it has come to the time when it began. Raises Unavailable.
 
-        The mark moves behind a span with or after the facts that end what was found in it.
+        The mark passes a span with or after the facts that end the messages found in it.
         """
-        if any(key in self._reporter.partial for key in self._unended):
+        if any(key in self._matcher.partial for key in self._unended):
             return True
         if self._looked == 0:
             self._until = self._clock.now() - ENDS_AFTER_MS
@@ -167,7 +167,7 @@ class Lookup:
         end = min(start + self._span, self._until)
         self._unended, ends = await leases.gathered(start, end)
         for key in self._unended:
-            self._reporter.partial.setdefault(key, (self._awaited.durable, 0))
+            self._matcher.partial.setdefault(key, (self._awaited.durable, 0))
         self._looked = end
         if ends > ENDS:
             self._span = max(shortest, self._span // 2)
@@ -180,7 +180,7 @@ class Lookup:
 
         Looks at `limit` of those that await receipts, and goes on there the next time; returns whether some are left.
         """
-        reporter, awaited = self._reporter, self._awaited
+        matcher, awaited = self._matcher, self._awaited
         with awaited.reading():
             overdue, beyond = await store.receipts.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
@@ -191,11 +191,11 @@ class Lookup:
                     continue  # its last parts are about to expire
                 track.taken = 0
                 for (connector, operator_id), segments in outstanding.operator_ids.items():
-                    reporter.settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
+                    matcher.settle(track, segments, connector, operator_id, Delivery.UNKNOWN, NO_CODE)
                 # Parts whose answer nobody waits for any more.
                 for segment in range(track.message.segments):
                     if segment not in track.states:
-                        reporter.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
+                        matcher.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
         if overdue:
             self._gathering.wake()
         self._overdue_beyond = beyond or 0
@@ -206,22 +206,22 @@ class Lookup:
     def _sort_out(
         self, connector: int, reports: Iterable[Missed], found: Iterable[Outstanding], *, literally: bool
     ) -> list[Missed]:
-        """Applies receipts to memory, as it is now, or to what was `found`. Returns the others where ids were only
-        taken `literally`; else keeps them as early."""
-        reporter = self._reporter
-        by_id = by_name(connector, found)
+        """Applies receipts to memory as it is now, or to the messages `found`. Returns the others where only literal
+        ids counted (`literally`), else keeps them as early."""
+        matcher = self._matcher
+        by_id = index_by_id(connector, found)
         left: list[Missed] = []
         for report, acknowledge in reports:
-            if reporter.apply(connector, report, literally=literally) or self._apply_rows(
+            if matcher.apply(connector, report, literally=literally) or self._apply_rows(
                 connector, report, by_id, literally=literally
             ):
-                reporter.keep(acknowledge)
+                matcher.keep(acknowledge)
             elif literally:
                 left.append((report, acknowledge))
             else:
-                if not reporter.names.is_repeat(connector, report):
-                    reporter.early.keep(connector, report)
-                reporter.keep(acknowledge)
+                if not matcher.ids.is_repeat(connector, report):
+                    matcher.early.keep(connector, report)
+                matcher.keep(acknowledge)
         return left
 
     def _apply_rows(self, connector: int, report: Report, by_id: Found, *, literally: bool = False) -> bool:
@@ -235,13 +235,14 @@ class Lookup:
                     track = self._awaited.found(outstanding)
                     segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
                     if segments:
-                        self._reporter.note(track, segments, connector, form, report)
+                        self._matcher.note(track, segments, connector, form, report)
                 return True
         return False
 
 
-def by_name(connector: int, found: Iterable[Outstanding]) -> Found:
-    """Some operators call all parts alike: to go through thousands for each receipt would hold up everybody."""
+def index_by_id(connector: int, found: Iterable[Outstanding]) -> Found:
+    """Indexes messages by id and number: some operators give all parts one id, and scanning thousands for each receipt
+    would hold up everybody."""
     by_id: Found = {}
     for outstanding in found:
         number = ending(outstanding.message.destination)

@@ -1,22 +1,22 @@
-"""Receipts: from the operator's id to the message, from its parts' states to its final one."""
+"""The receipt matcher: from the operator's id to the message, from the states of its parts to its final one."""
 
 from collections.abc import Callable
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.notices.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Report, Store
-from heliograph.app.receipts.awaiting import Awaited, Track
-from heliograph.app.receipts.early import EarlyReceipts, report_of
-from heliograph.app.receipts.operator_ids import Names, forms, is_for
+from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
+from heliograph.app.receipts.early import EarlyReceiptCache, report_of
+from heliograph.app.receipts.operator_ids import OperatorIds, forms, is_for
 from heliograph.domain.receipt import Delivery, is_final, worst
 
 NO_CODE = "001"
-"""The error code of a final state that no operator gave."""
+"""The error code of a final state for which no operator gave one."""
 
 Acknowledge = Callable[[bool], None]
 
 
-class Reporter:
+class ReceiptMatcher:
     """Matches receipts with messages and brings messages to their final state.
 
     A receipt is looked for in memory first, then among the rows (`app.receipts.lookup`), then it is kept as early: its
@@ -32,19 +32,19 @@ class Reporter:
         *,
         worker: int | None = None,
     ) -> None:
-        """`finish` is told of every final, in the facts that hold it. `worker`: the number of this one of several
-        nodes: receipts may come to others, and theirs to this one, so that rows are looked at again."""
+        """`finish` is told of every final, in the facts that hold it. `worker` is the number of this node where several
+        share a store: receipts may then come to another node than the one that sent, and rows are looked at again."""
         self.shared = worker is not None
-        self.awaited = Awaited(gathering, clock, mark, worker=worker)
-        self.early = EarlyReceipts(gathering, clock)
-        self.names = Names()
+        self.awaited = AwaitedReceipts(gathering, clock, mark, worker=worker)
+        self.early = EarlyReceiptCache(gathering, clock)
+        self.ids = OperatorIds()
         self.partial: dict[int, tuple[int, int]] = {}
-        """Messages of several parts some of which are over, where nodes share a store: in which generation of facts,
-        and when, one last was."""
+        """Messages with some parts ended, where nodes share a store: in which generation of facts, and when (ms), the
+        last of these ended."""
         self.missed: list[tuple[int, Report, Acknowledge]] = []
-        """Receipts that memory did not know, with their connectors."""
+        """Receipts that memory did not match, with their connectors, for `ReceiptLookup`."""
         self.matched = 0
-        """Receipts that found their message as they came, those of progress too."""
+        """The number of receipts, progress included, that found their message at once."""
         self._gathering = gathering
         self._clock = clock
         self._finish = finish
@@ -55,9 +55,9 @@ class Reporter:
     # --- what the operator answered
 
     def taken(self, message: Message, segments: tuple[int, ...], connector: int, operator_id: str) -> None:
-        """The operator took a part whose receipt is wanted; or, as one, several."""
+        """Takes up a part that the operator took and whose receipt is wanted, or several that it took as one."""
         track = self.awaited.track(message)
-        self.names.begin(connector, operator_id)
+        self.ids.begin(connector, operator_id)
         self.awaited.take(track, segments, connector, operator_id)
         if self.early:
             early = self.early.of(message, connector, operator_id)
@@ -67,19 +67,19 @@ class Reporter:
                 self.settle(track, segments, connector, operator_id, early.state, early.err)
 
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
-        """A part whose receipt was wanted came to its end without one: refused, too late, or never answered."""
+        """Ends a part whose receipt was wanted, but which the operator refused, never answered, or got too late."""
         track = self.awaited.track(message)
         self.end_part(track, segment, state, err)
         self.awaited.answered(track)
 
     def forget(self, key: int) -> None:
-        """The message failed as a whole."""
+        """Stops awaiting anything for a message that failed as a whole."""
         self.awaited.end(key)
 
     async def load(self, store: Store, message: Message) -> bool:
         """Must be called before a lane takes up a message of several parts some of which have their answers.
 
-        False if the message is over, and nothing of it is to be sent. Raises Unavailable.
+        Returns False if the message is over and nothing of it is to be sent. Raises Unavailable.
         """
         awaited = self.awaited
         track = awaited.tracks.get(message.key)
@@ -93,7 +93,7 @@ class Reporter:
         return True
 
     def leave(self, key: int) -> None:
-        """The lane gives up a message before all its parts are answered: it is the queue's again."""
+        """Notes that the lane gives a message back to the queue before all its parts are answered."""
         track = self.awaited.tracks.get(key)
         if track is not None:
             track.held = False
@@ -102,11 +102,11 @@ class Reporter:
     # --- after a start
 
     def restore(self, outstanding: Outstanding) -> None:
-        """Takes up again what is above the mark."""
+        """Takes up again a message above the mark, after a start."""
         self.awaited.restored(outstanding)
 
     def restore_early(self, early: EarlyReceipt) -> None:
-        """Takes up again a receipt that waits for its message."""
+        """Takes up again a receipt that waits for its message, after a start."""
         if not is_final(early.state):
             return
         if self.apply(early.connector, report_of(early, self._clock.now())):
@@ -117,13 +117,13 @@ class Reporter:
     # --- what came back
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
-        """A receipt arrived."""
-        found = self.apply(connector, report) or self.names.is_repeat(connector, report)
+        """Applies a receipt that has arrived. Calls `acknowledge`, with True only after the commit that keeps it."""
+        found = self.apply(connector, report) or self.ids.is_repeat(connector, report)
         if not found:
-            renamed = self.names.by_first_name(connector, report)
-            if renamed is not None:
-                report = renamed
-                found = self.apply(connector, report) or self.names.is_repeat(connector, report)
+            resolved = self.ids.resolve_alias(connector, report)
+            if resolved is not None:
+                report = resolved
+                found = self.apply(connector, report) or self.ids.is_repeat(connector, report)
         if found:
             self._acknowledge_next.append(acknowledge)
             self._gathering.wake()
@@ -133,29 +133,29 @@ class Reporter:
             self.missed.append((connector, report, acknowledge))
             self._gathering.seek()
 
-    def also(self, connector: int, operator_id: str, other: str, destination: str) -> None:
-        """Another name of the part that the operator calls `other`: it was sent twice, and taken twice. A receipt by
-        either name is that part's, and the first one counts. Forgotten by a restart."""
+    def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
+        """Makes `operator_id` an alias of `other`: the part was sent and taken twice. A receipt under either id is for
+        that part, and the first one counts. A restart forgets aliases."""
         if not other or operator_id == other:
             return
-        self.names.also(connector, operator_id, other, destination)
+        self.ids.add_alias(connector, operator_id, other, destination)
         early = self.early.named(connector, operator_id, destination)
         if early is not None:
             self.discard(early)
             self.on_report(connector, Report(other, early.destination, early.state, True, early.err), _unheard)
 
     def discard(self, early: EarlyReceipt) -> None:
-        """What the receipt tells is known."""
+        """Removes an early receipt that tells nothing new."""
         if self.early.discard(early):
-            self.names.repeated += 1
+            self.ids.repeated += 1
             self._gathering.wake()
 
     def keep(self, acknowledge: Acknowledge) -> None:
-        """What a receipt tells is among the facts being gathered: the operator is told so when they are durable."""
+        """Has a receipt acknowledged when the facts being gathered, which hold it, are durable."""
         self._acknowledge_next.append(acknowledge)
 
     def turn_away(self) -> None:
-        """From now on nobody looks among the rows: receipts that memory does not know are to be sent again."""
+        """Refuses from now on receipts that memory does not match: nobody looks among the rows any more."""
         self._turns_away = True
         missed, self.missed = self.missed, []
         for _, _, acknowledge in missed:
@@ -164,17 +164,17 @@ class Reporter:
     # --- around a commit
 
     def prepare(self) -> None:
-        """Right before a commit."""
+        """Must be called right before a commit."""
         self.awaited.prepare()
         self._acknowledge += self._acknowledge_next
         self._acknowledge_next = []
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Once a second, right before a commit: what was awaited for long gets its row; the mark moves on."""
+        """See `AwaitedReceipts.spill`."""
         self.awaited.spill(facts, now, last_key)
 
     def committed(self) -> None:
-        """What was gathered is durable: operators are told so, and what has its row leaves memory."""
+        """Must be called right after a commit: acknowledges the receipts that it made durable."""
         acknowledge, self._acknowledge = self._acknowledge, []
         for each in acknowledge:
             each(True)
@@ -183,12 +183,12 @@ class Reporter:
     # --- matching
 
     def apply(self, connector: int, report: Report, *, literally: bool = False) -> bool:
-        """Applies the receipt to the part in memory that it is for; False if there is none. `literally`: to the one
-        that has its id as it is written, and no other."""
+        """Applies the receipt to the part in memory that it is for; returns False if there is none. `literally`: only
+        the id as it is written counts."""
         entries = self.awaited.entries.get(connector)
         if not entries:
             return False
-        # Nearly all are found as they are written: without a generator for the other ways.
+        # Nearly all ids are found as they are written: that needs no generator of spellings.
         entry = entries.get(report.operator_id)
         if entry is not None and is_for(report, report.operator_id, entry.track.message):
             self.note(entry.track, entry.segments, connector, report.operator_id, report)
@@ -202,8 +202,10 @@ class Reporter:
                 return True
         return False
 
-    def note(self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str, report: Report) -> None:
-        """A receipt for these parts."""
+    def note(
+        self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, report: Report
+    ) -> None:
+        """Notes a receipt for these parts: an end, or progress."""
         self.matched += 1
         if report.final:
             self.settle(track, segments, connector, operator_id, report.state, report.err)
@@ -215,11 +217,17 @@ class Reporter:
             )
 
     def settle(
-        self, track: Track, segments: tuple[int, ...], connector: int, operator_id: str, state: Delivery, err: str
+        self,
+        track: TrackedMessage,
+        segments: tuple[int, ...],
+        connector: int,
+        operator_id: str,
+        state: Delivery,
+        err: str,
     ) -> None:
-        """The parts whose receipt was awaited under an id are in their final state."""
+        """Ends the parts whose receipt was awaited under an id."""
         self.awaited.settle(track, connector, operator_id)
-        self.names.finish(connector, operator_id, track.message.destination)
+        self.ids.finish(connector, operator_id, track.message.destination)
         for segment in segments:
             if segment in track.states:
                 continue
@@ -228,8 +236,8 @@ class Reporter:
                 self._gathering.facts.awaiting_matched.append(matched)
             self.end_part(track, segment, state, err)
 
-    def end_part(self, track: Track, segment: int, state: Delivery, err: str) -> None:
-        """One part is in its final state, and with the last of them the message."""
+    def end_part(self, track: TrackedMessage, segment: int, state: Delivery, err: str) -> None:
+        """Ends one part, and with the last of them the message."""
         message = track.message
         now = self._clock.now()
         track.states[segment] = (state, err)
@@ -244,8 +252,8 @@ class Reporter:
         if not track.held:
             self.awaited.let_go(track)
 
-    def complete(self, track: Track) -> None:
-        """Every part is in its final state, and so is the message: in the worst of them."""
+    def complete(self, track: TrackedMessage) -> None:
+        """Ends a message whose parts have all ended: in the worst of their states."""
         message = track.message
         states = track.states
         if len(states) == 1:
@@ -264,4 +272,4 @@ class Reporter:
 
 
 def _unheard(kept: bool) -> None:
-    """Nobody waits to be told."""
+    """Acknowledges nothing: the operator was told long ago."""

@@ -1,4 +1,4 @@
-"""From a host's name to its addresses: in threads of our own, at most so many at once, remembered for a little while.
+"""The resolver: host names to addresses, in threads of its own, a bounded number at once, with a short memory.
 
 The loop's own `getaddrinfo` shares a few threads with everything else (four of them in libuv): a handful of names
 whose servers do not answer would hold up every other lookup. Threads here are daemons, since a lookup cannot be
@@ -11,22 +11,22 @@ import threading
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from heliograph.adapters.webhook.guard import Address, literal_address
-from heliograph.adapters.webhook.settings import Limits
+from heliograph.adapters.webhook.guard import IPAddress, literal_address
+from heliograph.adapters.webhook.settings import WebhookLimits
 
-Lookup = Callable[[str], Awaitable[list[Address]]]
-"""Raises OSError for a name without addresses."""
+NameLookup = Callable[[str], Awaitable[list[IPAddress]]]
+"""A function that looks a name up. Raises OSError for a name without addresses."""
 
 REMEMBERED = 4_096
-"""Names; all are forgotten beyond that."""
+"""The most names remembered; beyond that all are forgotten."""
 
 
-async def system_lookup(name: str) -> list[Address]:
+async def system_lookup(name: str) -> list[IPAddress]:
     """Asks the system's resolver, in a thread. A caller that gives up leaves the thread to end by itself."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[list[Address]] = loop.create_future()
+    answer: asyncio.Future[list[IPAddress]] = loop.create_future()
 
-    def settle(addresses: list[Address] | None, error: OSError | None) -> None:
+    def settle(addresses: list[IPAddress] | None, error: OSError | None) -> None:
         if answer.cancelled():
             return
         if error is not None:
@@ -35,7 +35,7 @@ async def system_lookup(name: str) -> list[Address]:
             answer.set_result(addresses or [])
 
     def ask() -> None:
-        addresses: list[Address] = []
+        addresses: list[IPAddress] = []
         problem: OSError | None = None
         try:
             for *_, where in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM):
@@ -51,18 +51,18 @@ async def system_lookup(name: str) -> list[Address]:
     return await answer
 
 
-class Names:
-    """Addresses by name. One lookup a name at a time, whoever asks for it."""
+class Resolver:
+    """Resolves names: one look-up a name at a time, shared by all who ask."""
 
-    def __init__(self, limits: Limits, lookup: Lookup = system_lookup) -> None:
+    def __init__(self, limits: WebhookLimits, lookup: NameLookup = system_lookup) -> None:
         self._limits = limits
         self._lookup = lookup
         self._room = asyncio.Semaphore(limits.lookups)
-        self._known: dict[str, tuple[float, list[Address] | OSError]] = {}
-        self._running: dict[str, asyncio.Task[list[Address]]] = {}
+        self._known: dict[str, tuple[float, list[IPAddress] | OSError]] = {}
+        self._running: dict[str, asyncio.Task[list[IPAddress]]] = {}
 
-    async def addresses(self, name: str) -> list[Address]:
-        """In the system's order of preference, at least one. Raises OSError."""
+    async def addresses(self, name: str) -> list[IPAddress]:
+        """Returns the addresses in the system's order of preference, at least one. Raises OSError."""
         literal = literal_address(name)
         if literal is not None:
             return [literal]
@@ -77,14 +77,14 @@ class Names:
             task.add_done_callback(lambda done: self._over(name, done))
         return await asyncio.shield(task)
 
-    async def _find(self, name: str) -> list[Address]:
+    async def _find(self, name: str) -> list[IPAddress]:
         async with self._room:
             found = list(dict.fromkeys(await self._lookup(name)))
         if not found:
             raise OSError("it has no address")
         return found
 
-    def _over(self, name: str, task: asyncio.Task[list[Address]]) -> None:
+    def _over(self, name: str, task: asyncio.Task[list[IPAddress]]) -> None:
         del self._running[name]
         if task.cancelled():
             return

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.app.ports import Report
-from heliograph.app.receipts.operator_ids import OTHER_NAMES, REMEMBER_FINISHED, STALE_MS, Names, agrees, is_for
+from heliograph.app.receipts.operator_ids import ALIASES, REMEMBER_FINISHED, STALE_MS, OperatorIds, agrees, is_for
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, SetClock
 from tests.support.store import START
@@ -44,36 +44,36 @@ def test_a_receipt_may_be_older_than_its_message_by_what_clocks_of_nodes_may_dif
 
 def test_an_id_that_another_part_has_now_is_not_finished() -> None:
     """Its receipt may come before it is written to memory: it must not be taken for the earlier one's again."""
-    names = Names()
-    names.finish(1, "a", TO)
-    assert names.is_repeat(1, report("a"))
-    names.begin(1, "a")
-    assert not names.is_repeat(1, report("a"))
-    assert names.repeated == 1
+    ids = OperatorIds()
+    ids.finish(1, "a", TO)
+    assert ids.is_repeat(1, report("a"))
+    ids.begin(1, "a")
+    assert not ids.is_repeat(1, report("a"))
+    assert ids.repeated == 1
 
 
 def test_a_guess_is_a_repetition_only_if_the_number_agrees() -> None:
-    names = Names()
-    names.finish(1, "10", TO)
-    assert [names.is_repeat(1, report("a", to)) for to in ("", "491701234568", TO)] == [False, False, True]
-    assert names.repeated == 1
+    ids = OperatorIds()
+    ids.finish(1, "10", TO)
+    assert [ids.is_repeat(1, report("a", to)) for to in ("", "491701234568", TO)] == [False, False, True]
+    assert ids.repeated == 1
 
 
 def test_finished_ids_that_are_remembered_are_bounded() -> None:
-    names = Names()
+    ids = OperatorIds()
     for number in range(REMEMBER_FINISHED + 1):
-        names.finish(1, f"id-{number}", TO)
-    assert not names.is_repeat(1, report("id-0"))
-    assert not names.is_repeat(1, report(f"id-{REMEMBER_FINISHED // 10 - 1}"))
-    assert names.is_repeat(1, report(f"id-{REMEMBER_FINISHED // 10}"))
-    assert names.is_repeat(1, report(f"id-{REMEMBER_FINISHED}"))
+        ids.finish(1, f"id-{number}", TO)
+    assert not ids.is_repeat(1, report("id-0"))
+    assert not ids.is_repeat(1, report(f"id-{REMEMBER_FINISHED // 10 - 1}"))
+    assert ids.is_repeat(1, report(f"id-{REMEMBER_FINISHED // 10}"))
+    assert ids.is_repeat(1, report(f"id-{REMEMBER_FINISHED}"))
 
 
 def test_second_names_that_are_remembered_are_bounded() -> None:
-    names = Names()
-    for number in range(OTHER_NAMES + 1):
-        names.also(1, f"second-{number}", f"first-{number}", TO)
-    assert names.by_first_name(1, report("second-0")) is None
-    renamed = names.by_first_name(1, report(f"second-{OTHER_NAMES}", came=START))
-    assert renamed is not None
-    assert renamed.operator_id == f"first-{OTHER_NAMES}"
+    ids = OperatorIds()
+    for number in range(ALIASES + 1):
+        ids.add_alias(1, f"second-{number}", f"first-{number}", TO)
+    assert ids.resolve_alias(1, report("second-0")) is None
+    resolved = ids.resolve_alias(1, report(f"second-{ALIASES}", came=START))
+    assert resolved is not None
+    assert resolved.operator_id == f"first-{ALIASES}"

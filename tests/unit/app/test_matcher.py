@@ -11,8 +11,8 @@ from heliograph.app.marks import AWAITING, GATHERED
 from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.receipts import awaiting, early, lookup
 from heliograph.app.receipts.awaiting import KEEP_MS
-from heliograph.app.receipts.lookup import Lookup, by_name
-from heliograph.app.receipts.matcher import Reporter
+from heliograph.app.receipts.lookup import ReceiptLookup, index_by_id
+from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.app.receipts.operator_ids import STALE_MS, ending
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -58,8 +58,8 @@ class Desk:
         self.clock = SetClock()
         self.gathering = NotedGathering()
         self.finished: list[tuple[int, Delivery]] = []
-        self.reporter = Reporter(self.gathering, self.clock, self._finish)
-        self.lookup = Lookup(self.reporter, self.gathering, self.clock)
+        self.matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
+        self.lookup = ReceiptLookup(self.matcher, self.gathering, self.clock)
         self.message = Messages(self.clock)
         self.store = ScriptedStore()
         self.acks: list[tuple[str, bool]] = []
@@ -69,24 +69,24 @@ class Desk:
 
     def taken(self, message: Message, *operator_ids: str, connector: int = 1, first: int = 0) -> None:
         for segment, operator_id in enumerate(operator_ids, first):
-            self.reporter.taken(message, (segment,), connector, operator_id)
+            self.matcher.taken(message, (segment,), connector, operator_id)
 
     def report(
         self, operator_id: str, state: Delivery = Delivery.DELIVRD, to: str = "", connector: int = 1, name: str = ""
     ) -> None:
         final = state not in (Delivery.ENROUTE, Delivery.ACCEPTD)
         given = Report(operator_id, to, state, final, "000")
-        self.reporter.on_report(connector, given, lambda kept: self.acks.append((name or operator_id, kept)))
+        self.matcher.on_report(connector, given, lambda kept: self.acks.append((name or operator_id, kept)))
 
     def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
-        self.reporter.prepare()
+        self.matcher.prepare()
         if spill:
-            self.reporter.spill(self.gathering.facts, self.clock.now(), last_key)
+            self.matcher.spill(self.gathering.facts, self.clock.now(), last_key)
         return self.gathering.take()
 
     def commit(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
         facts = self.begin(spill=spill, last_key=last_key)
-        self.reporter.committed()
+        self.matcher.committed()
         return facts
 
 
@@ -114,7 +114,7 @@ def test_a_receipt_ends_its_message_and_is_acknowledged_after_the_commit_that_sa
     assert [(final.key, final.state, final.owed) for final in facts.finals] == [(one.key, Delivery.UNDELIV, True)]
     assert facts.awaiting_matched == []
     assert desk.acks == []
-    desk.reporter.committed()
+    desk.matcher.committed()
     assert desk.acks == [("a", True)]
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
 
@@ -123,7 +123,7 @@ def test_a_receipt_that_comes_while_a_commit_is_written_waits_for_the_next_one(d
     desk.taken(desk.message(), "a")
     desk.begin()
     desk.report("a")
-    desk.reporter.committed()
+    desk.matcher.committed()
     assert desk.acks == []
     desk.commit()
     assert desk.acks == [("a", True)]
@@ -137,7 +137,7 @@ def test_a_commit_that_fails_acknowledges_nothing_and_the_next_one_all_of_it_onc
     desk.report("b")
     desk.begin()
     assert desk.acks == []
-    desk.reporter.committed()
+    desk.matcher.committed()
     desk.commit()
     assert desk.acks == [("a", True), ("b", True)]
 
@@ -159,7 +159,7 @@ async def test_a_receipt_that_comes_again_changes_nothing_and_is_not_kept(desk: 
     desk.report("a")
     desk.commit()
     desk.report("a", again)
-    assert not desk.reporter.missed
+    assert not desk.matcher.missed
     facts = desk.commit()
     assert desk.acks == [("a", True), ("a", True)]
     assert not facts
@@ -175,7 +175,7 @@ def test_another_form_of_the_id_counts_where_the_destination_agrees(desk: Desk, 
     desk.report(reported, to="+" + one.destination)
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.report(reported, to=one.destination)
-    assert not desk.reporter.missed, "it is known to be a repeat, in the operator's form too"
+    assert not desk.matcher.missed, "it is known to be a repeat, in the operator's form too"
 
 
 @pytest.mark.parametrize(("reported", "to"), [("6699", ""), ("6699", "4915112345678"), ("1A2B", "4915112345678")])
@@ -183,7 +183,7 @@ def test_a_guess_without_the_destination_or_against_it_is_none(desk: Desk, repor
     desk.taken(desk.message(), "1A2B")
     desk.report(reported, to=to)
     assert desk.finished == []
-    assert desk.reporter.missed
+    assert desk.matcher.missed
 
 
 def test_the_same_id_of_another_operator_is_another_message(desk: Desk) -> None:
@@ -220,7 +220,7 @@ async def test_of_thousands_with_one_id_no_more_are_looked_at_than_have_such_a_n
         desk.report("1", to=f"+{one.destination}")
     await desk.lookup.look_up(desk.store)
     assert sorted(desk.finished) == [(one.key, Delivery.DELIVRD) for one in many]
-    found = by_name(1, desk.store.found)
+    found = index_by_id(1, desk.store.found)
     assert [found["1", ending(f"+{one.destination}")] for one in many] == [[each] for each in desk.store.found]
     assert found["1", ""] == desk.store.found, "a receipt that names no number may be for any"
 
@@ -246,8 +246,8 @@ def test_a_refused_part_and_one_never_answered_count(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.taken(long, "a")
     desk.report("a")
-    desk.reporter.part_over(long, 1, Delivery.REJECTD, "011")
-    desk.reporter.part_over(long, 2, Delivery.UNKNOWN, "001")
+    desk.matcher.part_over(long, 1, Delivery.REJECTD, "011")
+    desk.matcher.part_over(long, 2, Delivery.UNKNOWN, "001")
     (final,) = desk.commit().finals
     assert (final.state, final.err) == (Delivery.REJECTD, "011")
 
@@ -258,7 +258,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     if early:
         desk.report("a", to=long.destination)
         await desk.lookup.look_up(desk.store)
-    desk.reporter.taken(long, (0, 1, 2), 1, "a")
+    desk.matcher.taken(long, (0, 1, 2), 1, "a")
     if not early:
         desk.report("a", Delivery.ENROUTE)
         desk.report("a")
@@ -269,7 +269,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     ]
     assert [(part.segment, part.state) for part in facts.parts] == [(n, Delivery.DELIVRD) for n in range(3)]
     assert [(final.key, final.state) for final in facts.finals] == [(long.key, Delivery.DELIVRD)]
-    assert len(desk.reporter.awaited) == 0
+    assert len(desk.matcher.awaited) == 0
 
 
 def test_an_operator_may_give_all_parts_of_a_message_one_id(desk: Desk) -> None:
@@ -284,14 +284,14 @@ def test_an_operator_may_give_all_parts_of_a_message_one_id(desk: Desk) -> None:
 
 async def test_rows_know_that_one_id_stands_for_several_parts(desk: Desk) -> None:
     long = desk.message(LONG)
-    desk.reporter.taken(long, (0, 1, 2), 1, "a")
+    desk.matcher.taken(long, (0, 1, 2), 1, "a")
     desk.commit()
     desk.clock.pass_ms(KEEP_MS + 1)
     assert [(each.operator_id, each.segment) for each in desk.commit(spill=True).awaiting] == [
         ("a", 0), ("a", 1), ("a", 2),
     ]  # fmt: skip
     desk.commit()
-    assert len(desk.reporter.awaited) == 0
+    assert len(desk.matcher.awaited) == 0
     desk.store.found = [Outstanding(long, {(1, "a"): (0, 1, 2)}, {})]
     desk.report("a")
     await desk.lookup.look_up(desk.store)
@@ -308,7 +308,7 @@ async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
     facts = desk.begin(spill=True)
     assert [(each.operator_id, each.segment) for each in facts.awaiting] == [("a", 0), ("b", 1)]
     desk.report("a")
-    desk.reporter.committed()
+    desk.matcher.committed()
     # The rows that are read do not show yet that the first part is over.
     desk.store.found = [known(long, "a", "b")]
     desk.report("b")
@@ -318,7 +318,7 @@ async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
 
 async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_message_back(desk: Desk) -> None:
     one = desk.message()
-    desk.reporter.awaited.mark = one.key
+    desk.matcher.awaited.mark = one.key
     desk.taken(one, "a", connector=1)
     desk.report("a")
     desk.store.found = [known(one, "a")]
@@ -329,7 +329,7 @@ async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_mes
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.commit()
     desk.commit()
-    assert desk.reporter.awaited.ended == {}
+    assert desk.matcher.awaited.ended == {}
 
 
 async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) -> None:
@@ -339,7 +339,7 @@ async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) 
     desk.commit(spill=True)
     desk.clock.pass_ms(1_000)
     desk.commit()
-    assert len(desk.reporter.awaited) == 0
+    assert len(desk.matcher.awaited) == 0
     desk.taken(long, "b", first=1)
     assert desk.commit().awaiting == [Awaiting(1, "b", long.account, long.key, 1)]
     desk.store.found = [known(long, "a", "b")]
@@ -350,14 +350,14 @@ async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) 
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
     for _ in range(3):
         desk.commit(spill=True)
-    assert (desk.reporter.awaited.tracks, desk.reporter.awaited.leaving, len(desk.reporter.awaited)) == ({}, [], 0)
+    assert (desk.matcher.awaited.tracks, desk.matcher.awaited.leaving, len(desk.matcher.awaited)) == ({}, [], 0)
 
 
 async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: Desk) -> None:
     long = desk.message("x" * 200)
     outstanding = known(long, states={0: (Delivery.UNDELIV, "034")})
     desk.store.found = [outstanding]
-    assert await desk.reporter.load(desk.store, long)
+    assert await desk.matcher.load(desk.store, long)
     desk.commit()
     desk.taken(long, "b", first=1)
     desk.report("b")
@@ -366,10 +366,10 @@ async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: D
 
 async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
     long = desk.message("x" * 200)
-    assert not await desk.reporter.load(desk.store, long)
+    assert not await desk.matcher.load(desk.store, long)
     desk.store.found = [known(long, "a")]
-    desk.reporter.forget(long.key)
-    assert not await desk.reporter.load(desk.store, long)
+    desk.matcher.forget(long.key)
+    assert not await desk.matcher.load(desk.store, long)
 
 
 # --- early
@@ -414,7 +414,7 @@ async def test_an_id_is_looked_for_as_it_is_written_and_then_in_other_ways(desk:
 
 async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> None:
     one = desk.message()
-    desk.reporter.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.ENROUTE, "000", START))
+    desk.matcher.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.ENROUTE, "000", START))
     desk.report("a", Delivery.ENROUTE)
     await desk.lookup.look_up(desk.store)
     desk.taken(one, "a")
@@ -476,8 +476,8 @@ async def test_a_stale_receipt_is_not_found_among_the_rows_either(desk: Desk) ->
     early = EarlyReceipt(1, "a", "", Delivery.UNDELIV, "034", START)
     desk.clock.pass_ms(STALE_MS + 1)
     in_memory, in_rows = desk.message(), desk.message()
-    desk.reporter.restore(known(in_memory, "a"))
-    desk.reporter.restore_early(early)
+    desk.matcher.restore(known(in_memory, "a"))
+    desk.matcher.restore_early(early)
     desk.store.found = [known(in_rows, "b")]
     await desk.lookup.reconsider(desk.store, [early, replace(early, operator_id="b")])
     assert desk.finished == []
@@ -486,8 +486,8 @@ async def test_a_stale_receipt_is_not_found_among_the_rows_either(desk: Desk) ->
 
 def test_after_a_restart_an_early_receipt_finds_a_message_that_is_there(desk: Desk) -> None:
     one = desk.message()
-    desk.reporter.restore(known(one, "a"))
-    desk.reporter.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.UNDELIV, "034", START))
+    desk.matcher.restore(known(one, "a"))
+    desk.matcher.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.UNDELIV, "034", START))
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
     assert desk.commit().early_matched == [(1, "a")]
 
@@ -506,7 +506,7 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     desk.commit()
     assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
-    assert not desk.reporter.missed
+    assert not desk.matcher.missed
 
 
 async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> None:
@@ -522,22 +522,22 @@ async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> No
     with pytest.raises(Stopped):
         await desk.lookup.look_up(desk.store)
     assert desk.acks == []
-    desk.reporter.turn_away()
+    desk.matcher.turn_away()
     assert sorted(desk.acks) == [("a", False), ("b", False)]
-    assert desk.reporter.awaited.reads == []
+    assert desk.matcher.awaited.reads == []
 
 
 def test_at_the_end_what_memory_does_not_know_is_turned_away_and_what_it_knows_is_taken(desk: Desk) -> None:
     message = desk.message()
     desk.taken(message, "known")
-    desk.reporter.turn_away()
+    desk.matcher.turn_away()
     desk.report("unknown")
     assert desk.acks == [("unknown", False)]
     desk.report("known")
     desk.commit()
     assert desk.acks == [("unknown", False), ("known", True)]
     assert desk.finished == [(message.key, Delivery.DELIVRD)]
-    assert not desk.reporter.missed
+    assert not desk.matcher.missed
 
 
 async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
@@ -598,9 +598,9 @@ def test_below_the_mark_every_awaited_part_has_its_row(desk: Desk) -> None:
         facts = desk.commit(spill=True)
         rows.update(each.key for each in facts.awaiting)
         waiting = {message.key for message in late}
-        assert all(key in rows for key in keys if key <= desk.reporter.awaited.mark and key not in waiting)
+        assert all(key in rows for key in keys if key <= desk.matcher.awaited.mark and key not in waiting)
         desk.clock.pass_ms(1_000)
-    assert desk.reporter.awaited.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
+    assert desk.matcher.awaited.mark == first_key_at(START + 119_000 - 2 * KEEP_MS)
 
 
 @pytest.mark.parametrize("how", ["late", "below the mark"])
@@ -609,7 +609,7 @@ def test_a_part_that_is_taken_late_has_a_row_at_once(desk: Desk, how: str) -> No
     if how == "late":
         desk.clock.pass_ms(KEEP_MS + 1)
     else:
-        desk.reporter.awaited.mark = one.key
+        desk.matcher.awaited.mark = one.key
     desk.taken(one, "a")
     assert desk.commit().awaiting == [Awaiting(1, "a", one.account, one.key, 0)]
 
@@ -629,10 +629,10 @@ def test_rows_leave_memory_only_when_they_are_durable_and_are_written_once(desk:
     desk.clock.pass_ms(KEEP_MS)
     assert len(desk.begin(spill=True).awaiting) == 1
     assert desk.begin(spill=True).awaiting == [], "the commit failed, and its facts are in the next one"
-    assert len(desk.reporter.awaited) == 1
+    assert len(desk.matcher.awaited) == 1
     desk.report("a")
-    desk.reporter.committed()
-    assert len(desk.reporter.awaited) == 0
+    desk.matcher.committed()
+    assert len(desk.matcher.awaited) == 0
     assert desk.commit().awaiting_matched == [Awaiting(1, "a", one.account, one.key, 0)]
 
 
@@ -645,15 +645,15 @@ def test_memory_is_bounded_and_keeps_those_whose_receipts_come_first(
         desk.taken(message, str(number))
     facts = desk.commit(spill=True)
     assert [each.operator_id for each in facts.awaiting] == ["3", "4"]
-    assert len(desk.reporter.awaited) == 3
+    assert len(desk.matcher.awaited) == 3
 
 
 def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
     long = desk.message(LONG)
-    desk.reporter.part_over(long, 0, Delivery.REJECTD, "011")
-    desk.reporter.forget(long.key)
+    desk.matcher.part_over(long, 0, Delivery.REJECTD, "011")
+    desk.matcher.forget(long.key)
     desk.commit()
-    assert (desk.reporter.awaited.tracks, desk.reporter.awaited.ended, len(desk.reporter.awaited)) == ({}, {}, 0)
+    assert (desk.matcher.awaited.tracks, desk.matcher.awaited.ended, len(desk.matcher.awaited)) == ({}, {}, 0)
 
 
 # --- several nodes on one store
@@ -661,8 +661,8 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
 
 @pytest.fixture
 def shared(desk: Desk) -> Desk:
-    desk.reporter = Reporter(desk.gathering, desk.clock, desk._finish, worker=0)
-    desk.lookup = Lookup(desk.reporter, desk.gathering, desk.clock)
+    desk.matcher = ReceiptMatcher(desk.gathering, desk.clock, desk._finish, worker=0)
+    desk.lookup = ReceiptLookup(desk.matcher, desk.gathering, desk.clock)
     return desk
 
 
@@ -675,7 +675,7 @@ def test_where_nodes_share_a_store_a_part_has_its_row_in_the_commit_that_says_it
 
 
 def test_a_node_that_has_all_binds_of_a_connector_awaits_in_memory(shared: Desk) -> None:
-    shared.reporter.awaited.keep(1)
+    shared.matcher.awaited.keep(1)
     one, long = shared.message(), shared.message(LONG)
     shared.taken(one, "a")
     shared.taken(long, "b", "c", "d")
@@ -687,7 +687,7 @@ def test_a_node_that_has_all_binds_of_a_connector_awaits_in_memory(shared: Desk)
 
 
 def test_when_others_get_binds_too_what_is_awaited_in_memory_gets_its_rows_once(shared: Desk) -> None:
-    awaited = shared.reporter.awaited
+    awaited = shared.matcher.awaited
     awaited.keep(1)
     shared.taken(shared.message(LONG), "a", "b", "c")
     shared.commit()
@@ -703,7 +703,7 @@ def test_when_others_get_binds_too_what_is_awaited_in_memory_gets_its_rows_once(
 
 
 def test_what_another_node_accepted_has_its_row_at_once_since_no_mark_of_this_one_tells_of_it(shared: Desk) -> None:
-    shared.reporter.awaited.keep(1)
+    shared.matcher.awaited.keep(1)
     own = shared.message()
     theirs = replace(shared.message(), key=own.key | 1)
     shared.taken(own, "a")
@@ -739,7 +739,7 @@ async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_r
     facts = shared.commit()
     assert [each.key for each in facts.finals] == [one.key]
     assert facts.early_matched == [(1, "a")]
-    assert shared.reporter.early.all() == []
+    assert shared.matcher.early.all() == []
 
 
 class NotedEnds:
@@ -791,7 +791,7 @@ async def test_the_next_look_begins_a_little_before_where_the_last_one_ended_als
     leases.ends = 0
     mark = (await look_through(shared, leases, shared.clock.now() - 3_600_000))[GATHERED]
     shared.clock.pass_ms(60_000)
-    for desk_lookup in (shared.lookup, Lookup(shared.reporter, shared.gathering, shared.clock, mark)):
+    for desk_lookup in (shared.lookup, ReceiptLookup(shared.matcher, shared.gathering, shared.clock, mark)):
         leases.spans.clear()
         shared.lookup = desk_lookup
         assert await look_through(shared, leases) == {GATHERED: mark + 60_000}
@@ -823,6 +823,6 @@ async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_
     shared.store.found = [known(one, "a")]
     await shared.lookup.reconsider(shared.store, [early])
     assert [each.key for each in shared.commit().finals] == [one.key]
-    shared.reporter.restore_early(early)
-    shared.reporter.early.drop(shared.clock.now() + 1)
-    assert shared.reporter.early.all() == []
+    shared.matcher.restore_early(early)
+    shared.matcher.early.drop(shared.clock.now() + 1)
+    assert shared.matcher.early.all() == []

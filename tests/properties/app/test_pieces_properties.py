@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.commit.divide import NAMED, NOBODYS, OWNED, divide, joined, pieces
+from heliograph.app.commit.pieces import NAMED, NOBODYS, OWNED, joined, pieces
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -25,6 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.slot import SLOTS, slot_of
+from tests.support.shards import divide
 
 ACCOUNTS = st.integers(1, 300)
 KEYS = st.one_of(st.integers(1, 3), st.integers(1, 1 << 60))

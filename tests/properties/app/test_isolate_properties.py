@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.app.commit.divide import pieces
-from heliograph.app.commit.isolate import TRIES, Apart, Fate, Misfit
+from heliograph.app.commit.isolate import TRIES, Bisection, PieceFate, UnfitPiece
+from heliograph.app.commit.pieces import pieces
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -143,8 +143,8 @@ def test_all_that_is_fit_is_recorded_once_and_together(facts: Facts) -> None:
     facts = copied(facts)
     before, marks = pieces(facts), dict(facts.marks)
     store = FussyStore(set())
-    noted: list[Misfit] = []
-    asyncio.run(Apart(store.commits, facts, noted.append).record())
+    noted: list[UnfitPiece] = []
+    asyncio.run(Bisection(store.commits, facts, noted.append).record())
     unfit = [piece for piece in before if not is_fit(piece)]
     assert [misfit.facts for misfit in noted] == unfit
     for piece in before:
@@ -168,15 +168,15 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
     facts = copied(facts)
     before = pieces(facts)
     store = FussyStore(set())
-    noted: list[Misfit] = []
-    asyncio.run(Apart(store.commits, facts, noted.append).record())
+    noted: list[UnfitPiece] = []
+    asyncio.run(Bisection(store.commits, facts, noted.append).record())
     assert all(is_fit(commit) for commit in store.written)
     for misfit in noted:
         piece = misfit.facts
         assert any(piece is each or piece == each for each in before)
         assert SAID not in repr(misfit.shown())
         if piece.accepts:
-            assert misfit.fate is Fate.REFUSED
+            assert misfit.fate is PieceFate.REFUSED
             continue
         ours = any(
             WORSE in [getattr(fact, each.name) for each in fields(fact)]
@@ -185,14 +185,14 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
         )
         ours |= any(done.at == WORSE for done in piece.callbacks)
         ours |= (1, SAID) in piece.early_matched
-        assert misfit.fate is (Fate.DROPPED if ours else Fate.REDUCED)
+        assert misfit.fate is (PieceFate.DROPPED if ours else PieceFate.REDUCED)
     few = all(len({value for value in values_of(misfit.facts) if value in (SAID, WORSE)}) < 2 for misfit in noted)
-    if few and all(misfit.fate is Fate.REDUCED for misfit in noted):
+    if few and all(misfit.fate is PieceFate.REDUCED for misfit in noted):
         kept = [value for commit in store.written for value in values_of(commit) if value == "fit"]
         assert len(kept) == sum(value == "fit" for piece in before for value in values_of(piece)), "all else stays"
     for each in fields(Facts):
         if each.name != "marks":
-            out = sum(len(getattr(misfit.facts, each.name)) for misfit in noted if misfit.fate is not Fate.REDUCED)
+            out = sum(len(getattr(misfit.facts, each.name)) for misfit in noted if misfit.fate is not PieceFate.REDUCED)
             assert len(list(store.taken(each.name))) == sum(len(getattr(piece, each.name)) for piece in before) - out
 
 
@@ -200,7 +200,7 @@ def test_what_is_unfit_loses_what_was_said_outside_or_is_left_out(facts: Facts) 
 def test_marks_are_true_of_the_rows_and_requests_come_after_them(facts: Facts) -> None:
     facts = copied(facts)
     store = FussyStore(set())
-    asyncio.run(Apart(store.commits, facts, lambda _: None).record())
+    asyncio.run(Bisection(store.commits, facts, lambda _: None).record())
     marked = [number for number, commit in enumerate(store.written) if commit.marks]
     assert len(marked) == bool(facts.marks)
     for each in fields(Facts):
@@ -216,12 +216,12 @@ def test_where_the_store_goes_away_what_is_left_is_left_and_nothing_else(facts: 
     facts = copied(facts)
     before, accepts, marks = pieces(facts), facts.accepts, facts.marks
     store = FussyStore(outages)
-    noted: list[Misfit] = []
+    noted: list[UnfitPiece] = []
 
     async def gatherer() -> None:
         for _ in range(len(outages) + 1):
             try:
-                await Apart(store.commits, facts, noted.append).record()
+                await Bisection(store.commits, facts, noted.append).record()
             except Unavailable:
                 assert all(accept.verdict is Verdict.UNAVAILABLE for accept in facts.accepts)
                 assert not list(store.taken("accepts"))
