@@ -20,7 +20,7 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
-from heliograph.app.observing.catalogue import METRICS, Kind
+from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram, MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.domain.receipt import Delivery
@@ -54,12 +54,14 @@ def best(work: Callable[[], object], rounds: int) -> float:
 
 
 def main() -> None:
-    given, tally, feed = facts(), MessageCounters(), EventFeed()
-    counted = best(lambda: tally.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
+    given, counters, feed = facts(), MessageCounters(), EventFeed()
+    counted = best(lambda: counters.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     told = best(lambda: feed.committed(given, 1_000, 0.002), ROUNDS) / MESSAGES
     samples = [
         Sample(
-            metric.name, ("x",) * len(metric.labels), Histogram(metric.bounds) if metric.kind is Kind.HISTOGRAM else 1
+            metric.name,
+            ("x",) * len(metric.labels),
+            Histogram(metric.bounds) if metric.kind is MetricKind.HISTOGRAM else 1,
         )
         for metric in METRICS.values()
     ] * 5

@@ -238,7 +238,7 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
     kept |= {what: getattr(matcher.awaited, what) for what in ("entries", "tracks", "leaving", "ended", "reads")}
     for what, held in kept.items():
         if any(held.values()) if what == "entries" else held:
-            wrong.append(f"the reporter's {what} holds {held}")
+            wrong.append(f"the matcher's {what} holds {held}")
     if notifier._flights or notifier._next or notifier._committing:
         wrong.append("the notifier still holds something")
     for lane in engine.dispatcher.lanes.values():

@@ -39,7 +39,7 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.notices.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
-from heliograph.app.notices.receipt_form import ReceiptForm
+from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Part, Report, Store, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
@@ -508,7 +508,7 @@ def receipts_that_never_come_are_awaited_for_ever(patch: pytest.MonkeyPatch) -> 
     patch.setattr(MemoryReceipts, "overdue", broken)
 
 
-@bug("the reporter's .* holds")
+@bug("the matcher's .* holds")
 def the_reporter_keeps_what_is_over(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AwaitedReceipts, "drop_entries", lambda self, track: None)
 
@@ -540,13 +540,13 @@ def the_notifier_tries_twice_at_once(patch: pytest.MonkeyPatch) -> None:
 
 @bug("the customer was told")
 def the_notifier_tells_another_state(patch: pytest.MonkeyPatch) -> None:
-    job = ReceiptForm.job
+    job = ReceiptRenderer.job
 
-    def broken(self: ReceiptForm, *of: Any) -> WebhookJob:
+    def broken(self: ReceiptRenderer, *of: Any) -> WebhookJob:
         made = job(self, *of)
         return replace(made, body=re.sub(rb"status=\w+", b"status=ACCEPTD", made.body))
 
-    patch.setattr(ReceiptForm, "job", broken)
+    patch.setattr(ReceiptRenderer, "job", broken)
 
 
 @bug("a callback came for .*, which owes none")

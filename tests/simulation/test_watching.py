@@ -24,7 +24,7 @@ ODDS = Odds(
 
 @dataclass
 class Watched(Simulation):
-    tally: MessageCounters = field(default_factory=MessageCounters)
+    counters: MessageCounters = field(default_factory=MessageCounters)
     heard: list[MessageEvent] = field(default_factory=list)
     finals: dict[int, Final] = field(default_factory=dict)
     """As they were shown: the rows keep less of them."""
@@ -37,7 +37,7 @@ class Watched(Simulation):
     def _world(self, sender: ScriptedSender) -> Environment:
         feed = EventFeed()
         feed.subscribe(self.heard.extend)
-        return replace(super()._world(sender), watchers=(self.tally, feed, self))
+        return replace(super()._world(sender), watchers=(self.counters, feed, self))
 
 
 def lived(seed: int) -> Watched:
@@ -49,17 +49,17 @@ def lived(seed: int) -> Watched:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_numbers_are_those_of_the_rows(seed: int) -> None:
     simulation = lived(seed)
-    tally, rows = simulation.tally, simulation.rows
+    counters, rows = simulation.counters, simulation.rows
     assert len(rows.messages) > 100
-    assert tally.immediate + tally.scheduled == len(rows.messages)
-    assert tally.charged == sum(message.price for message in rows.messages.values())
+    assert counters.immediate + counters.scheduled == len(rows.messages)
+    assert counters.charged == sum(message.price for message in rows.messages.values())
     failed = {key for key, message in rows.messages.items() if message.state == State.FAILED}
     ends = {key: end.state for key, end in rows.finals.items() if end.state is not None}
-    assert tally.finals == Counter(state for key, state in ends.items() if key not in failed)
-    assert tally.failures == Counter(state for key, state in ends.items() if key in failed)
-    assert tally.refunded == sum(rows.messages[key].price for key in failed)
-    assert tally.callbacks == Counter(done.end for done in rows.callbacks.values())
-    lanes = tally.lanes.values()
+    assert counters.finals == Counter(state for key, state in ends.items() if key not in failed)
+    assert counters.failures == Counter(state for key, state in ends.items() if key in failed)
+    assert counters.refunded == sum(rows.messages[key].price for key in failed)
+    assert counters.callbacks == Counter(done.end for done in rows.callbacks.values())
+    lanes = counters.lanes.values()
     taken = [answer for answer in rows.sent.values() if answer.status == 0]
     assert sum(lane.accepted for lane in lanes) == len(taken)
     assert sum(lane.messages for lane in lanes) == sum(answer.segment == 0 for answer in taken)
@@ -70,13 +70,13 @@ def test_the_numbers_are_those_of_the_rows(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_each_wait_is_measured_once_and_is_as_long_as_it_was(seed: int) -> None:
     simulation = lived(seed)
-    tally, rows = simulation.tally, simulation.rows
-    for connector, lane in tally.lanes.items():
+    counters, rows = simulation.counters, simulation.rows
+    for connector, lane in counters.lanes.items():
         timed = [answer for answer in rows.sent.values() if answer.connector == connector and answer.took >= 0]
         assert sum(lane.took.classes) == sum(lane.waited.classes) == len(timed) > 0
         assert lane.took.total == sum(answer.took for answer in timed)
     receipts = [final for final in simulation.finals.values() if not final.failed and final.waited >= 0]
-    assert sum(tally.receipt_ms.classes) == len(receipts) > 0
+    assert sum(counters.receipt_ms.classes) == len(receipts) > 0
     for answer in rows.sent.values():
         if answer.took >= 0:
             due = rows.messages[answer.key].time
@@ -86,7 +86,7 @@ def test_each_wait_is_measured_once_and_is_as_long_as_it_was(seed: int) -> None:
         message = rows.messages[final.key]
         assert 0 <= final.waited <= final.at - message.time
     delivered = [done for done in rows.callbacks.values() if done.end == 0]
-    assert sum(tally.callback_ms.classes) == len(delivered)
+    assert sum(counters.callback_ms.classes) == len(delivered)
     for done in delivered:
         assert done.at - done.waited == rows.finals[done.key].at
 

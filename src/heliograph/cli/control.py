@@ -31,12 +31,12 @@ def ask_once(invocation: Invocation, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _knock(invocation: Invocation) -> socket.socket:
-    from heliograph.runtime.control_socket import door_path
+    from heliograph.runtime.control_socket import socket_path
 
     data = invocation.settings().data
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with door_path(data) as path:
+        with socket_path(data) as path:
             connection.connect(path)
     except PermissionError as error:
         connection.close()

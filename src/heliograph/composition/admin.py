@@ -45,7 +45,7 @@ class AdminParts:
     composer: Composer
     sending: Sending
     engine: Engine
-    tally: MessageCounters
+    counters: MessageCounters
     probe: Callable[[Connector], Awaitable[ProbeResult]]
     status_name: Callable[[int], str]
     fallbacks: dict[int, str]
@@ -77,7 +77,7 @@ class AdminApps:
             probe=means.probe,
             carrier_states=means.engine.carrier_states,
         )
-        self._pulse = RecentActivity(lambda: counts(means.tally), ("accepted", "submitted", "delivered", "failed"))
+        self._pulse = RecentActivity(lambda: counts(means.counters), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None
 
     def start(self, api: "Api") -> None:
@@ -123,13 +123,13 @@ class AdminApps:
         return self._console
 
 
-def counts(tally: MessageCounters) -> dict[str, int]:
+def counts(counters: MessageCounters) -> dict[str, int]:
     """What the console's charts show, counted since the start."""
-    ended = sum(tally.finals.values()) + sum(tally.failures.values())
-    delivered = tally.finals[Delivery.DELIVRD]
+    ended = sum(counters.finals.values()) + sum(counters.failures.values())
+    delivered = counters.finals[Delivery.DELIVRD]
     return {
-        "accepted": tally.immediate + tally.scheduled,
-        "submitted": sum(lane.accepted + lane.refused for lane in tally.lanes.values()),
+        "accepted": counters.immediate + counters.scheduled,
+        "submitted": sum(lane.accepted + lane.refused for lane in counters.lanes.values()),
         "delivered": delivered,
         "failed": ended - delivered,
     }

@@ -259,7 +259,7 @@ class Gateway:
                 composer=composer,
                 sending=sending,
                 engine=self.engine,
-                tally=self._watching.tally,
+                counters=self._watching.counters,
                 probe=probe,
                 status_name=CommandStatus.name_of,
                 fallbacks={} if simulator is None else NAMES,

@@ -1,4 +1,4 @@
-"""The part of the composition root that looks on: metrics, the door for local commands, happenings, traces."""
+"""The watching part of the composition root: metrics, events, traces, and the control socket."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,17 +29,17 @@ class Watching:
         self._settings = settings
         self._clock = clock
         self._journal = journal
-        self._tally = MessageCounters()
+        self._counters = MessageCounters()
         self._feed = EventFeed()
         self._traces = _open_traces(settings, clock)
 
     @property
-    def tally(self) -> MessageCounters:
-        return self._tally
+    def counters(self) -> MessageCounters:
+        return self._counters
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        return (self._tally, self._feed, *([] if self._traces is None else [self._traces]))
+        return (self._counters, self._feed, *([] if self._traces is None else [self._traces]))
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
         """The sender as the engine is to use it."""
@@ -57,11 +57,11 @@ class Watching:
         return None if self._traces is None else partial(self._traces.around, chosen=CHOSEN)
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:
-        """Mounts /metrics, opens the door."""
+        """Mounts /metrics, opens the control socket."""
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
-        collector = Collector(self._tally, engine, store, self._clock, api.responses, self._settings.data)
+        collector = Collector(self._counters, engine, store, self._clock, api.responses, self._settings.data)
         collector.start()
         self._stop_collector = collector.stop
         if self._traces is not None:
@@ -74,20 +74,20 @@ class Watching:
         async def metrics(_: Mapping[str, Any], say: Any) -> None:
             await say({"metrics": render(collector.samples()).decode()})
 
-        streams = EventStreams(self._feed, store, connector_name)
-        logbook = LogLevelControl(self._journal, self._feed, connector_name, partial(_overhear, api))
-        self._door = ControlServer(
-            self._settings.data, {"metrics": metrics, "events": streams.listen, "log-level": logbook.answer}
+        event_streams = EventStreams(self._feed, store, connector_name)
+        log_level = LogLevelControl(self._journal, self._feed, connector_name, partial(_overhear, api))
+        self._control = ControlServer(
+            self._settings.data, {"metrics": metrics, "events": event_streams.listen, "log-level": log_level.answer}
         )
         try:
-            await self._door.open()
+            await self._control.open()
         except OSError as problem:
             self._journal.say("warning", "door.closed", problem=problem)
 
     async def stop(self) -> None:
         """Harmless if it was never started."""
-        if hasattr(self, "_door"):
-            await self._door.close()
+        if hasattr(self, "_control"):
+            await self._control.close()
             await self._stop_collector()
         if self._traces is not None:
             await self._traces.close()

@@ -1,6 +1,6 @@
-"""The gateway's door for commands on the same machine: a Unix socket in the data directory.
+"""The control socket of a gateway, for commands on the same machine: a Unix socket in the data directory.
 
-Who may read the data directory may knock; nobody else can, over whatever network. A client writes one line, a JSON
+Only who may read the data directory can connect, and nobody over a network. A client writes one line, a JSON
 object whose `ask` says what it wants, and reads lines of JSON until the gateway closes.
 """
 
@@ -12,17 +12,17 @@ from pathlib import Path
 FILE_NAME = "engine.sock"
 
 _LONGEST = 100
-"""Octets that a socket's path may have everywhere; Linux takes 107."""
+"""The longest path of a socket, in octets, that every system takes; Linux takes 107."""
 
 LINE_OCTETS = 1 << 20
 """The longest line either side reads."""
 
 
 @contextmanager
-def door_path(data: Path) -> Iterator[str]:
-    """A path of the socket that is short enough to bind or to connect, however deep the data directory lies.
+def socket_path(data: Path) -> Iterator[str]:
+    """Yields a path of the socket that is short enough to bind or to connect, however deep the data directory lies.
 
-    It may be used only inside the `with`. Raises OSError where the directory cannot be opened.
+    The path may be used only inside the `with`. Raises OSError where the directory cannot be opened.
     """
     path = str(data / FILE_NAME)
     if len(os.fsencode(path)) <= _LONGEST:

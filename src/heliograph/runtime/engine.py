@@ -13,7 +13,7 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recover
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.notices.notice import FinalState, Way, notice_of
 from heliograph.app.notices.notifier import Notifier
-from heliograph.app.notices.receipt_form import ReceiptForm
+from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
@@ -112,7 +112,7 @@ class Engine:
             gatherer, environment.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
         )
         webhooks = WebhookDeliverer(
-            environment.sender, self._accounts, {FinalState: ReceiptForm(environment.encode_json)}
+            environment.sender, self._accounts, {FinalState: ReceiptRenderer(environment.encode_json)}
         )
         self.notifier = Notifier(
             gatherer,

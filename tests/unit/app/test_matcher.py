@@ -52,7 +52,7 @@ class ScriptedStore(MemoryStore):
 
 
 class Desk:
-    """A reporter, and those it works with."""
+    """A matcher, and those it works with."""
 
     def __init__(self) -> None:
         self.clock = SetClock()

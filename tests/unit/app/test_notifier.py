@@ -11,7 +11,7 @@ from heliograph.app.notices import notifier
 from heliograph.app.notices.job import TryResult
 from heliograph.app.notices.notice import FinalState, Notice, Way, notice_of
 from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
-from heliograph.app.notices.receipt_form import ReceiptForm
+from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import Unavailable
 from heliograph.domain.ids import first_key_at
@@ -61,7 +61,7 @@ class Desk:
         self.notifier = self.make(retry_hours=1.0)
 
     def make(self, **options: Any) -> Notifier:
-        form = ReceiptForm(lambda fields: repr(fields).encode())
+        form = ReceiptRenderer(lambda fields: repr(fields).encode())
         webhooks = WebhookDeliverer(self.sender, self.book, {FinalState: form})
         return Notifier(self.gathering, self.clock, {Way.WEBHOOK: webhooks}, self.book, lambda: 0.5, **options)
 

@@ -7,7 +7,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from heliograph.adapters.metrics.exposition import Sample, render
-from heliograph.app.observing.catalogue import METRICS, Kind
+from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram
 
 HARD = 'a "name"\\ with\nall'
@@ -18,7 +18,7 @@ def samples() -> list[Sample]:
     found = []
     for metric in METRICS.values():
         labels = (HARD,) * len(metric.labels)
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.kind is MetricKind.HISTOGRAM:
             histogram = Histogram(metric.bounds)
             for value in (metric.bounds[0], metric.bounds[1], metric.bounds[-1] + 1):
                 histogram.observe(value)
@@ -42,7 +42,7 @@ def test_every_metric_is_read_back(openmetrics: bool) -> None:
             assert {value for label, value in sample.labels.items() if label != "le"} <= {HARD}
         if openmetrics:
             assert family.unit == metric.unit
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.kind is MetricKind.HISTOGRAM:
             counts = {sample.labels.get("le"): sample.value for sample in family.samples if "_bucket" in sample.name}
             assert len(counts) == len(metric.bounds) + 1
             assert counts["+Inf"] == 3
@@ -84,9 +84,9 @@ def test_names_keep_the_conventions(metric: object) -> None:
 
     assert isinstance(metric, Metric)
     assert metric.name.startswith(("heliograph_", "process_", "python_"))
-    assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
+    assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
     assert not metric.name.endswith(("_ms", "_millis", "_count", "_sum", "_bucket"))
     assert metric.help.endswith(".")
-    assert bool(metric.bounds) == (metric.kind is Kind.HISTOGRAM)
+    assert bool(metric.bounds) == (metric.kind is MetricKind.HISTOGRAM)
     assert list(metric.bounds) == sorted(set(metric.bounds))
     assert not {"le", "number", "to", "from", "account", "message", "url"} & set(metric.labels)

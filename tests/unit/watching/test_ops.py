@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from heliograph.app.observing.catalogue import METRICS, Kind, Metric
+from heliograph.app.observing.catalogue import METRICS, Metric, MetricKind
 
 OPS = Path(__file__).parents[3] / "ops"
 ALERTS: list[dict[str, Any]] = yaml.safe_load((OPS / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
@@ -41,10 +41,10 @@ def metric_of(name: str) -> Metric:
     """The metric that a series belongs to; a histogram has three names more."""
     for suffix in ("_bucket", "_sum", "_count"):
         stem = METRICS.get(name.removesuffix(suffix))
-        if name.endswith(suffix) and stem is not None and stem.kind is Kind.HISTOGRAM:
+        if name.endswith(suffix) and stem is not None and stem.kind is MetricKind.HISTOGRAM:
             return stem
     metric = METRICS[name]
-    assert metric.kind is not Kind.HISTOGRAM, f"{name} has no series of that name"
+    assert metric.kind is not MetricKind.HISTOGRAM, f"{name} has no series of that name"
     return metric
 
 
@@ -57,7 +57,7 @@ def test_expressions_name_what_there_is(where: str, expression: str) -> None:
         metric = metric_of(name)
         known |= set(metric.labels)
         assert set(SELECTED.findall(selector)) <= EVERYWHERE | set(metric.labels), name
-        if metric.kind is Kind.COUNTER:
+        if metric.kind is MetricKind.COUNTER:
             before = expression[: expression.index(name)]
             assert re.search(r"(rate|increase)\($", before), f"{name} only ever grows: its rate is what matters"
     for labels in GROUPED.findall(expression):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heliograph.runtime.control_socket import FILE_NAME, LINE_OCTETS, door_path
+from heliograph.runtime.control_socket import FILE_NAME, LINE_OCTETS, socket_path
 
 ASK_S = 5.0
 """The time for a client to send its request. Seconds."""
@@ -39,7 +39,7 @@ class ControlServer:
         """Opens the socket. Raises OSError. The caller holds the data directory: a socket that is there belongs to a
         gateway that has ended."""
         self._path.unlink(missing_ok=True)
-        with door_path(self._data) as path:
+        with socket_path(self._data) as path:
             self._server = await asyncio.start_unix_server(self._meet, path, limit=LINE_OCTETS)
         self._path.chmod(0o600)
 

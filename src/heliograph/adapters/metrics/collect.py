@@ -1,4 +1,4 @@
-"""Everything that a scrape shows, from where it is known: the tally, the engine, the journal, the store, the system."""
+"""Collects all that a scrape shows: from the counters, the engine, the journal, the store and the system."""
 
 import asyncio
 import contextlib
@@ -44,14 +44,14 @@ class Collector:
 
     def __init__(
         self,
-        tally: MessageCounters,
+        counters: MessageCounters,
         engine: Engine,
         store: Store,
         clock: Clock,
         responses: Mapping[int, int],
         data: Path,
     ) -> None:
-        self._tally = tally
+        self._counters = counters
         self._engine = engine
         self._store = store
         self._clock = clock
@@ -108,20 +108,20 @@ class Collector:
         yield from process.samples()
 
     def _messages(self) -> Iterator[Sample]:
-        tally = self._tally
-        yield Sample("heliograph_messages_accepted_total", ("immediate",), tally.immediate)
-        yield Sample("heliograph_messages_accepted_total", ("scheduled",), tally.scheduled)
+        counters = self._counters
+        yield Sample("heliograph_messages_accepted_total", ("immediate",), counters.immediate)
+        yield Sample("heliograph_messages_accepted_total", ("scheduled",), counters.scheduled)
         for verdict, reason in _REASONS.items():
-            yield Sample("heliograph_requests_refused_total", (reason,), tally.verdicts[verdict])
-        for state, number in sorted(tally.finals.items()):
+            yield Sample("heliograph_requests_refused_total", (reason,), counters.verdicts[verdict])
+        for state, number in sorted(counters.finals.items()):
             yield Sample("heliograph_messages_final_total", (state.name,), number)
-        for state, number in sorted(tally.failures.items()):
+        for state, number in sorted(counters.failures.items()):
             yield Sample("heliograph_messages_failed_total", (state.name,), number)
         for status, number in sorted(self._responses.items()):
             yield Sample("heliograph_http_responses_total", (str(status),), number)
-        yield Sample("heliograph_accept_seconds", (), tally.accept_ms)
-        yield Sample("heliograph_charged_credits_total", (), format_credits(tally.charged))
-        yield Sample("heliograph_refunded_credits_total", (), format_credits(tally.refunded))
+        yield Sample("heliograph_accept_seconds", (), counters.accept_ms)
+        yield Sample("heliograph_charged_credits_total", (), format_credits(counters.charged))
+        yield Sample("heliograph_refunded_credits_total", (), format_credits(counters.refunded))
 
     def _commits(self) -> Iterator[Sample]:
         gatherer = self._engine.gatherer
@@ -132,13 +132,13 @@ class Collector:
             yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])
         with contextlib.suppress(OSError):
             yield Sample("heliograph_data_free_bytes", (), shutil.disk_usage(self._data).free)
-        yield Sample("heliograph_store_commit_seconds", (), self._tally.commit_us)
-        yield Sample("heliograph_store_commit_facts", (), self._tally.commit_facts)
+        yield Sample("heliograph_store_commit_seconds", (), self._counters.commit_us)
+        yield Sample("heliograph_store_commit_facts", (), self._counters.commit_facts)
 
     def _lanes(self) -> Iterator[Sample]:
         """By name: a connector that was removed and made again is one to whoever looks on."""
         lanes: defaultdict[str, LaneCounters] = defaultdict(LaneCounters)
-        for connector, lane in self._tally.lanes.items():
+        for connector, lane in self._counters.lanes.items():
             lanes[self._names.get(connector, _REMOVED)].add(lane)
         for name in self._names.values():
             _ = lanes[name]
@@ -168,25 +168,25 @@ class Collector:
             yield Sample("heliograph_connector_queue", label, len(lane))
 
     def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
-        tally, matcher = self._tally, self._engine.matcher
+        counters, matcher = self._counters, self._engine.matcher
         yield Sample("heliograph_receipts_total", ("matched",), matcher.matched)
         yield Sample("heliograph_receipts_total", ("repeated",), matcher.ids.repeated)
-        yield Sample("heliograph_receipts_total", ("early",), tally.early)
-        yield Sample("heliograph_receipts_total", ("late_match",), tally.late_matches)
+        yield Sample("heliograph_receipts_total", ("early",), counters.early)
+        yield Sample("heliograph_receipts_total", ("late_match",), counters.late_matches)
         for connector, state in links:
             label = (connector.name,)
             yield Sample("heliograph_receipts_received_total", label, state.counters.receipts)
             yield Sample("heliograph_receipts_put_off_total", label, state.counters.receipts_put_off)
             yield Sample("heliograph_receipts_unreadable_total", label, state.counters.receipts_unreadable)
-        yield Sample("heliograph_receipt_delay_seconds", (), tally.receipt_ms)
+        yield Sample("heliograph_receipt_delay_seconds", (), counters.receipt_ms)
         yield Sample("heliograph_receipts_awaited", (), len(matcher.awaited))
 
     def _callbacks(self) -> Iterator[Sample]:
-        tally = self._tally
+        counters = self._counters
         for end, result in _RESULTS.items():
-            yield Sample("heliograph_callbacks_total", (result,), tally.callbacks[end])
-        yield Sample("heliograph_callback_retries_total", (), tally.callback_retries)
-        yield Sample("heliograph_callback_seconds", (), tally.callback_ms)
+            yield Sample("heliograph_callbacks_total", (result,), counters.callbacks[end])
+        yield Sample("heliograph_callback_retries_total", (), counters.callback_retries)
+        yield Sample("heliograph_callback_seconds", (), counters.callback_ms)
         yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)
 
     def _waiting(self, names: Mapping[int, str]) -> Iterator[Sample]:

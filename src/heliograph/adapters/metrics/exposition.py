@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import inf, isinf
 from typing import NamedTuple
 
-from heliograph.app.observing.catalogue import METRICS, Kind, Metric
+from heliograph.app.observing.catalogue import METRICS, Metric, MetricKind
 from heliograph.app.observing.counters import Histogram
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
@@ -47,7 +47,7 @@ def render(samples: Iterable[Sample], *, openmetrics: bool = False) -> bytes:
 
 
 def _histogram(metric: Metric, labels: tuple[str, ...], values: Histogram) -> Iterable[str]:
-    assert metric.kind is Kind.HISTOGRAM
+    assert metric.kind is MetricKind.HISTOGRAM
     names = (*metric.labels, "le")
     count = 0
     for bound, number in zip((*values.bounds, inf), values.classes, strict=True):

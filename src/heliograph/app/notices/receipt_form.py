@@ -20,7 +20,7 @@ JSON = "application/json"
 _STATUSES: dict[Delivery, str] = {state: state.name for state in Delivery}
 
 
-class ReceiptForm:
+class ReceiptRenderer:
     """Renders notices of final states for webhooks."""
 
     def __init__(self, encode_json: Callable[[dict[str, str]], bytes]) -> None:

@@ -13,7 +13,7 @@ from heliograph.app.ports import WebhookSender
 HTTP_GONE = 410
 
 
-class Form(Protocol):
+class Renderer(Protocol):
     """Renders one type of subject for webhooks."""
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
@@ -23,11 +23,11 @@ class Form(Protocol):
 class WebhookDeliverer:
     """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`."""
 
-    def __init__(self, sender: WebhookSender, accounts: KnownAccounts, forms: Mapping[type, Form]) -> None:
-        """`forms` are by the type of the subject that they render."""
+    def __init__(self, sender: WebhookSender, accounts: KnownAccounts, renderers: Mapping[type, Renderer]) -> None:
+        """`renderers` are by the type of the subject that they render."""
         self._sender = sender
         self._accounts = accounts
-        self._forms = dict(forms)
+        self._renderers = dict(renderers)
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
         """See `notice.Deliverer`."""
@@ -39,7 +39,7 @@ class WebhookDeliverer:
                 left.append(notice)
             else:
                 account, zone = known
-                jobs.append(self._forms[type(notice.subject)].job(notice, account, zone))
+                jobs.append(self._renderers[type(notice.subject)].job(notice, account, zone))
         if jobs:
             self._sender.post(jobs)
         return left

@@ -36,7 +36,7 @@ COUNTS: Final[tuple[int, ...]] = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_5
 """Upper bounds of classes for numbers of things."""
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """The types of metrics, under Prometheus's names."""
 
     COUNTER = "counter"
@@ -49,7 +49,7 @@ class Metric:
     """One metric. `bounds` of a histogram are whole numbers of `scale` units: (1, 5) and 0.001 are 1 ms and 5 ms."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
     labels: tuple[str, ...] = ()
     bounds: tuple[int, ...] = ()
@@ -63,15 +63,15 @@ class Metric:
 
 
 def _counter(name: str, text: str, *labels: str) -> Metric:
-    return Metric(name, Kind.COUNTER, text, labels)
+    return Metric(name, MetricKind.COUNTER, text, labels)
 
 
 def _gauge(name: str, text: str, *labels: str) -> Metric:
-    return Metric(name, Kind.GAUGE, text, labels)
+    return Metric(name, MetricKind.GAUGE, text, labels)
 
 
 def _ms(name: str, text: str, bounds: tuple[int, ...], *labels: str) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, text, labels, bounds, 0.001)
+    return Metric(name, MetricKind.HISTOGRAM, text, labels, bounds, 0.001)
 
 
 SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
@@ -126,8 +126,10 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "fate",
             ),
             _gauge("heliograph_data_free_bytes", "Free space on the disk of the data directory."),
-            Metric("heliograph_store_commit_seconds", Kind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001),
-            Metric("heliograph_store_commit_facts", Kind.HISTOGRAM, "Facts in a commit.", (), COUNTS),
+            Metric(
+                "heliograph_store_commit_seconds", MetricKind.HISTOGRAM, "Time of a commit.", (), US_COMMIT, 0.000001
+            ),
+            Metric("heliograph_store_commit_facts", MetricKind.HISTOGRAM, "Facts in a commit.", (), COUNTS),
         ),
     ),
     (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.control.server import ControlServer, Handler, Say
-from heliograph.runtime.control_socket import FILE_NAME, door_path
+from heliograph.runtime.control_socket import FILE_NAME, socket_path
 from tests.support.patience import PATIENCE_S
 
 
@@ -35,7 +35,7 @@ async def opened(data: Path, **handlers: Handler) -> AsyncIterator[ControlServer
 
 
 async def knock(data: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    with door_path(data) as path:
+    with socket_path(data) as path:
         return await asyncio.open_unix_connection(path)
 
 

@@ -31,9 +31,9 @@ def accept(verdict: Verdict = Verdict.ACCEPTED, *, at: int = NOW, count: int = 1
 
 
 def tallied(facts: Facts, *, seconds: float = 0.002) -> MessageCounters:
-    tally = MessageCounters()
-    tally.committed(facts, NOW, seconds)
-    return tally
+    counters = MessageCounters()
+    counters.committed(facts, NOW, seconds)
+    return counters
 
 
 def filled(histogram: Histogram) -> dict[int | None, int]:
@@ -42,29 +42,29 @@ def filled(histogram: Histogram) -> dict[int | None, int]:
 
 
 def test_accepted_messages_are_counted_one_by_one_and_requests_once() -> None:
-    tally = tallied(Facts(accepts=[accept(), accept(count=3, at=NOW - 30), accept(scheduled=True, count=2)]))
-    assert (tally.immediate, tally.scheduled, tally.charged) == (4, 2, 42)
-    assert filled(tally.accept_ms) == {1: 2, 50: 1}
-    assert tally.accept_ms.total == 30
+    counters = tallied(Facts(accepts=[accept(), accept(count=3, at=NOW - 30), accept(scheduled=True, count=2)]))
+    assert (counters.immediate, counters.scheduled, counters.charged) == (4, 2, 42)
+    assert filled(counters.accept_ms) == {1: 2, 50: 1}
+    assert counters.accept_ms.total == 30
 
 
 def test_refused_requests_charge_nothing_and_have_no_latency() -> None:
     refused = [accept(Verdict.TOO_LITTLE_CREDIT), accept(Verdict.TOO_LITTLE_CREDIT), accept(Verdict.REPLAYED)]
-    tally = tallied(Facts(accepts=refused))
-    assert (tally.immediate, tally.charged) == (0, 0)
-    assert tally.verdicts == {Verdict.TOO_LITTLE_CREDIT: 2, Verdict.REPLAYED: 1}
-    assert filled(tally.accept_ms) == {}
+    counters = tallied(Facts(accepts=refused))
+    assert (counters.immediate, counters.charged) == (0, 0)
+    assert counters.verdicts == {Verdict.TOO_LITTLE_CREDIT: 2, Verdict.REPLAYED: 1}
+    assert filled(counters.accept_ms) == {}
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
     answer = Submission(1, 1, 0, 1, "id", 0, NOW, waited=-50, took=3)
-    tally = tallied(Facts(accepts=[accept(at=NOW + 500)], submissions=[answer]))
-    assert (filled(tally.accept_ms), tally.accept_ms.total) == ({1: 1}, 0)
-    assert (filled(tally.lanes[1].waited), tally.lanes[1].waited.total) == ({10: 1}, 0)
+    counters = tallied(Facts(accepts=[accept(at=NOW + 500)], submissions=[answer]))
+    assert (filled(counters.accept_ms), counters.accept_ms.total) == ({1: 1}, 0)
+    assert (filled(counters.lanes[1].waited), counters.lanes[1].waited.total) == ({10: 1}, 0)
 
 
 def test_parts_are_counted_by_connector_and_outcome() -> None:
-    tally = tallied(
+    counters = tallied(
         Facts(
             submissions=[
                 Submission(1, 1, 0, 1, "a", 0, NOW, 20, 4),
@@ -75,7 +75,7 @@ def test_parts_are_counted_by_connector_and_outcome() -> None:
             attempts=[Attempt(1, 4, 0, 1, THROTTLED, NOW), Attempt(1, 5, 0, 1, NO_ANSWER, NOW)],
         )
     )
-    one, two = tally.lanes[1], tally.lanes[2]
+    one, two = counters.lanes[1], counters.lanes[2]
     assert (one.messages, one.accepted, one.refused, one.deferred, one.unknown, one.throttled) == (1, 2, 1, 1, 1, 1)
     assert (two.messages, two.accepted, two.refused) == (1, 1, 0)
     assert one.codes == {0x0B: 1, THROTTLED: 1}
@@ -85,9 +85,9 @@ def test_parts_are_counted_by_connector_and_outcome() -> None:
 
 
 def test_a_part_that_is_given_up_after_silence_is_no_refusal() -> None:
-    tally = tallied(Facts(submissions=[Submission(1, 1, 0, 1, "", NO_ANSWER, NOW)]))
-    assert tally.lanes[1].refused == 0
-    assert tally.lanes[1].codes == {}
+    counters = tallied(Facts(submissions=[Submission(1, 1, 0, 1, "", NO_ANSWER, NOW)]))
+    assert counters.lanes[1].refused == 0
+    assert counters.lanes[1].codes == {}
 
 
 def test_an_operator_cannot_make_up_labels_without_end() -> None:
@@ -98,7 +98,7 @@ def test_an_operator_cannot_make_up_labels_without_end() -> None:
 
 
 def test_finals_tell_what_left_from_what_never_did() -> None:
-    tally = tallied(
+    counters = tallied(
         Facts(
             finals=[
                 Final(1, 1, Delivery.DELIVRD, "000", NOW, owed=True, waited=700),
@@ -107,14 +107,14 @@ def test_finals_tell_what_left_from_what_never_did() -> None:
             ]
         )
     )
-    assert tally.finals == {Delivery.DELIVRD: 1, Delivery.UNKNOWN: 1}
-    assert tally.failures == {Delivery.REJECTD: 1}
-    assert tally.refunded == 7
-    assert filled(tally.receipt_ms) == {1000: 1}
+    assert counters.finals == {Delivery.DELIVRD: 1, Delivery.UNKNOWN: 1}
+    assert counters.failures == {Delivery.REJECTD: 1}
+    assert counters.refunded == 7
+    assert filled(counters.receipt_ms) == {1000: 1}
 
 
 def test_callbacks_and_their_retries() -> None:
-    tally = tallied(
+    counters = tallied(
         Facts(
             callbacks=[
                 CallbackDone(1, 1, CallbackEnd.DELIVERED, 200, 1, NOW, 90),
@@ -129,18 +129,18 @@ def test_callbacks_and_their_retries() -> None:
             early_matched=[(1, "y"), (1, "z")],
         )
     )
-    assert tally.callbacks == {CallbackEnd.DELIVERED: 1, CallbackEnd.GIVEN_UP: 1}
-    assert filled(tally.callback_ms) == {100: 1}
-    assert tally.callback_retries == 1
-    assert (tally.early, tally.late_matches) == (1, 2)
+    assert counters.callbacks == {CallbackEnd.DELIVERED: 1, CallbackEnd.GIVEN_UP: 1}
+    assert filled(counters.callback_ms) == {100: 1}
+    assert counters.callback_retries == 1
+    assert (counters.early, counters.late_matches) == (1, 2)
 
 
 def test_each_commit_is_measured() -> None:
-    tally = MessageCounters()
+    counters = MessageCounters()
     for seconds in (0.0002, 0.004, 9.0):
-        tally.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 1, 0, 1, 1, NOW)]), NOW, seconds)
-    assert filled(tally.commit_us) == {250: 1, 5_000: 1, None: 1}
-    assert filled(tally.commit_facts) == {2: 3}
+        counters.committed(Facts(accepts=[accept()], attempts=[Attempt(1, 1, 0, 1, 1, NOW)]), NOW, seconds)
+    assert filled(counters.commit_us) == {250: 1, 5_000: 1, None: 1}
+    assert filled(counters.commit_facts) == {2: 3}
 
 
 def test_a_value_on_a_bound_belongs_below_it() -> None:
