@@ -41,7 +41,7 @@ from heliograph.app.notices.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Part, Report, Store, Unfit
-from heliograph.app.receipts.awaiting import AwaitedReceipts
+from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
@@ -303,6 +303,22 @@ def the_mark_of_receipts_runs_ahead(patch: pytest.MonkeyPatch) -> None:
 @bug("nothing will make the callback of")
 def the_mark_of_callbacks_runs_ahead(patch: pytest.MonkeyPatch) -> None:
     _mark_runs_ahead(patch, Notifier, CALLBACK)
+
+
+@bug("nothing will make the callback of")
+def a_notice_below_the_mark_begins_without_a_row(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Notifier, notice: Notice) -> None:
+        self._next.append(notice)
+
+    patch.setattr(Notifier, "owe", broken)
+
+
+@bug("the receipt of part .* would not be recognised")
+def a_part_below_the_mark_is_awaited_without_a_row(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: AwaitedReceipts, facts: Facts, track: TrackedMessage, generation: int) -> None:
+        track.dirty = generation
+
+    patch.setattr(AwaitedReceipts, "_give_rows", broken)
 
 
 @bug(

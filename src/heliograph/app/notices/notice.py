@@ -6,8 +6,8 @@ The subject's key names the notice: a subject has one notice at most.
 
 **Who does what.** `notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it retries,
 replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes one try of each notice of its way:
-`webhook` for webhooks. A form renders one type of subject for one way: `receipt_form`. The engine registers both:
-deliverers by `Way`, forms by the type of the subject.
+`webhook` for webhooks. A renderer makes the body of one type of subject for one way: `receipt_form`. The engine
+registers both: deliverers by `Way`, renderers by the type of the subject.
 
 **Whether a notice is owed** is decided once, by `owes_receipt` for final states, in the facts that make the subject
 true, and stored in the subject's row (`final.owed`). Nothing else in the gateway looks at callback URLs for that.
@@ -18,8 +18,9 @@ its row before the mark passes its key (`Notifier.spill`), and one whose key is 
 
 **To add inbound messages.** Their keys come from the sequence of the messages' keys, given right before the commit that
 writes them: one mark then bounds both, and the mark, which never passes the last key given, stays true. Add a subject
-type here, a form, and a column `owed` in `inbound`. The stores' `recover`, `claim_callbacks` and audit then read that
-table beside `final`. Owe the notice once its key is given and before that commit. The notifier stays as it is.
+type here, a renderer, and a column `owed` in `inbound`. The stores' `recover`, `claim_callbacks` and audit then read
+that table beside `final`. Owe the notice after its key is given and before `Notifier.prepare` of the same commit:
+`spill` moves the mark past the notices of that commit only if they have rows. The notifier stays as it is.
 
 **To add a way.** Add it to `Way`, implement `Deliverer`, register it, and store `way` with the row in `callback_retry`,
 so that a node claims the notices that it can deliver: those by bind where such a bind is up. A notice that is only

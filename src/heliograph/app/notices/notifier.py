@@ -154,9 +154,9 @@ class Notifier:
 
     def _on_tried(self, results: list[TryResult]) -> None:
         now = self._clock.now()
-        facts = self._gathering.facts
+        flights, callbacks = self._flights, self._gathering.facts.callbacks
         for result in results:
-            notice = self._flights.pop(result.key, None)
+            notice = flights.pop(result.key, None)
             if notice is None:
                 continue
             if result.busy:
@@ -170,7 +170,7 @@ class Notifier:
                     self._later(notice, due, result.problem)
                     continue
                 end = CallbackEnd.GIVEN_UP
-            facts.callbacks.append(_done(notice, end, result.code, now))
+            callbacks.append(_done(notice, end, result.code, now))
         self._gathering.wake()
 
     def _on_lost(self, deliverer: Deliverer) -> None:
@@ -200,16 +200,17 @@ class Notifier:
     def _deliver(self, notices: Sequence[Notice]) -> list[Notice]:
         """Has each notice tried by its way; returns those whose account is not in memory."""
         now = self._clock.now()
+        flights = self._flights
         by_way: dict[Way, list[Notice]] = {way: [] for way in self._deliverers}
         for notice in notices:
             notice.since = now
-            self._flights[notice.key] = notice
+            flights[notice.key] = notice
             by_way[notice.way].append(notice)
         left: list[Notice] = []
         for way, deliverer in self._deliverers.items():
             left += deliverer.deliver(by_way[way])
         for notice in left:
-            del self._flights[notice.key]
+            del flights[notice.key]
         return left
 
     def _later(self, notice: Notice, due: int, problem: str) -> None:

@@ -40,15 +40,15 @@ class Secrets(Protocol):
 
 
 class WebhookSender(Protocol):
-    """Posts callbacks. Bounded: what is beyond its limits comes back as busy, at once."""
+    """Posts callbacks. Bounded: jobs beyond its limits come back as busy, at once."""
 
     def post(self, jobs: Sequence[WebhookJob]) -> None: ...
 
     def on_sent(self, listener: Callable[[list[TryResult]], None]) -> None:
-        """Where results go, in groups; each job has exactly one unless the sender dies, which `lost` then says."""
+        """Registers who is given the results, in groups. Each job has exactly one, unless `on_lost` tells otherwise."""
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Called when all jobs without a result are lost (the sender's process died); it is usable again."""
+        """Registers who is told that all jobs without a result are lost: the sender's process died, and runs again."""
 
     async def close(self) -> None: ...
 
