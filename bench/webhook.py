@@ -22,7 +22,7 @@ import uvloop
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.process import ProcessSender
 from heliograph.adapters.webhook.settings import WebhookSettings
-from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.webhook_job import TryResult, WebhookJob
 
 BODY = (
     b"id=01935b7e-7f3a-7c2d-9b1f-0123456789ab&message_status=DELIVRD&subdate=2026-11-20+06%3A40%3A00"

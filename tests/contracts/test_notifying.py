@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message
-from heliograph.app.notices.notice import FinalState, Way
+from heliograph.app.notice import FinalState, Way
 from heliograph.app.ports import Store
 from heliograph.domain.receipt import Delivery
 from tests.support.store import NODE, START, Given, Opener

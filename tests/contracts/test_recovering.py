@@ -14,7 +14,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.notices.notice import FinalState, Way
+from heliograph.app.notice import FinalState, Way
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

@@ -44,9 +44,7 @@ OF_THE_ENGINE = {
 }  # fmt: skip
 """What the process that posts callbacks has no use for."""
 
-OF_CALLBACKS = {
-    "heliograph.app.notices", "heliograph.app.notices.job", "heliograph.domain.limits", "heliograph.domain.signature",
-}  # fmt: skip
+OF_CALLBACKS = {"heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.signature"}
 """What it knows of the rings, beside its adapter."""
 
 

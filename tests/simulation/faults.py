@@ -10,7 +10,6 @@ from typing import Any
 
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
-from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import (
     Accepted,
     CarrierEvents,
@@ -23,6 +22,7 @@ from heliograph.app.ports import (
     Unavailable,
     Unknown,
 )
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_delivery import MemoryCommits
 from tests.support.memory_rows import MemoryPart, Rows

@@ -11,11 +11,11 @@ import pytest
 from heliograph.api.doors import BY_VERSION
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
-from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.notices.notifier import UNREADABLE_PAUSE_MS
 from heliograph.app.ports import Carrier, CarrierEvents, Deferred, NotScheduled, Part, Unavailable, Unknown
 from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.principal import Principal
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message import State
 from heliograph.runtime.environment import Environment
 from tests.simulation import checks

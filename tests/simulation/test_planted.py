@@ -36,13 +36,13 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
-from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.notices.notice import Notice, notice_of
+from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Part, Report, Store, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
 from heliograph.domain.pace import Pace

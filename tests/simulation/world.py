@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.domain.slot import SLOTS

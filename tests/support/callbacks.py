@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import WebhookSender
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from tests.support.patience import PATIENCE_S
 
 SECRET = b"s" * 32

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import Accepted, CarrierState, Outcome, Part
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import HEADER_OCTETS, count

@@ -27,7 +27,7 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
-from heliograph.app.notices.notice import Notice
+from heliograph.app.notice import Notice
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, Unfit
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger

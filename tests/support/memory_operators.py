@@ -24,7 +24,7 @@ from heliograph.app.facts import (
     Queued,
     Verdict,
 )
-from heliograph.app.notices.notice import FinalState, Notice
+from heliograph.app.notice import FinalState, Notice
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind

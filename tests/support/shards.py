@@ -15,7 +15,7 @@ from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
-from heliograph.app.notices.notice import Notice
+from heliograph.app.notice import Notice
 from heliograph.app.ports import Store, Unavailable, Unfit
 from heliograph.domain.slot import slot_of
 

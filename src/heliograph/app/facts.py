@@ -163,7 +163,7 @@ class PartReceipt:
 class Final:
     """The message has reached its final state; the first one recorded stays.
 
-    `owed`: a notice is owed to the account (`app.notices.notice.owes_receipt`). `failed`: the message never left the
+    `owed`: a notice is owed to the account (`app.notice.owes_receipt`). `failed`: the message never left the
     gateway; its state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
     most once. `waited` is not stored: milliseconds from the operator's answer to the last receipt (from when the
     message was due, if this process did not see the answer); -1 where no receipt came.

@@ -16,7 +16,7 @@ its end before then has its own end.
 from dataclasses import dataclass
 
 from heliograph.app.facts import EarlyReceipt, Outstanding, Queued
-from heliograph.app.notices.notice import Notice
+from heliograph.app.notice import Notice
 
 DISPATCH = "dispatch"
 AWAITING = "awaiting"

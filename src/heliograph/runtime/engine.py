@@ -10,8 +10,8 @@ from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Facts, Final, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
+from heliograph.app.notice import FinalState, Way, notice_of
 from heliograph.app.notices.account_cache import AccountCache
-from heliograph.app.notices.notice import FinalState, Way, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import WebhookDeliverer

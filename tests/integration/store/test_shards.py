@@ -14,9 +14,9 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Message, Verdict
-from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, ListQuery, Store
 from heliograph.app.sending.directory import Directory
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine

@@ -11,7 +11,7 @@ from opentelemetry.trace import StatusCode
 from heliograph.adapters.tracing import Traces
 from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
-from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway, run_asgi

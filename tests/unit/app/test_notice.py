@@ -9,10 +9,10 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.notices.notice import FinalState, Notice, Way, owes_receipt
+from heliograph.app.notice import FinalState, Notice, Way, owes_receipt
 from heliograph.app.notices.notifier import BUSY_PAUSE_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, NotedGathering, NotedSender, SetClock
 from tests.support.store import START

@@ -7,13 +7,13 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Facts, Final, Message
 from heliograph.app.marks import CALLBACK
+from heliograph.app.notice import FinalState, Notice, Way, notice_of
 from heliograph.app.notices import notifier
-from heliograph.app.notices.job import TryResult
-from heliograph.app.notices.notice import FinalState, Notice, Way, notice_of
 from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.ports import Unavailable
+from heliograph.app.webhook_job import TryResult
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.core import Messages, NotedGathering, NotedSender, SetClock

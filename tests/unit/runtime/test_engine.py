@@ -11,9 +11,9 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Connector, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
-from heliograph.app.notices.job import WebhookJob
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

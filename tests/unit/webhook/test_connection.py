@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.connection import WebhookConnection
 from heliograph.adapters.webhook.settings import WebhookLimits
-from heliograph.app.notices.job import WebhookJob
+from heliograph.app.webhook_job import WebhookJob
 
 LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.adapters.webhook.request import OriginAddress, parse, request, split_plain, standing_lines
-from heliograph.app.notices.job import WebhookJob
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.signature import sign
 
 

@@ -20,8 +20,8 @@ from opentelemetry.util.types import Attributes
 from heliograph import __version__
 from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
 from heliograph.app.facts import Accept, Facts, Verdict
-from heliograph.app.notices.job import TryResult, WebhookJob
 from heliograph.app.ports import Clock, Intake, WebhookSender
+from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
 from heliograph.http.asgi import Asgi
 

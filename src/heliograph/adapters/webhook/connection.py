@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from heliograph.adapters.webhook.settings import WebhookLimits
-from heliograph.app.notices.job import WebhookJob
+from heliograph.app.webhook_job import WebhookJob
 
 SWITCHING_PROTOCOLS = 101
 

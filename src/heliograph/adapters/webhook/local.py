@@ -10,7 +10,7 @@ from heliograph.adapters.webhook.origin import Origin, SharedCapacity
 from heliograph.adapters.webhook.request import OriginAddress, parse, split_plain
 from heliograph.adapters.webhook.resolver import NameLookup, Resolver, system_lookup
 from heliograph.adapters.webhook.settings import WebhookSettings
-from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.webhook_job import TryResult, WebhookJob
 
 SWEEP_SECONDS = 0.25
 """The longest delay with which a deadline is noticed."""

@@ -13,7 +13,7 @@ from heliograph.adapters.webhook.connection import WebhookConnection
 from heliograph.adapters.webhook.dial import AddressRefused, Dialer, NameUnknown, explain, is_own_fault
 from heliograph.adapters.webhook.request import OriginAddress, request, standing_lines
 from heliograph.adapters.webhook.settings import WebhookLimits
-from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.webhook_job import TryResult, WebhookJob
 
 UNWELL = frozenset((429, 502, 503, 504))
 """Statuses that are about the whole origin, not about one URL on it."""

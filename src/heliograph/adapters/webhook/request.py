@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit
 
 from heliograph import __version__
 from heliograph.adapters.webhook.guard import literal_address, plain_host
-from heliograph.app.notices.job import WebhookJob
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.signature import sign
 
 PLAIN_PATH = re.compile(r"/[!-\"$-~]*")

@@ -10,7 +10,7 @@ from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission
-from heliograph.app.notices.notice import owes_receipt
+from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import NO_CODE, ReceiptMatcher
 from heliograph.domain.receipt import Delivery

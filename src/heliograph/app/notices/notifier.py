@@ -1,6 +1,6 @@
 """The notifier: keeps each notice until its account has it, or time is up.
 
-What a notice is, and what the notifier does not know of it, is told in `app.notices.notice`.
+What a notice is, and what the notifier does not know of it, is told in `app.notice`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,9 @@ from functools import partial
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts
 from heliograph.app.marks import CALLBACK
-from heliograph.app.notices.job import TryResult
-from heliograph.app.notices.notice import Deliverer, KnownAccounts, Notice, Way
+from heliograph.app.notice import Deliverer, KnownAccounts, Notice, Way
 from heliograph.app.ports import Clock, Gathering, Store, Unavailable
+from heliograph.app.webhook_job import TryResult
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.limits import CALLBACK_RETRY_HOURS
 from heliograph.domain.retry import next_pause

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Message
-from heliograph.app.notices.job import WebhookJob
-from heliograph.app.notices.notice import Notice
+from heliograph.app.notice import Notice
+from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
 from heliograph.domain.limits import RECEIPT_TEXT_CHARS

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notices.job import TryResult, WebhookJob
-from heliograph.app.notices.notice import KnownAccounts, Notice
+from heliograph.app.notice import KnownAccounts, Notice
 from heliograph.app.ports import WebhookSender
+from heliograph.app.webhook_job import TryResult, WebhookJob
 
 HTTP_GONE = 410
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from heliograph.app.admin.oversight import CallbackView
-from heliograph.app.notices.notice import Notice
+from heliograph.app.notice import Notice
 
 
 class Notices(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from heliograph.app.notices.job import TryResult, WebhookJob
+from heliograph.app.webhook_job import TryResult, WebhookJob
 
 
 class Clock(Protocol):

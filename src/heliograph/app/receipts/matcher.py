@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
-from heliograph.app.notices.notice import owes_receipt
+from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Report, Store
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of

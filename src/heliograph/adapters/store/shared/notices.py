@@ -7,7 +7,7 @@ from heliograph.adapters.store.shared.rows import ANY_KEY, MESSAGE_WIDTH, messag
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
 from heliograph.app.admin.oversight import CallbackView
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notices.notice import FinalState, Notice
+from heliograph.app.notice import FinalState, Notice
 from heliograph.domain.receipt import Delivery
 
 

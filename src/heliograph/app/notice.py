@@ -4,10 +4,10 @@ A notice tells an account of one *subject*. Today that is the final state of a m
 It leaves by one *way*: today a webhook (then it is called a callback); a bind of the customer and a pull are the next.
 The subject's key names the notice: a subject has one notice at most.
 
-**Who does what.** `notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it retries,
-replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes one try of each notice of its way:
-`webhook` for webhooks. A renderer makes the body of one type of subject for one way: `receipt_form`. The engine
-registers both: deliverers by `Way`, renderers by the type of the subject.
+**Who does what.** `notices.notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it
+retries, replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes one try of each notice of
+its way: `notices.webhook`. A renderer makes the body of one type of subject for one way: `notices.receipt_form`. The
+engine registers both: deliverers by `Way`, renderers by the type of the subject.
 
 **Whether a notice is owed** is decided once, by `owes_receipt` for final states, in the facts that make the subject
 true, and stored in the subject's row (`final.owed`). Nothing else in the gateway looks at callback URLs for that.
@@ -35,7 +35,7 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Final, Message
-from heliograph.app.notices.job import TryResult
+from heliograph.app.webhook_job import TryResult
 from heliograph.domain.receipt import Delivery
 
 
