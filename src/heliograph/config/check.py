@@ -1,4 +1,4 @@
-"""What is wrong with the value of a setting, in words that follow "is wrong: "; None where nothing is."""
+"""Checks of single settings: each returns the problem, in words that follow "is wrong: ", or None."""
 
 import ipaddress
 import re

@@ -78,7 +78,7 @@ def entry_of(key: str) -> Entry | None:
 
 
 def from_text(entry: Entry, text: str, where: str) -> Any:
-    """What a variable's text stands for; text that stands for nothing is left for `checked` to refuse."""
+    """Converts a variable's text to the setting's type; returns text that does not fit for `checked` to refuse."""
     if entry.type is bool:
         words = {
             "true": True,
@@ -128,7 +128,7 @@ def checked(entry: Entry, value: Any, where: str) -> Any:
 
 
 def nearest(word: str, among: Iterable[str]) -> list[str]:
-    """What was meant, or nothing."""
+    """Returns the word that was probably meant, in a list; an empty one where none is near."""
     from difflib import get_close_matches  # for those who mistype
 
     return get_close_matches(word, list(among), n=1, cutoff=0.5)

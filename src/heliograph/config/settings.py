@@ -75,7 +75,7 @@ class Http:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What customers may ask for."""
+    """Limits and defaults of what customers ask for."""
 
     max_destinations: int = _setting(
         limits.MAX_DESTINATIONS,
@@ -189,7 +189,7 @@ class Smpp:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Where messages and books are kept."""
+    """The place where messages and books are kept."""
 
     url: str = _setting(
         "",
@@ -204,7 +204,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What is logged, to standard error."""
+    """The log, written to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = _setting("info", "The least level that is logged.")
     format: Literal["auto", "text", "json"] = _setting(
@@ -248,7 +248,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What this process does where several nodes share one PostgreSQL database."""
+    """The work of this process where several nodes share one PostgreSQL database."""
 
     roles: tuple[str, ...] = _setting(
         ROLES,
@@ -269,7 +269,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """How the gateway stops."""
+    """Stopping the gateway."""
 
     drain_s: float = _setting(
         float(limits.DRAIN_S),
@@ -299,5 +299,5 @@ class Settings:
 
     @property
     def kept(self) -> str:
-        """Where the store is, for people."""
+        """The place of the store, for people."""
         return "in PostgreSQL" if self.store.url else f"in {self.data}"

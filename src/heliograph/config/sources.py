@@ -1,4 +1,4 @@
-"""Where settings come from: the file `heliograph.toml`, `HELIOGRAPH_*` variables, which win over it, and options."""
+"""Sources of settings: the file `heliograph.toml`, `HELIOGRAPH_*` variables, which win over it, and options."""
 
 import os
 import re
@@ -30,7 +30,7 @@ OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL")
 """Variables that are no settings: where the settings are, and what the `send` command signs in with."""
 
 _SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
-"""What Kubernetes puts into every container beside a service that is called "heliograph"."""
+"""Names of variables that Kubernetes puts into every container beside a service that is called "heliograph"."""
 
 
 def load(

@@ -1,10 +1,11 @@
-"""How things are shown to people, by the line: on a terminal, in a log, on a page."""
+"""Texts for people, by the line: on a terminal, in a log, on a page."""
 
 import re
 
 _COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What a terminal obeys instead of showing it: the control characters (C0 and C1) but for the end of a line, and what
-turns the order of a line round. Other ends of lines, and halves of a character, which no terminal can be sent."""
+"""Characters that a terminal obeys instead of showing them: the control characters (C0 and C1) but for the end of a
+line, and what turns the order of a line round. Other ends of lines, and halves of a character, which no terminal can be
+sent, are among them."""
 
 
 def counted(number: int | str, one: str, many: str = "") -> str:

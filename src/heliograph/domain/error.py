@@ -10,7 +10,7 @@ class Entry(NamedTuple):
     title: str
     """One line that is true of every fault of the entry."""
     when: str
-    """What leads to it, for the documentation."""
+    """The causes, for the documentation."""
     retry: bool = False
     """The same request may succeed later; its answer carries `Retry-After`."""
 

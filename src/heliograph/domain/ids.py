@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Final
 
 WORKERS: Final = 32
-"""How many processes can make ids side by side (5 bits)."""
+"""Processes that can make ids side by side (5 bits)."""
 
 KEY_BITS: Final = 60
 TAIL_BITS: Final = 62
@@ -83,7 +83,7 @@ def worker_of(key: int) -> int:
 
 
 def time_of(key: int) -> int:
-    """When the id was made, in milliseconds since the epoch (a little ahead when the sequence ran ahead)."""
+    """Returns when the id was made, in ms since the epoch (a little ahead when the sequence ran ahead)."""
     return key >> _LOW_BITS
 
 

@@ -9,7 +9,7 @@ MICRO: Final = 1_000_000
 
 
 class EntryKind(IntEnum):
-    """What a ledger entry is for. The numbers are stored."""
+    """The purpose of a ledger entry. The numbers are stored."""
 
     CHARGE = 0
     REFUND = 1

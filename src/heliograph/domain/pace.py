@@ -1,4 +1,4 @@
-"""How fast one operator is sent to: never above what is configured, and as fast as it takes it below that.
+"""The pace at which one operator is sent to: never above the configured rate, and below it as fast as it takes parts.
 
 An operator that is sent too much answers ESME_RTHROTTLED. Then the pace is cut to what it took just before, and raised
 again while it is silent: slowly first, since the limit is near, faster the longer it stays silent, since the limit must
@@ -10,7 +10,7 @@ from math import inf
 from heliograph.domain.throttle import TokenBucket
 
 SPAN_S = 1.0
-"""What was taken in so many seconds before a throttle answer counts as what the operator takes."""
+"""The span before a throttle answer, in seconds, whose parts count as what the operator takes."""
 
 BURST_S = 0.2
 """Operators let through about so many seconds' worth at once: what they took before the first throttle answer, where
@@ -127,7 +127,7 @@ class Pace:
         self._set(now, wanted)
 
     def take(self, now: float, n: int) -> int:
-        """How many of `n` parts may be written now; they are used up."""
+        """Uses up and returns as many of `n` parts as may be written now."""
         bucket = self._recovered(now)
         return n if bucket is None else bucket.take(now, n)
 
@@ -195,7 +195,7 @@ class Pace:
             self._set(now, rate)
 
     def _stop_minding(self, now: float) -> None:
-        """Whatever the pace, the answers stay: some operators say so of one message's queue."""
+        """Ignores throttle answers for a while: some operators mean one message's queue, and they come at any pace."""
         self._deaf_until = self._raised_at = now + DEAF_S
         self._vain = 0
         self._set(now, self._worth)

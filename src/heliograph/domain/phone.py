@@ -27,7 +27,7 @@ def is_destination(text: str) -> bool:
 
 
 def destination_problem(text: str) -> str | None:
-    """What is wrong with a destination and what to do about it; None when it is good."""
+    """Says what is wrong with a destination and what to do about it; None when it is good."""
     if is_destination(text):
         return None
     if not text:
@@ -45,7 +45,7 @@ def destination_problem(text: str) -> str | None:
 
 
 def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
-    """What is wrong with a sender and what to do about it; None when it is good.
+    """Says what is wrong with a sender and what to do about it; None when it is good.
 
     `msisdn_allowed`: a number of up to 15 digits is good too, whatever its length.
     """

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Delivery(IntEnum):
-    """How far the delivery of a message is. The names are those of receipts (SMPP v3.4, appendix B), the
+    """The progress of a message's delivery. The names are those of receipts (SMPP v3.4, appendix B), the
     numbers those of the parameter message_state (SMPP v3.4, 5.2.28); both are kept and shown.
     """
 

@@ -1,4 +1,4 @@
-"""When a failed callback is tried again."""
+"""The schedule by which failed callbacks are tried again."""
 
 FIRST_PAUSE_MS = 5_000
 LONGEST_PAUSE_MS = 3_600_000

@@ -53,7 +53,7 @@ class Split:
 
 
 def hex_problem(content: str) -> str | None:
-    """What is wrong with the content of a binary message and what to do about it; None when it is good."""
+    """Says what is wrong with the content of a binary message and what to do about it; None when it is good."""
     if _HEX(content) is not None:
         return None
     if not content:

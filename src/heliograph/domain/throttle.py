@@ -17,13 +17,13 @@ class TokenBucket:
     __slots__ = ("_at", "_tokens", "burst", "rate")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
-        """It starts full. Raises ValueError unless the rate is above 0 and the burst at least 1."""
+        """Starts full. Raises ValueError unless the rate is above 0 and the burst at least 1."""
         self.rate, self.burst = _checked(rate, burst)
         self._tokens = self.burst
         self._at = -inf
 
     def take(self, now: float, n: int = 1) -> int:
-        """How many of `n` units may go now; they are used up. A clock that went back grants nothing new."""
+        """Uses up and returns as many of `n` units as may go now. A clock that went back grants nothing new."""
         tokens = self._level(now)
         granted = min(n, int(tokens))
         self._tokens = tokens - granted

@@ -170,7 +170,7 @@ def encode(pdu: p.Pdu) -> bytes:
 
 
 def encode_body(pdu: p.Pdu) -> bytes:
-    """What follows the header, TLVs included."""
+    """Encodes all that follows the header, TLVs included."""
     encoder = _ENCODERS.get(pdu.command_id)
     body = wire.write(LAYOUTS[type(pdu)], pdu) if encoder is None else encoder(pdu)
     if pdu.status and not pdu.tlvs and pdu.command_id in _BODYLESS_ON_ERROR:

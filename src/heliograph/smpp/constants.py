@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Role(StrEnum):
-    """Which end of the link a session is."""
+    """The end of the link that a session is."""
 
     ESME = "esme"
     """The client: binds and submits."""
@@ -230,7 +230,7 @@ class DataCoding(IntEnum):
 
 
 class MessageState(IntEnum):
-    """Where a message stands: SMPP v3.4, 5.2.28; 0 and 9 are of v5.0."""
+    """States of a message: SMPP v3.4, 5.2.28; 0 and 9 are of v5.0."""
 
     SCHEDULED = 0
     ENROUTE = 1

@@ -1,4 +1,4 @@
-"""What can go wrong in the SMPP core. Nothing else leaves it as an exception."""
+"""Exceptions of the SMPP core. Nothing else leaves it as an exception."""
 
 from heliograph.smpp.constants import CommandStatus, command_name
 
@@ -44,4 +44,4 @@ class StateError(SmppError):
 
 
 class WindowFullError(SmppError):
-    """As many requests as the window allows are waiting for their answers."""
+    """The window has no place left: all its requests wait for their answers."""

@@ -1,4 +1,4 @@
-"""What a session reports. Match on the types; every list of them is in the order things happened."""
+"""Events that a session reports. Match on the types; every list of them is in the order things happened."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,7 +23,7 @@ class CloseReason(StrEnum):
     INACTIVE = "inactive"
     """Only enquire_link was exchanged for too long."""
     PROTOCOL = "protocol"
-    """What came can no longer be cut into PDUs."""
+    """The octets that came can no longer be cut into PDUs."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""When to try a lost link again."""
+"""Pauses before a lost link is tried again."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -53,7 +53,7 @@ class Pdu:
 
 @dataclass(slots=True, repr=False)
 class Bind(Pdu):
-    """What the three binds share: SMPP v3.4, 4.1."""
+    """Fields that the three binds share: SMPP v3.4, 4.1."""
 
     system_id: str = ""
     password: str = ""

@@ -78,7 +78,7 @@ _TRIMMINGS: Final = " \t\r\n\0,;'\""
 
 @dataclass(slots=True, repr=False)
 class Receipt:
-    """What a receipt says. The addresses are those of the PDU: a receipt comes *from* the message's recipient."""
+    """The content of a receipt. The addresses are those of the PDU: a receipt comes *from* the message's recipient."""
 
     message_id: str
     """The operator's id as it writes it here: from the TLV, else from the text; empty where there is none."""
@@ -137,7 +137,7 @@ def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
 
 
 def _fields_of(pdu: DeliverSm | DataSm) -> tuple[str | None, ...]:
-    """What the text says, in the order of `_KEY_NAMES`; None for what is not there."""
+    """Reads the values in the text, in the order of `_KEY_NAMES`; None for what is not there."""
     text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding)
     if (usual := _APPENDIX_B.fullmatch(text)) is not None:
         return usual.groups()

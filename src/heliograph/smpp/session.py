@@ -43,7 +43,7 @@ class SessionOptions:
     enquire_interval: float = 30.0
     """An enquire_link is sent when nothing has come for so long; 0: never."""
     enquire_timeout: float | None = None
-    """How long anything at all may take to come after it; None: as long as the interval."""
+    """Seconds that anything at all may take to come after it; None: as long as the interval."""
     inactivity_timeout: float = 0.0
     """Close a bound link on which only enquire_link is exchanged (inactivity_timer); 0: never."""
     max_pdu_octets: int = c.MAX_PDU_OCTETS
@@ -112,7 +112,7 @@ class Session:
 
     @property
     def room(self) -> int:
-        """How many more requests `send_request` takes now."""
+        """The number of requests that `send_request` still takes now."""
         return self._window.room if self.bound and not self.closing else 0
 
     @property
@@ -267,7 +267,7 @@ class Session:
         return [e.Lost([pending[1] for pending in lost])] if lost else []
 
     def next_deadline(self) -> float | None:
-        """When `handle_timers` is to be called next; it moves with every call of any method."""
+        """Returns when `handle_timers` is to be called next; it moves with every call of any method."""
         if self.closing:
             return None
         deadlines = [

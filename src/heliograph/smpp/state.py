@@ -1,4 +1,4 @@
-"""Which PDU may travel when: SMPP v3.4, 2.2; enquire_link at any time, as in v5.0, 2.4."""
+"""The PDUs that may travel in each state: SMPP v3.4, 2.2; enquire_link at any time, as in v5.0, 2.4."""
 
 from enum import StrEnum
 from typing import Final

@@ -19,7 +19,7 @@ _HEAD: Final = struct.Struct(">HH")
 
 
 class Kind(StrEnum):
-    """How the octets of a value are read."""
+    """The form of the octets of a value."""
 
     INTEGER = "integer"
     TEXT = "C-octet string"

@@ -39,7 +39,7 @@ class Window:
 
     @property
     def room(self) -> int:
-        """How many more requests may be opened now."""
+        """The number of requests that may still be opened now."""
         return max(0, self.limit - len(self._counted))
 
     def open(self, command_id: int, token: object, now: float) -> int:
@@ -102,7 +102,7 @@ class Window:
         return due
 
     def next_deadline(self) -> float | None:
-        """When the next request is due, if any waits."""
+        """Returns when the next request is due, None if none waits."""
         deadlines = [pending[2] for pending in self._link.values()]
         if (first := self._oldest()) is not None:
             deadlines.append(first[1][2])

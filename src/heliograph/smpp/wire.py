@@ -1,4 +1,4 @@
-"""How the fields of a body lie on the wire: SMPP v3.4, 3.1.
+"""The fields of a body on the wire: SMPP v3.4, 3.1.
 
 A layout is a tuple of fields in wire order. `read` and `write` walk it; they serve every PDU and are the
 truth the unrolled functions of `codec` are held to. Sizes are enforced on what we send only: peers do send
