@@ -11,7 +11,7 @@ PAUSE_S = 1
 
 
 class Bodies:
-    """What has come of bodies that are not whole yet, account by account."""
+    """Octets of bodies that are not whole yet, by account."""
 
     def __init__(self) -> None:
         self._octets: dict[int, int] = {}

@@ -97,7 +97,7 @@ def _quotes(body: bytes) -> int:
 
 
 def _strings(document: dict[str, Any]) -> int:
-    """How many strings a text of the document has, if no key is repeated in it: a repeated one makes it more."""
+    """Returns how many strings a text of the document has if it repeats no key: a repeated one makes it more."""
     count = len(document)
     nested: list[Any] = []
     for value in document.values():

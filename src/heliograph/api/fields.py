@@ -1,4 +1,4 @@
-"""What requests consist of: the names that decoding reads, and the rules that the OpenAPI document tells.
+"""Fields of requests: the names that decoding reads, and the rules that the OpenAPI document tells.
 
 A rule is made of the very limits and words that the request will be checked by.
 """

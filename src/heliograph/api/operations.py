@@ -34,13 +34,13 @@ _ALWAYS = (UNAVAILABLE, INTERNAL)
 
 
 class Operation(NamedTuple):
-    """What is read with GET is read with HEAD too."""
+    """One operation of the API. HEAD is answered wherever GET is."""
 
     name: str
     method: str
     path: str
     version: int
-    """Whose credentials are asked for; 0 asks for none."""
+    """The API version whose credentials are asked for; 0 asks for none."""
     tag: str
     summary: str
     meaning: str

@@ -22,7 +22,7 @@ _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false
 class Page(NamedTuple):
     html: str
     policy: str
-    """Its Content-Security-Policy: the page's own style, and nothing else."""
+    """The Content-Security-Policy: the page's own style, and nothing else."""
 
 
 def render(document: dict[str, Any]) -> Page:

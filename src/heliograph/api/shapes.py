@@ -1,4 +1,4 @@
-"""What answers, and receipts, consist of: rendering encodes these types, and the OpenAPI document describes them."""
+"""The shapes of answers and receipts: rendering encodes these types, and the OpenAPI document describes them."""
 
 from typing import Annotated, Any
 
@@ -205,4 +205,4 @@ class Receipt(Struct):
 SHAPES: tuple[type[Struct], ...] = (
     SendResult, QuoteResult, Record, RecordList, Done, Balance, History, Health, Problem, Receipt,
 )  # fmt: skip
-"""Those that are whole answers, or a receipt."""
+"""The shapes that are whole answers, or a receipt."""

@@ -1,4 +1,4 @@
-"""What a head must say, beyond what the parser sees to: where two readers could understand two things, no request is
+"""Rules for heads of requests, beyond the parser's: where two readers could understand two things, no request is
 made of it. A proxy may be the other reader.
 """
 

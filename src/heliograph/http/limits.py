@@ -1,4 +1,4 @@
-"""What a client may take of a server that faces the internet: octets, and time.
+"""Limits on what a client may take of a server that faces the internet: octets, and time.
 
 No request costs a timer: a connection notes since when it waits for what, and once a second those that wait too long
 are closed.

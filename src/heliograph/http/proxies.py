@@ -17,7 +17,7 @@ LONGEST_HOST = 64
 
 
 class Proxies:
-    """Those that are trusted, by address or network. Raises ValueError where one is neither."""
+    """`trusted` are addresses and networks. Raises ValueError where one is neither."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
         networks = tuple(ip_network(each, strict=False) for each in trusted)
@@ -27,7 +27,7 @@ class Proxies:
         return len(host) <= LONGEST_HOST and self._is_within(host)
 
     def client(self, peer: Address, forwarded: bytes | None) -> Address:
-        """Whose request it is that came from `peer` with this X-Forwarded-For (several, joined by commas).
+        """Returns the client whose request came from `peer` with this X-Forwarded-For (several, joined by commas).
 
         Each proxy adds at the end from whom it has the request, so that only what trusted ones have added counts.
         """

@@ -1,4 +1,4 @@
-"""How an answer of the application is written: its head, and the framing of its body."""
+"""Writes the application's answer: its head, and the framing of its body."""
 
 import re
 from collections.abc import Iterable

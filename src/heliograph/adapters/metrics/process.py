@@ -1,4 +1,4 @@
-"""What the operating system knows of this process. What it does not tell on this system is left out."""
+"""Figures of this process from the operating system; those that it does not tell here are left out."""
 
 import gc
 import os

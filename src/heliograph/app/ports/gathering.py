@@ -7,7 +7,7 @@ from heliograph.app.facts import Accept, Facts
 
 
 class Intake(Protocol):
-    """Where requests wait for the next commit."""
+    """Takes requests for the next commit."""
 
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
         """`then` is called once, on the event loop, when the commit is over and `accept.verdict` stands.
@@ -34,7 +34,7 @@ class Gathering(Protocol):
 
 
 class Watcher(Protocol):
-    """Who looks on as facts come true: metrics, traces, people. Cheap; must not raise, and must change nothing."""
+    """Looks on as facts come true: metrics, traces, people. Must be cheap, not raise, and change nothing."""
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:
         """Called on the event loop after each commit, when its requests have their answers; `now` is in ms. Writing

@@ -48,7 +48,7 @@ class Tokens(Protocol):
 
 
 class AuditLog(Protocol):
-    """What users did. Nothing ever changes or deletes a line of it."""
+    """The record of what users did. Nothing ever changes or deletes a line of it."""
 
     async def append(self, deed: AuditEntry) -> None: ...
 

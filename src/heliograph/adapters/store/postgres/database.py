@@ -58,6 +58,6 @@ class Database:
             db.terminate()
 
     async def close(self) -> None:
-        """What is asked later raises Unavailable."""
+        """Closes the connections; later questions raise Unavailable."""
         self._closed = True
         await self.pool.close()

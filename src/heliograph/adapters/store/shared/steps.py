@@ -43,7 +43,7 @@ def first(query: Query) -> Steps[Row | None]:
 
 
 class Way(Enum):
-    """How an operation is run. A transaction sees the rows as they are at one moment."""
+    """Ways to run an operation. A transaction sees the rows as they are at one moment."""
 
     WRITE = auto()
     """In one transaction, again from the start where others were in its way. All of it is durable, or none."""
@@ -54,11 +54,11 @@ class Way(Enum):
     GLANCE = auto()
     """One statement that reads a row or two, by key: on the event loop where the disk is quick."""
     BROWSE = auto()
-    """As READ, for people: it may take its time, and the gateway's own reading does not wait for it."""
+    """Like READ, for people: it may take its time, and the gateway's own reading does not wait for it."""
     LISTING = auto()
-    """As LOOKUP, for people."""
+    """Like LOOKUP, for people."""
     SCAN = auto()
-    """As READ, of whole tables, on a connection of its own and without a time limit."""
+    """Like READ, of whole tables, on a connection of its own and without a time limit."""
 
 
 class Engine(Protocol):
