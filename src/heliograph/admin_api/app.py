@@ -17,7 +17,7 @@ from heliograph.app.ports import Unavailable
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
-from heliograph.http.body import ClientGone, read_body
+from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
 MAX_BODY_OCTETS = 1 << 20
 
@@ -82,7 +82,11 @@ class AdminApi:
             media = given.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
             if media != b"application/json":
                 raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
-            request.body = decode(await read_body(receive, MAX_BODY_OCTETS), operation.reads)
+            try:
+                body = await read_body(receive, MAX_BODY_OCTETS)
+            except BodyTooLarge as problem:
+                raise Fault(error.TOO_LARGE, str(problem)) from None
+            request.body = decode(body, operation.reads)
         return operation.status, _encode(await operation.run(request))
 
     def _find(self, path: str, method: str, headers: Headers) -> Found:

@@ -2,7 +2,7 @@
 
     path, method, credentials, size, media type, syntax, fields, state, credit
 
-The hot operation, a send, is also there without ASGI: see `Api.send_at_once`.
+A send may be answered without ASGI: see `api.fast_send`.
 """
 
 import asyncio
@@ -12,28 +12,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from heliograph.api import answer, decode, doors, operations
 from heliograph.api.bodies import Bodies
-from heliograph.api.fast_send.head import REQUEST_ID, PlainSend
 from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.shapes import Done, Health
 from heliograph.app.facts import Accept
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.sending.authenticate import Authenticator, admit
 from heliograph.app.sending.browse import Browse
-from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.reschedule import Rescheduling, no_such_message
 from heliograph.app.sending.send import Sending
 from heliograph.domain import ids, limits
 from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_LARGE, UNAVAILABLE, Fault
-from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send, respond
+from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
+from heliograph.http.body import ClientGone
 from heliograph.http.reply import Reply
 
-CHOSEN = "heliograph.chosen"
-"""In the scope of a request that `Api.choose` was asked about: what it said."""
+REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
+"""Matches an id that a client may give its request."""
 
 READY_KEPT_S = 1.0
 """Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
@@ -57,10 +56,6 @@ class Services:
     max_body: int = limits.MAX_BODY_OCTETS
     customers: bool = True
     """Whether customers are served; /health always is."""
-
-
-class ClientGone(Exception):
-    """The client hung up before its request was complete."""
 
 
 class Call:
@@ -117,18 +112,9 @@ Handlers = dict[str, Handler]
 """Handlers of one path, by method."""
 
 
-class Asker(Protocol):
-    """The client that waits for the answer to a send."""
-
-    def address(self) -> str:
-        """Returns the address it comes from."""
-
-    def answer(self, reply: Reply) -> None: ...
-
-
 class Api:
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self.services = services
         self._authenticator = services.authenticator
         self._sending = services.sending
         self._clock = services.clock
@@ -141,9 +127,6 @@ class Api:
         self._mounts: list[tuple[str, Asgi]] = []
         self.overhear: Callable[[bytes, Reply], None] | None = None
         """Is told of each answer of the API and its request's id, while somebody wants to know."""
-        self.choose: Callable[[Headers], bool] | None = None
-        """Says by its headers whether a send must take the usual way, so that what is around the application sees it;
-        the answer then stands in the scope, as `CHOSEN`."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
             "send_message": self._send,
             "send_message_v2": self._send,
@@ -224,11 +207,11 @@ class Api:
     @property
     def max_body(self) -> int:
         """Octets of the largest request body."""
-        return self._services.max_body
+        return self.services.max_body
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:
         """Returns the answer to an error of ours. The journal has its place, never the values: they may be a text."""
-        self._services.journal.say(
+        self.services.journal.say(
             "error",
             "http.request_failed",
             request_id="" if request_id is None else request_id.decode(),
@@ -248,58 +231,11 @@ class Api:
 
     def note_no_room(self, problem: OSError) -> None:
         """The system does not let another connection be accepted."""
-        self._services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
+        self.services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
 
     def note_response(self, status: int) -> None:
         """Counts an answer."""
         self.responses[status] = self.responses.get(status, 0) + 1
-
-    def send_at_once(self, send: PlainSend, body: bytes, asker: Asker) -> bool:
-        """Sends without a task: `asker` gets its answer, now or when the message is stored.
-
-        The body is complete and not over the limit. False where it takes waiting for more than the commit (credentials
-        to check; a refusal under a reference, which may have been used before): then nothing has been done.
-        """
-        try:
-            prepared = self._prepare_send(send, body, asker)
-        except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
-            return False
-        if prepared is None:
-            return False
-        try:
-            if isinstance(prepared, Fault):
-                raise prepared
-            self._sending.hand_in(prepared, partial(self._stored, asker))
-        except Fault as fault:
-            self.note_response(fault.entry.http)
-            asker.answer(answer.of_fault(fault))
-        return True
-
-    def _prepare_send(self, send: PlainSend, body: bytes, asker: Asker) -> Accept | Fault | None:
-        """Returns the request to commit, the Fault that refuses it, or None where it takes waiting."""
-        fields: Fields | None = None
-        try:
-            now = self._clock.monotonic()
-            proven = send.proven
-            if proven is None or not self._authenticator.holds(proven, now):
-                proven = send.proven = self._authenticator.proven(send.door, send.authorization, now)
-                if proven is None:
-                    return None
-            who = proven.principal
-            if who.view.policy is not None:
-                admit(who.view, asker.address())
-            fields = send_fields(decode.media_type(send.content_type, body), body, who)
-            return self._sending.prepare(who, fields)
-        except Fault as fault:
-            return None if fields is not None and self._sending.may_be_replayed(fields, fault) else fault
-
-    def _stored(self, asker: Asker, accept: Accept) -> None:
-        try:
-            reply = answer.of_accept(accept)
-        except Exception as error:  # noqa: BLE001 - it is stored and paid; whoever sent it must not wait for ever
-            reply = self.failed(error, "POST", None)
-        self.note_response(reply.status)
-        asker.answer(reply)
 
     async def _handle(self, call: Call) -> Reply:
         handlers = self._find(call)
@@ -335,7 +271,7 @@ class Api:
 
     async def _body(self, call: Call) -> bytes:
         """The whole body. Raises Fault (413, 415) and ClientGone."""
-        most = self._services.max_body
+        most = self.services.max_body
         declared = call.content_length
         if declared is not None and declared.isdigit() and int(declared[:20]) > most:
             raise _too_large(most)
@@ -390,42 +326,42 @@ class Api:
 
     async def _list(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
-        messages = await self._services.browse.list(call.who.view, query, self._clock.now())
+        messages = await self.services.browse.list(call.who.view, query, self._clock.now())
         return answer.of_page(messages, call.who.view.zone)
 
     async def _get(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])
         key, tail = _message_id(call)
-        found = await self._services.browse.get(call.who.view, key, tail, query)
+        found = await self.services.browse.get(call.who.view, key, tail, query)
         if isinstance(found, list):
             return answer.of_page(found, call.who.view.zone)
         return answer.of_message(found, call.who.view.zone)
 
     async def _history(self, call: Call, _: bytes) -> Reply:
-        record = await self._services.browse.trace(call.who.view, *_message_id(call))
+        record = await self.services.browse.trace(call.who.view, *_message_id(call))
         return answer.of_history(record, call.who.view.zone)
 
     async def _reschedule(self, call: Call, body: bytes) -> Reply:
         media = decode.media_type(call.content_type, body)
         view, now = call.who.view, self._clock.now()
-        rescheduling = self._services.rescheduling
+        rescheduling = self.services.rescheduling
         given = decode.time_field(media, body)
         time = rescheduling.new_time(view, None if given is None else time_text(given), now)
         return answer.of_rescheduled(await rescheduling.reschedule(view, *_message_id(call), time, now))
 
     async def _cancel(self, call: Call, _: bytes) -> Reply:
-        await self._services.rescheduling.cancel(call.who.view, *_message_id(call), self._clock.now())
+        await self.services.rescheduling.cancel(call.who.view, *_message_id(call), self._clock.now())
         return answer.of(Done("00"))
 
     async def _balance(self, call: Call, _: bytes) -> Reply:
-        return answer.of_balance(await self._services.browse.balance(call.who.view))
+        return answer.of_balance(await self.services.browse.balance(call.who.view))
 
     async def _live(self, _: Call, __: bytes) -> Reply:
         return answer.of(Health("00", "live"))
 
     async def _ready(self, _: Call, __: bytes) -> Reply:
         if self._clock.monotonic() >= self._ready_until:
-            await self._services.probe()
+            await self.services.probe()
             self._ready_until = self._clock.monotonic() + READY_KEPT_S
         return answer.of(Health("00", "ready"))
 

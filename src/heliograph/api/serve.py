@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from heliograph.api.app import Api
-from heliograph.api.fast_send.connection import FastSend
-from heliograph.http.asgi import Asgi
+from heliograph.api.fast_send.short_cut import FastSends
+from heliograph.http.asgi import Asgi, Headers
 from heliograph.http.server import MAX_CONNECTIONS, Server
 from heliograph.http.server import serve as serve_http
 
@@ -17,10 +17,12 @@ async def serve(
     max_connections: int = MAX_CONNECTIONS,
     trusted_proxies: Sequence[str] = (),
     around: Callable[[Asgi], Asgi] | None = None,
+    choose: Callable[[Headers], bool] | None = None,
 ) -> Server:
     """Starts to serve the API, and what is mounted on it, as `http.server.serve` does. Raises OSError.
 
-    `around` wraps the application; the wrapper does not see sends on the short cut (see `Api.choose`).
+    `around` wraps the application. The wrapper sees no send on the short cut; `choose` says by their headers which
+    sends must not take it.
     """
     return await serve_http(
         api if around is None else around(api),
@@ -29,5 +31,5 @@ async def serve(
         port,
         max_connections=max_connections,
         trusted_proxies=trusted_proxies,
-        extension=FastSend(api),
+        short_cut=FastSends(api, choose),
     )

@@ -198,7 +198,9 @@ class Gateway:
             app.mount(development.BOARD_PATH, development.ReceiptBoard())
         await watching.start(self.engine, store, app)
         proxies = settings.http.trusted_proxies
-        self._http = await serve_http(app, host, port, trusted_proxies=proxies, around=watching.around)
+        self._http = await serve_http(
+            app, host, port, trusted_proxies=proxies, around=watching.around, choose=watching.choose
+        )
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.port}"
         journal.say("info", "ready", url=self.url)

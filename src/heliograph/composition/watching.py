@@ -8,7 +8,7 @@ from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.ports import Clock, Intake, Store, Watcher, WebhookSender
 from heliograph.config import Settings
-from heliograph.http.asgi import Asgi
+from heliograph.http.asgi import Asgi, Headers
 from heliograph.runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -51,10 +51,13 @@ class Watching:
 
     @property
     def around(self) -> Callable[[Asgi], Asgi] | None:
-        """What the HTTP server puts around the application."""
-        from heliograph.api.app import CHOSEN
+        """Wraps the application of the HTTP server; None where nothing is traced."""
+        return None if self._traces is None else self._traces.around
 
-        return None if self._traces is None else partial(self._traces.around, chosen=CHOSEN)
+    @property
+    def choose(self) -> Callable[[Headers], bool] | None:
+        """Says by their headers which requests `around` must see; None where nothing is traced."""
+        return None if self._traces is None else self._traces.choice
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:
         """Mounts /metrics, opens the control socket."""
@@ -64,8 +67,6 @@ class Watching:
         collector = Collector(self._counters, engine, store, self._clock, api.responses, self._settings.data)
         collector.start()
         self._stop_collector = collector.stop
-        if self._traces is not None:
-            api.choose = self._traces.choice
         api.mount(page.PATH, MetricsPage(collector.samples, self._settings.metrics.allowed_networks))
 
         def connector_name(number: int) -> str:

@@ -30,7 +30,7 @@ from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Receive, Scope, Send, respond
-from heliograph.http.body import ClientGone, read_body
+from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 
 MAX_FORM_OCTETS = 8 << 20
 """Octets of a form; a long list of recipients comes in one."""
@@ -95,7 +95,10 @@ class RawRequest:
         kind = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/x-www-form-urlencoded":
             raise Fault(error.MEDIA_TYPE, "The console takes forms only.")
-        body = await read_body(self.receive, most)
+        try:
+            body = await read_body(self.receive, most)
+        except BodyTooLarge as problem:
+            raise Fault(error.TOO_LARGE, str(problem)) from None
         try:
             fields = parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=2_000)
         except ValueError:

@@ -1,6 +1,5 @@
-"""Bodies of requests, as ASGI brings them."""
+"""Request bodies, read from ASGI events."""
 
-from heliograph.domain.error import TOO_LARGE, Fault
 from heliograph.http.asgi import Receive
 
 
@@ -8,8 +7,12 @@ class ClientGone(Exception):
     """The client hung up before its request was complete."""
 
 
+class BodyTooLarge(ValueError):
+    """The body of a request has more octets than its reader takes. The text says so to the client."""
+
+
 async def read_body(receive: Receive, most: int) -> bytes:
-    """The whole body. Raises Fault (413) beyond `most` octets, and ClientGone."""
+    """Returns the whole body. Raises BodyTooLarge beyond `most` octets, and ClientGone."""
     body = bytearray()
     while True:
         event = await receive()
@@ -17,6 +20,6 @@ async def read_body(receive: Receive, most: int) -> bytes:
             raise ClientGone
         body += event.get("body", b"")
         if len(body) > most:
-            raise Fault(TOO_LARGE, f"The body is too large; it may have {most:,} octets.")
+            raise BodyTooLarge(f"The body is too large; it may have {most:,} octets.")
         if not event.get("more_body", False):
             return bytes(body)

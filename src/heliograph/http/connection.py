@@ -1,9 +1,10 @@
-"""A connection of the HTTP server: what its client sends becomes requests, which have their turns in order.
+"""A connection of the HTTP server, without I/O: octets become requests, which are answered one by one, in order.
 
-Requests may be sent ahead of their answers. What is read ahead is bounded: beyond a slice, octets wait until what was
-in them before has been answered, and nothing more is read meanwhile.
+Clients may pipeline. Read-ahead is bounded: beyond a slice, octets wait until the requests before them have been
+answered, and nothing more is read meanwhile.
 
-The parser is that of httptools: it calls the `on_` methods. The event loop calls those of `asyncio.Protocol`, from
+Octets come in by `data_received`, time by `overdue` and the loop of `ServerState`; octets go out by a `flow.Transport`.
+The parser, that of httptools, calls the `on_` methods. The event loop calls the methods of `asyncio.Protocol`, from
 which nothing is inherited, so that the class may be compiled.
 """
 
@@ -15,39 +16,41 @@ import httptools
 
 from heliograph.http import limits
 from heliograph.http.asgi import Headers, Scope
-from heliograph.http.exchange import Exchange, Turn
+from heliograph.http.exchange import Exchange
 from heliograph.http.flow import Flow, Transport
 from heliograph.http.head import ImproperError, inspect, unheard_of_method
 from heliograph.http.proxies import Address
 from heliograph.http.reply import Reply
 from heliograph.http.response import Response
 from heliograph.http.server_state import ServerState
+from heliograph.http.short_cut import DirectRequest, PendingRequest
 
 IDLE: Final = 0
 HEAD: Final = 1
 BODY: Final = 2
 ANSWER: Final = 3
 LEAVING: Final = 4
-"""What a connection waits for: a request, its head, its body, our answer, the client's end after our last answer."""
+"""Phases of a connection, by what it waits for: a request, its head, its body, our answer, the client's end after our
+last answer."""
 
 NOBODY: Final = ("", 0)
-"""The address of a client who had gone when it was first asked for."""
+"""Address of a client that had gone when it was first asked for."""
 
 _FRAMING = (b"content-length", b"transfer-encoding")
 _STAND_IN: Final = b"PUT"
-"""What the parser reads in the place of a method that it does not know."""
+"""Stands for a method that the parser does not know."""
 _encoded_slash = re.compile("%2f", re.IGNORECASE).sub
 _MAPPED: Final = "::ffff:"
 _SCHEMES = (b"http", b"https")
 
 
 class Connection:
-    """`phase` is what it waits for, `since` (the loop's time) since when. `latest` is the request read last."""
+    """One client's connection: since the loop's time `since` in its `phase`; `latest` is the request read last."""
 
     __slots__ = (
-        "_begun", "_head_octets", "_held", "_local", "_method", "_octets_without_body", "_parser", "_peer", "_reading",
-        "_refusal", "_repeated_head", "_under_way", "_waiting", "flow", "headers", "latest", "phase", "since", "state",
-        "transport", "url",
+        "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_local", "_method", "_octets_without_body",
+        "_parser", "_peer", "_reading", "_refusal", "_repeated_head", "_under_way", "_waiting", "flow", "headers",
+        "latest", "phase", "since", "state", "transport", "url",
     )  # fmt: skip
 
     transport: Transport
@@ -57,26 +60,29 @@ class Connection:
         self.state = state
         self.phase = IDLE
         self.since = state.now
-        self.latest: Turn | None = None
+        self.latest: PendingRequest | None = None
         self.url = b""
         self.headers: Headers = []
         self._under_way: Exchange | None = None
         self._reading: Exchange | None = None
-        """That whose body is to come."""
+        """The exchange whose body is to come."""
+        self._direct: DirectRequest | None = None
+        """The request of the short cut whose body is to come."""
+        self._direct_body = b""
         self._waiting: list[Exchange] = []
         self._parser: httptools.HttpRequestParser | None = None
         self._begun = 0
-        """Requests of which the parser has seen something."""
+        """Number of requests of which the parser has seen something."""
         self._method = ""
-        """Of the request whose head is read, if the parser does not know it."""
+        """Method of the request whose head is read, if the parser does not know it."""
         self._head_octets = 0
         self._octets_without_body = 0
-        """Of chunked framing and trailers, since the last of the body."""
+        """Octets of chunked framing and trailers since the last of the body."""
         self._repeated_head = False
         self._held = b""
-        """What was read, and is parsed when the requests that came before it have their turn."""
+        """Octets to parse when the requests before them have their turn."""
         self._refusal: Reply | None = None
-        """To what is not read any more: it is given when the requests before it have been answered."""
+        """Answer to what is not read any more, for when the requests before it have been answered."""
         self._peer: Address | None = None
         self._local: Address | None = None
 
@@ -96,7 +102,8 @@ class Connection:
             self._under_way.disconnect()
         self._waiting.clear()
         self.flow.resume_writing()
-        self._parser = None  # breaks the reference cycle, so that reference counting frees both
+        # Breaks the reference cycles, so that reference counting frees all of them.
+        self._parser = self.latest = self._reading = self._direct = None
 
     def data_received(self, data: bytes) -> None:
         if self.phase == LEAVING:
@@ -104,7 +111,19 @@ class Connection:
         if self._held:
             self._held += data  # it was on its way when reading was paused
         elif self._refusal is None:
+            short_cut = self.state.short_cut
+            if short_cut is None or self.phase != IDLE:
+                self._parse(data)
+                return
+            found = short_cut.recall(self, data)
+            if found is not None:
+                self._run(found[0], found[1])
+                return
+            before = self.latest
             self._parse(data)
+            latest = self.latest
+            if latest is not before and isinstance(latest, DirectRequest):
+                short_cut.learn(latest, data)
 
     def eof_received(self) -> bool:
         """A client that has said all may still wait for an answer: it has it, and then the connection ends.
@@ -118,7 +137,7 @@ class Connection:
         return True
 
     def pause_writing(self) -> None:
-        """Who does not take answers makes no more requests: they would wait in memory, one behind the other."""
+        """Reads nothing more of a client that does not take answers: requests would pile up in memory."""
         self.flow.pause_writing()
         self.since = self.state.now
         if not self._is_over():
@@ -158,17 +177,26 @@ class Connection:
         parser = self._parser
         assert parser is not None
         version: str = parser.get_http_version()
+        if self._takes_short_cut(parser, version):
+            return
         inspect(version, self.url, self.headers)
         method, self._method = self._method or parser.get_method().decode(), ""
         scope = self._scope(method, version, self.url, self.headers)
         self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
 
     def on_body(self, body: bytes) -> None:
+        if self._direct is not None:
+            self._direct_body = self._direct_body + body if self._direct_body else body
+            return
         self._octets_without_body = 0
         if self._reading is not None:
             self._reading.feed(body)
 
     def on_message_complete(self) -> None:
+        if self._direct is not None:
+            body, self._direct_body = self._direct_body, b""
+            self._run(self._direct, body)
+            return
         if self._parser is None or self._parser.should_upgrade():
             return  # its body is still to come
         self._end_of_body()
@@ -176,7 +204,7 @@ class Connection:
     # --- from the exchange
 
     def ended(self) -> None:
-        """The request under way has its answer: the next one has its turn."""
+        """Gives the next request its turn: the one under way has its answer."""
         self._under_way = None
         if not self._is_over():
             self._go_on()
@@ -192,8 +220,8 @@ class Connection:
     # --- from the server
 
     def shutdown(self) -> None:
-        """Closes, as soon as what is under way has been answered. Nobody waits for the rest of a body: whoever has not
-        said all by now has had no promise."""
+        """Closes as soon as the requests under way have their answers. Does not wait for the rest of a body: its client
+        has been promised nothing."""
         latest = self.latest
         if self.phase == LEAVING:
             self.transport.close()
@@ -413,13 +441,13 @@ class Connection:
     # --- who it is
 
     def peer(self) -> Address:
-        """Who has connected. It is asked for when somebody wants to know: that is a tenth of a connection's work."""
+        """Returns the address of the other end. Looked up on demand: that is a tenth of a connection's work."""
         if self._peer is None:
             self._peer = _address(self.transport.get_extra_info("peername"))
         return self._peer
 
     def client(self, forwarded: bytes | None) -> Address:
-        """Whose request it is, by its X-Forwarded-For if a trusted proxy says so."""
+        """Returns the client's address: by `forwarded`, its X-Forwarded-For, if a trusted proxy says so."""
         proxies = self.state.proxies
         return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
 
@@ -428,19 +456,56 @@ class Connection:
             self._local = _address(self.transport.get_extra_info("sockname"))
         return self._local
 
-    # --- answers that need no application
+    # --- the short cut
 
-    def write(self, reply: Reply, request_id: bytes, keep_alive: bool) -> None:
-        """A whole answer at once."""
-        more = b"" if keep_alive else b"connection: close\r\n"
-        for name, value in reply.headers:
-            more += b"%b: %b\r\n" % (name, value)
-        self.transport.write(
-            b"%bcontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
-            % (self.state.opening(reply.status), len(reply.body), request_id, more, reply.body)
-        )
-        if not keep_alive:
+    def _takes_short_cut(self, parser: httptools.HttpRequestParser, version: str) -> bool:
+        """Offers the request whose head was read to the short cut; see `short_cut`."""
+        short_cut, latest = self.state.short_cut, self.latest
+        if (
+            short_cut is None
+            or not (latest is None or latest.complete)
+            or parser.get_method() != b"POST"
+            or version != "1.1"
+            or self._method
+        ):
+            return False
+        direct = short_cut.take(self, self.url, self.headers)
+        if direct is None:
+            return False
+        direct.keep_alive = parser.should_keep_alive()
+        self._direct = direct
+        self._direct_body = b""
+        self.phase = BODY
+        self.since = self.state.now
+        return True
+
+    def _run(self, direct: DirectRequest, body: bytes) -> None:
+        self._direct = None
+        self.latest = direct
+        self.phase = ANSWER
+        if direct.run(body):
+            return
+        direct.complete = True
+        exchange = self._begin(self._scope("POST", "1.1", direct.target, direct.headers), keep_alive=direct.keep_alive)
+        exchange.feed(body)
+        self._end_of_body()
+
+    def is_closing(self) -> bool:
+        """Whether an answer could not be sent any more."""
+        return self.transport.is_closing()
+
+    def answer(self, request: DirectRequest, status: int, rest: bytes) -> None:
+        """Sends the answer to `request`; see `short_cut.Channel`."""
+        request.complete = True
+        if self.transport.is_closing():
+            return
+        self.transport.write(self.state.opening(status) + rest)
+        if request.keep_alive:
+            self._go_on()
+        else:
             self.hang_up()
+
+    # --- refusals
 
     def _malformed(self, problem: str) -> Reply:
         return self.state.replies.malformed(problem)
@@ -467,7 +532,7 @@ class Connection:
 
 
 def _address(told: object) -> Address:
-    """As a socket tells it: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
+    """Reads what a socket tells: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
     if not isinstance(told, tuple):
         return NOBODY
     host = str(told[0])
@@ -475,13 +540,13 @@ def _address(told: object) -> Address:
 
 
 def forwarded_for(headers: Headers) -> bytes | None:
-    """All that the headers X-Forwarded-For say; None where there is none."""
+    """Joins all headers X-Forwarded-For; None where there is none."""
     found = [value for name, value in headers if name == b"x-forwarded-for"]
     return b",".join(found) if found else None
 
 
 def _forwarded_scheme(headers: Headers) -> str:
-    """What the last X-Forwarded-Proto says."""
+    """Returns the scheme that the last X-Forwarded-Proto names, or `http`."""
     scheme = b"http"
     for name, value in headers:
         if name == b"x-forwarded-proto" and value.strip() in _SCHEMES:

@@ -9,36 +9,27 @@ from heliograph.http.asgi import Asgi, Event, Scope
 from heliograph.http.flow import Flow, Transport
 from heliograph.http.response import Response
 from heliograph.http.server_state import ServerState
+from heliograph.http.short_cut import PendingRequest
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Turn:
-    """A request's turn on its connection: whether it has its answer, and whether another may have its turn then."""
-
-    __slots__ = ("complete", "keep_alive")
-
-    def __init__(self, keep_alive: bool) -> None:
-        self.complete = False
-        self.keep_alive = keep_alive
-
-
 class Line(Protocol):
-    """The connection, as far as one exchange knows it."""
+    """A connection, as one exchange knows it."""
 
     transport: Transport
     flow: Flow
     state: ServerState
 
     def ended(self) -> None:
-        """The exchange under way is complete."""
+        """Gives the next request its turn: this one has its answer."""
 
     def hang_up(self) -> None:
-        """The answer was the last one."""
+        """Closes behind the answer, which was the last one."""
 
 
-class Exchange(Turn):
-    """ASGI 3, `http`; one that says `spec_version` 2.3: sending to a client who has gone does nothing."""
+class Exchange(PendingRequest):
+    """Speaks ASGI 3, `http`, with `spec_version` 2.3: sending to a client that has gone does nothing."""
 
     __slots__ = ("_body", "_gone", "_line", "_more", "_news", "_response", "_waits_to_send", "scope")
 
@@ -62,7 +53,7 @@ class Exchange(Turn):
     # --- from the connection
 
     def feed(self, body: bytes) -> None:
-        """Some of the body has come; nobody wants it any more once there is an answer."""
+        """Takes another piece of the body; drops it once there is an answer."""
         if self.complete:
             return
         self._body += body
@@ -71,17 +62,17 @@ class Exchange(Turn):
         self._tell()
 
     def end(self) -> None:
-        """The body is whole."""
+        """Marks the body as whole."""
         self._more = False
         self._tell()
 
     def disconnect(self) -> None:
-        """The client has gone."""
+        """Tells the application that the client has gone."""
         self._gone = True
         self._tell()
 
     async def run(self, application: Asgi) -> None:
-        """Has it answered. A client whose answer cannot be completed finds the connection closed."""
+        """Calls the application. Closes the connection where the answer cannot be completed."""
         try:
             await application(self.scope, self.receive, self.send)
             if not self._is_over():
@@ -131,7 +122,7 @@ class Exchange(Turn):
             self._news.set()
 
     async def _hear(self) -> None:
-        """Waits for something new of the client; what has come is new to who asks for the first time."""
+        """Waits for news of the client; what came before the first call is news to it."""
         news = self._news
         if news is None:
             news = self._news = asyncio.Event()
@@ -161,7 +152,7 @@ class Exchange(Turn):
             self._line.ended()
 
     def _fail(self, error: Exception) -> None:
-        """An error of the application: the answer, if nothing of another one has been written."""
+        """Reports an error of the application, and answers with it if nothing of another answer has been written."""
         replies = self._line.state.replies
         request_id = replies.next_request_id()
         reply = replies.failed(error, self.scope["method"], request_id)

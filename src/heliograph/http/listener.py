@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-from heliograph.http.connection import Connection
-from heliograph.http.server_state import ServerState
-
 BACKLOG: Final = 2_048
 """Connections that wait to be accepted; the operating system may allow fewer."""
 
@@ -60,14 +57,16 @@ class Listener:
 
     def __init__(
         self,
-        state: ServerState,
         listening: Sequence[socket.socket],
-        connect: Callable[[], Connection],
+        connect: Callable[[], Any],
+        note_no_room: Callable[[OSError], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`connect` makes the protocol of one accepted connection."""
-        self._state = state
-        self._connect: Any = connect  # a protocol, though it is derived from none
+        """`connect` makes the protocol of one accepted connection; `note_no_room` hears, once a minute at most, that
+        the system lets no more be accepted."""
+        self._loop = asyncio.get_running_loop()
+        self._connect = connect
+        self._note_no_room = note_no_room
         self._tls = tls
         self._listening = list(listening)
         self._entering: set[asyncio.Task[None]] = set()
@@ -98,11 +97,11 @@ class Listener:
     def _watch(self) -> None:
         self._pause = None
         for each in self._listening:
-            self._state.loop.add_reader(each, self._accept, each)
+            self._loop.add_reader(each, self._accept, each)
 
     def _look_away(self) -> None:
         for each in self._listening:
-            self._state.loop.remove_reader(each)
+            self._loop.remove_reader(each)
 
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(MOST_ACCEPTED):
@@ -115,7 +114,7 @@ class Listener:
                     self._hold_off(problem)
                     return
                 continue  # it is about a connection that has gone again
-            task = self._state.loop.create_task(self._hand_over(connected))
+            task = self._loop.create_task(self._hand_over(connected))
             self._entering.add(task)
             task.add_done_callback(self._entering.discard)
 
@@ -123,10 +122,10 @@ class Listener:
         """Pauses until connections have been closed: a socket that listens stays ready, and the loop would spin."""
         if self._pause is not None:
             return  # another socket has met the same
-        loop = self._state.loop
+        loop = self._loop
         if loop.time() >= self._report_next:
             self._report_next = loop.time() + REPORT_S
-            self._state.replies.note_no_room(problem)
+            self._note_no_room(problem)
         self._look_away()
         self._pause = loop.call_later(PAUSE_S, self._watch)
 
@@ -134,6 +133,6 @@ class Listener:
         connected.setblocking(False)
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await self._state.loop.connect_accepted_socket(self._connect, connected, ssl=self._tls)
+            await self._loop.connect_accepted_socket(self._connect, connected, ssl=self._tls)
         except OSError:
             connected.close()  # the client has gone, or does not speak TLS

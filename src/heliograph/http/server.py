@@ -3,9 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Protocol
 
 from heliograph.http.asgi import Asgi
 from heliograph.http.connection import Connection
@@ -13,6 +11,7 @@ from heliograph.http.listener import Listener, listen
 from heliograph.http.proxies import Proxies
 from heliograph.http.reply import Replies
 from heliograph.http.server_state import ServerState
+from heliograph.http.short_cut import ShortCut
 
 MAX_CONNECTIONS = 4_096
 """Open connections of one server; beyond, a new one is answered 503 and closed."""
@@ -24,28 +23,15 @@ TICK_S = 1.0
 """Seconds between two looks at the connections; the timeouts are late by up to twice this."""
 
 
-class Extension(Protocol):
-    """Connections of one's own kind: the hook for requests that are answered without the application.
-
-    A connection of an extension is a `Connection` that overrides some of the parser's calls (`data_received`,
-    `on_headers_complete`, `on_body`, `on_message_complete`) and leaves what it does not know to the class above.
-    """
-
-    def connection(self, state: ServerState) -> Connection:
-        """Returns the protocol of a connection that was just accepted."""
-
-    def tick(self, now: float) -> None:
-        """Called about once a second, with the loop's time."""
-
-
 class Server:
-    """A server that runs."""
+    """A running server."""
 
-    def __init__(self, listener: Listener, state: ServerState, extension: Extension | None) -> None:
+    def __init__(self, listener: Listener, state: ServerState, short_cut: ShortCut | None) -> None:
         self._listener = listener
         self._state = state
-        self._extension = extension
-        self._ticking = state.loop.create_task(self._tick())
+        self._short_cut = short_cut
+        self._loop = asyncio.get_running_loop()
+        self._tick()
 
     @property
     def port(self) -> int:
@@ -59,9 +45,9 @@ class Server:
         """Accepts nothing more, lets requests end for up to `grace` seconds, then drops what is left."""
         state = self._state
         await self._listener.close()
-        deadline = state.loop.time() + grace
+        deadline = self._loop.time() + grace
         while state.connections or state.tasks:
-            if state.loop.time() >= deadline:
+            if self._loop.time() >= deadline:
                 break
             for connection in list(state.connections):
                 connection.shutdown()
@@ -72,20 +58,16 @@ class Server:
         for task in list(state.tasks):
             task.cancel()
         self._ticking.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._ticking
 
-    async def _tick(self) -> None:
-        state = self._state
-        while True:
-            now = state.loop.time()
-            state.tick(now + TICK_S)
-            if self._extension is not None:
-                self._extension.tick(now)
-            for connection in list(state.connections):
-                if connection.overdue(now):
-                    connection.cut()
-            await asyncio.sleep(TICK_S)
+    def _tick(self) -> None:
+        state, now = self._state, self._loop.time()
+        self._ticking = self._loop.call_later(TICK_S, self._tick)
+        state.tick(now + TICK_S)
+        if self._short_cut is not None:
+            self._short_cut.tick(now)
+        for connection in list(state.connections):
+            if connection.overdue(now):
+                connection.cut()
 
 
 async def serve(
@@ -96,17 +78,17 @@ async def serve(
     *,
     max_connections: int = MAX_CONNECTIONS,
     trusted_proxies: Sequence[str] = (),
-    extension: Extension | None = None,
+    short_cut: ShortCut | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> Server:
     """Starts to serve on the running loop; port 0 takes a free one, and the host `::` all addresses, those of IPv4 too.
     Raises OSError where it cannot listen there. A process may run several servers.
 
     Of requests that come from `trusted_proxies` (addresses or networks) the client's address is the one that
-    X-Forwarded-For tells.
+    X-Forwarded-For tells. A `short_cut` answers some requests without the application.
     """
     proxies = Proxies(trusted_proxies) if trusted_proxies else None
     scheme = "http" if tls is None else "https"
-    state = ServerState(application, replies, max_connections, proxies, scheme)
-    connect = partial(Connection if extension is None else extension.connection, state)
-    return Server(Listener(state, await listen(host, port), connect, tls), state, extension)
+    state = ServerState(application, replies, max_connections, proxies, scheme, short_cut)
+    connect = partial(Connection, state)
+    return Server(Listener(await listen(host, port), connect, replies.note_no_room, tls), state, short_cut)

@@ -1,7 +1,7 @@
-"""What the connections of one server have in common."""
+"""State that the connections of one server share."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from heapq import nsmallest
 from http import HTTPStatus
@@ -11,9 +11,20 @@ from heliograph.http.asgi import Asgi
 from heliograph.http.flow import Transport
 from heliograph.http.proxies import Proxies
 from heliograph.http.reply import Replies
+from heliograph.http.short_cut import ShortCut
 
 ROOM = 64
 """Connections that are closed at once to make room for others: finding them takes a look at all."""
+
+
+class Loop(Protocol):
+    """The event loop, as connections need it."""
+
+    def time(self) -> float: ...
+
+    def call_soon(self, callback: Callable[[], None], /) -> object: ...
+
+    def create_task(self, coro: Coroutine[Any, Any, None], /) -> asyncio.Task[None]: ...
 
 
 class Held(Protocol):
@@ -45,7 +56,7 @@ class ServerState:
 
     __slots__ = (
         "_full", "_openings", "application", "connections", "loop", "max_connections", "now", "proxies", "replies",
-        "scheme", "tasks",
+        "scheme", "short_cut", "tasks",
     )  # fmt: skip
 
     def __init__(
@@ -55,14 +66,18 @@ class ServerState:
         max_connections: int,
         proxies: Proxies | None = None,
         scheme: str = "http",
+        short_cut: ShortCut | None = None,
+        loop: Loop | None = None,
     ) -> None:
-        """Must be made on the running loop. Without `proxies` no client's X-Forwarded-For is believed."""
+        """`loop` is the running one by default. Without `proxies` no client's X-Forwarded-For is believed; without a
+        `short_cut` all requests go by ASGI."""
         self.application = application
         self.replies = replies
         self.max_connections = max_connections
         self.proxies = proxies
         self.scheme = scheme
-        self.loop = asyncio.get_running_loop()
+        self.short_cut = short_cut
+        self.loop: Loop = asyncio.get_running_loop() if loop is None else loop
         self.connections: set[Held] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}

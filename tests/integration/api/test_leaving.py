@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from heliograph.api.fast_send.connection import FastConnection
 from heliograph.api.serve import serve
 from heliograph.http import connection, limits
 from heliograph.http import server as server_module
-from heliograph.http.connection import Connection
 from heliograph.http.server import Server
 from tests.integration.api.test_server import AUTH, SEND, client, connections, eventually
-from tests.properties.api.test_short_cut import GOOD, Protocol, opened
+from tests.properties.api.test_short_cut import GOOD, Protocol, fast, opened, usual
 from tests.support.gateway import Gateway, basic, open_gateway
 from tests.support.patience import PATIENCE_S
 
@@ -117,7 +115,7 @@ async def test_an_application_hears_that_its_client_is_refused(gateway: Gateway)
     await running.stop(1.0)
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 async def test_who_takes_no_answers_makes_no_more_requests(protocol: Protocol) -> None:
     """On the short cut nothing else held answers back: whoever read none of them could fill the memory."""
     line = await opened(protocol, credit="100")
@@ -141,7 +139,7 @@ async def test_who_takes_no_answers_makes_no_more_requests(protocol: Protocol) -
 
 
 async def test_who_takes_no_answers_and_goes_leaves_nothing_behind() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     line.connection.pause_writing()
     line.connection.data_received(GOOD * 30)
     line.wire.closing = True

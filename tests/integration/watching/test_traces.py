@@ -14,6 +14,7 @@ from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Fina
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
+from heliograph.http.asgi import Headers
 from tests.support.gateway import START, Gateway, open_gateway, run_asgi
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -58,7 +59,7 @@ class Traced:
     async def send(self, traceparent: str = "", **fields: str) -> Message | None:
         """The message, or None where the request was refused."""
         application = self.gateway.app
-        self.gateway.app = self.traces.around(application, "chosen")  # type: ignore[assignment]
+        self.gateway.app = self.traces.around(application)  # type: ignore[assignment]
         headers = {"Content-Type": "application/json"} | ({"traceparent": traceparent} if traceparent else {})
         body = b'{"to":"%b","from":"Acme","content":"the secret text"}' % fields.get("to", "4917012345678").encode()
         reply = await self.gateway.call("POST", "/api/v1/messages", body, headers=headers)
@@ -173,12 +174,15 @@ async def test_a_callers_decision_to_trace_is_kept() -> None:
 
 @pytest.mark.parametrize("chosen", [True, False])
 async def test_what_was_chosen_before_stays_chosen(chosen: bool) -> None:
-    world = await traced(0.0 if chosen else 1.0)
+    world = await traced(1.0 if chosen else 0.0)
+    headers: Headers = []
+    assert world.traces.choice(headers) == chosen
+    world.traces.choice._ratio = 1.0 - world.traces.choice._ratio
     scope = {
-        "type": "http", "method": "GET", "path": "/api/v1/messages", "query_string": b"", "headers": [],
-        "client": ("192.0.2.7", 1), "http_version": "1.1", "chosen": chosen,
+        "type": "http", "method": "GET", "path": "/api/v1/messages", "query_string": b"", "headers": headers,
+        "client": ("192.0.2.7", 1), "http_version": "1.1",
     }  # fmt: skip
-    await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
+    await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
     assert len(world.spans()) == chosen
 
 
@@ -238,7 +242,7 @@ async def test_ids_do_not_stand_in_the_names_of_spans() -> None:
         "type": "http", "method": "GET", "path": f"/api/v1/messages/{'0' * 32}/events", "query_string": b"",
         "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
     }  # fmt: skip
-    await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
+    await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
     assert set(world.spans()) == {"GET /api/v1/messages/{id}/events"}
 
 
@@ -248,7 +252,7 @@ async def test_what_is_no_api_is_not_traced() -> None:
         "type": "http", "method": "GET", "path": "/health/live", "query_string": b"",
         "headers": [], "client": ("192.0.2.7", 1), "http_version": "1.1",
     }  # fmt: skip
-    reply = await run_asgi(world.traces.around(world.gateway.app, "chosen"), scope, [b""])
+    reply = await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
     assert reply.status == 200
     assert world.spans() == {}
 

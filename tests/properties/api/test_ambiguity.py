@@ -1,14 +1,12 @@
 """Of what two readers, a proxy and this server, may understand as two things no request is made; and what is read, is
-read in one way: by the short cut and by the usual way, first on a connection and behind a head that is known, whole and
+read in one way: by the short cut and by the usual way, first on a connection and later, whole and
 octet by octet.
 """
 
 import pytest
 
-from heliograph.api.fast_send.connection import FastConnection
-from heliograph.http.connection import Connection
 from heliograph.http.limits import MAX_HEAD_OCTETS
-from tests.properties.api.test_short_cut import BODY, GOOD, JSON, V1, Line, Protocol, opened
+from tests.properties.api.test_short_cut import BODY, GOOD, JSON, V1, Line, Protocol, fast, opened, usual
 
 LINE = b"POST /api/v1/messages HTTP/1.1\r\n"
 HOST = b"Host: x\r\n"
@@ -141,7 +139,7 @@ ROWS: dict[str, tuple[bytes, list[int]]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 async def test_it_is_read_in_one_way(protocol: Protocol, name: str) -> None:
     octets, expected = ROWS[name]
     for known in (False, True):
@@ -178,7 +176,7 @@ def told(line: Line) -> list[int]:
 )  # fmt: skip
 async def test_what_is_around_a_body_has_an_end(endless: bytes) -> None:
     """The parser keeps the value of a trailer that has no end, and copies it with each piece that comes."""
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.hear(LINE + HOST + REST + CHUNKED + b"\r\n" + endless)
     await line.settle()
     assert (told(line), line.wire.over) == ([400], True)
@@ -190,7 +188,7 @@ async def test_a_head_of_which_no_request_is_made_says_why() -> None:
         (chunks(SIZE).replace(b"chunked", b"gzip, chunked"), b"chunked"), (b"BREW\r\n\r\n", b"method"),
         (send().replace(b"messages", b"messages#x"), b"fragment"),
     ):  # fmt: skip
-        line = await opened(FastConnection)
+        line = await opened(fast)
         await line.hear(octets)
         ((_, _, body),) = line.answers()
         assert word in body
@@ -198,7 +196,7 @@ async def test_a_head_of_which_no_request_is_made_says_why() -> None:
 
 
 async def test_a_refusal_of_head_has_no_body() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.hear(b"HEAD /health/live HTTP/1.1\r\n\r\n")
     ((status, headers, _),) = line.answers()
     assert b"400" in status
@@ -206,7 +204,7 @@ async def test_a_refusal_of_head_has_no_body() -> None:
     assert line.wire.written.endswith(b"\r\n\r\n")
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 async def test_a_method_that_nobody_has_heard_of_is_a_wrong_method(protocol: Protocol) -> None:
     line = await opened(protocol)
     for request, expected in (
@@ -225,7 +223,7 @@ async def test_a_method_that_nobody_has_heard_of_is_a_wrong_method(protocol: Pro
     assert len(line.gateway.intake.accepted) == 1
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 async def test_such_a_method_is_known_for_one_before_the_answer_to_another_request(protocol: Protocol) -> None:
     line = await opened(protocol)
     for request in (GOOD, NEXT.replace(b"GET", b"BREW"), GOOD):

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.api.fast_send.connection import FastConnection
-from heliograph.http.connection import Connection
 from tests.properties.api.test_short_cut import (
     BODY,
     FORM,
@@ -20,7 +18,9 @@ from tests.properties.api.test_short_cut import (
     Protocol,
     _frame,
     cut,
+    fast,
     outcome,
+    usual,
 )
 
 HOST = b"Host: x\r\n"
@@ -54,7 +54,7 @@ requests = st.builds(
 streams = st.lists(requests | st.sampled_from([b"\r\n", b"nonsense\r\n\r\n", SHORTEST]), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 @given(
     stream=streams.map(b"".join),
     sizes=st.lists(st.integers(1, 300), max_size=12),

@@ -11,16 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heliograph.api import doors
-from heliograph.api.fast_send.connection import FastConnection
-from heliograph.api.fast_send.head import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Heads, PlainSend
+from heliograph.api.fast_send.head import GENERATION_S, HEADS_KEPT, LONGEST_HEAD, SHORT_BODY, Head, Heads
+from heliograph.api.fast_send.short_cut import FastSends
 from heliograph.app.configuration import Account
 from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.pricing import PriceTable, Tariff
 from heliograph.http.asgi import Headers
-from heliograph.http.connection import Connection
-from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, opened, outcome
+from tests.properties.api.test_short_cut import BODY, FORM, GOOD, JSON, V1, V2, Line, cut, fast, opened, outcome, usual
 
 V1_LINE = b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n"
 V2_LINE = b"POST /api/v2/messages HTTP/1.1\r\nHost: x\r\n"
@@ -79,14 +78,14 @@ def test_a_familiar_head_is_the_parsed_one(
     wanted = [part for number, piece in enumerate(pieces) for part in cut(piece, sizes[number : number + 1])]
 
     async def both() -> None:
-        familiar = await outcome(FastConnection, wanted, patient, 0, connections=2)
-        assert familiar == await outcome(Connection, wanted, patient, 0, connections=2)
+        familiar = await outcome(fast, wanted, patient, 0, connections=2)
+        assert familiar == await outcome(usual, wanted, patient, 0, connections=2)
 
     asyncio.run(both())
 
 
 async def test_it_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.hear(GOOD)
     await line.settle()
     line.connection._parser = None
@@ -98,12 +97,12 @@ async def test_it_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_it_is_known_on_other_connections_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     goodbye = GOOD.replace(V1, V1 + b"Connection: close\r\n")
     await line.hear(goodbye)
     await line.settle()
     monkeypatch.setattr(httptools, "HttpRequestParser", None)
-    other = line.another(FastConnection)
+    other = line.another()
     await other.hear(goodbye)
     await other.settle()
     for each in (line, other):
@@ -113,11 +112,11 @@ async def test_it_is_known_on_other_connections_too(monkeypatch: pytest.MonkeyPa
 
 
 async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.gateway.change_account(networks=("192.0.2.7/32",))
     await line.hear(GOOD)
     await line.settle()
-    other = line.another(FastConnection)
+    other = line.another()
     other.wire.peer = ("198.51.100.1", 50_000)
     await other.hear(GOOD)
     await other.settle()
@@ -126,7 +125,7 @@ async def test_whoever_sends_a_known_head_from_elsewhere_is_not_admitted_by_it()
 
 
 async def test_what_changes_about_the_account_counts_at_once() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.hear(GOOD)
     await line.settle()
     await line.gateway.change_account(suspended=True)
@@ -135,7 +134,7 @@ async def test_what_changes_about_the_account_counts_at_once() -> None:
 
 
 async def test_a_watched_send_is_parsed_again() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     asked: list[bool] = []
 
     def choose(headers: Headers) -> bool:
@@ -144,7 +143,9 @@ async def test_a_watched_send_is_parsed_again() -> None:
 
     await line.hear(GOOD)
     await line.settle()
-    line.gateway.app.choose = choose
+    short_cut = line.connection.state.short_cut
+    assert isinstance(short_cut, FastSends)
+    short_cut.choose = choose
     await line.hear(GOOD)
     await line.settle()
     assert asked == [True]
@@ -160,9 +161,9 @@ async def send(line: Line, body: bytes) -> None:
 HEAD = b"POST /api/v1/messages HTTP/1.1\r\nA: b\r\nContent-Length: 3\r\nC: d\r\n\r\n"
 
 
-def plain(length: bytes | None = b"3") -> PlainSend:
+def plain(length: bytes | None = b"3") -> Head:
     """A send whose credentials were right."""
-    send = PlainSend(doors.V1, b"/api/v1/messages", [])
+    send = Head(doors.V1, b"/api/v1/messages", [])
     send.length = length
     view = AccountView(Account(1, "acme", "", b""), (), ZoneInfo("UTC"), None, Tariff(None, PriceTable(())))
     send.proven = Proven("acme", b"", Principal(view, doors.V1), generation=0, until=0.0)

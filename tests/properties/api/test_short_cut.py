@@ -4,16 +4,18 @@ same order, and cost the same. Both protocols hear the same on a wire in memory.
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.api.fast_send.connection import FastConnection, FastSend
+from heliograph.api.fast_send.short_cut import FastSends
 from heliograph.http.connection import Connection
 from heliograph.http.limits import MAX_HEAD_OCTETS, SLICE_OCTETS
 from heliograph.http.server_state import ServerState
+from heliograph.http.short_cut import ShortCut
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
@@ -25,7 +27,22 @@ SHORTEST = b"GET / HTTP/1.1\r\nHost:\r\n\r\n"
 IDLE_TURNS = 25
 """Turns of the loop in which nothing is written, after which nothing more is to come."""
 
-Protocol = type[Connection]
+Protocol = Callable[[Gateway], ServerState]
+"""Makes the state of a server."""
+
+
+def fast(gateway: Gateway) -> ServerState:
+    """Serves sends by the short cut."""
+    return server_state(gateway, FastSends(gateway.app))
+
+
+def usual(gateway: Gateway) -> ServerState:
+    """Serves everything by ASGI."""
+    return server_state(gateway, None)
+
+
+def server_state(gateway: Gateway, short_cut: ShortCut | None) -> ServerState:
+    return ServerState(gateway.app, gateway.app, 9, short_cut=short_cut)
 
 
 class Wire(asyncio.Transport):
@@ -74,17 +91,16 @@ class Wire(asyncio.Transport):
 class Line:
     """A gateway, and one connection to it."""
 
-    def __init__(self, protocol: Protocol, gateway: Gateway, state: ServerState, fast: FastSend) -> None:
+    def __init__(self, gateway: Gateway, state: ServerState) -> None:
         self.gateway = gateway
         self.wire = Wire()
-        self._fast = fast
-        self.connection = fast.connection(state) if protocol is FastConnection else protocol(state)
+        self.connection = Connection(state)
         self.connection.connection_made(self.wire)
         self.most_waiting = 0
 
-    def another(self, protocol: Protocol) -> "Line":
+    def another(self) -> "Line":
         """To the same server."""
-        return Line(protocol, self.gateway, self.connection.state, self._fast)
+        return Line(self.gateway, self.connection.state)
 
     async def hear(self, octets: bytes) -> None:
         """As a loop would read them: not while reading is paused."""
@@ -118,7 +134,7 @@ async def opened(protocol: Protocol, credit: str = "5", rate: float = 0) -> Line
     await gateway.change_account(rate=rate)
     for path in ("/api/v1/account/balance", "/api/v2/account/balance"):
         assert (await gateway.call("POST", path)).status == 200
-    return Line(protocol, gateway, ServerState(gateway.app, gateway.app, 9), FastSend(gateway.app))
+    return Line(gateway, protocol(gateway))
 
 
 async def outcome(
@@ -128,7 +144,7 @@ async def outcome(
     line = await opened(protocol, rate=rate)
     heard = []
     for number in range(connections):
-        line = line.another(protocol) if number else line
+        line = line.another() if number else line
         heard.append(await _heard(line, pieces, patient))
     stored = [(a.batch, a.reference, a.total, [m.content for m in a.messages]) for a in line.gateway.intake.accepted]
     assert line.gateway.journal.lines == []
@@ -291,14 +307,14 @@ def test_the_short_cut_is_the_usual_way(stream: bytes, sizes: list[int], patient
     pieces = cut(stream + b"\r\n\r\n", sizes)
 
     async def both() -> None:
-        short = await outcome(FastConnection, pieces, patient, rate)
-        assert short == await outcome(Connection, pieces, patient, rate)
+        short = await outcome(fast, pieces, patient, rate)
+        assert short == await outcome(usual, pieces, patient, rate)
 
     asyncio.run(both())
 
 
 async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answered() -> None:
-    for protocol in (FastConnection, Connection):
+    for protocol in (fast, usual):
         line = await opened(protocol)
         await line.hear(SHORTEST * 5_000 + GOOD)
         await line.hear(SHORTEST * 5_000)
@@ -311,14 +327,14 @@ async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answe
 
 
 async def test_offers_of_another_protocol_may_be_many() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     await line.hear(UPGRADE * 1_500 + GOOD)
     await line.settle()
     statuses = [status for status, _, _ in line.answers()]
     assert statuses == [b"HTTP/1.1 404 Not Found"] * 1_500 + [b"HTTP/1.1 200 OK"]
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 @pytest.mark.parametrize(
     "rest",
     [
@@ -338,7 +354,7 @@ async def test_what_was_sent_is_answered_before_what_cannot_be_read_is_refused(p
     assert len(line.gateway.intake.accepted) == 1
 
 
-@pytest.mark.parametrize("protocol", [FastConnection, Connection])
+@pytest.mark.parametrize("protocol", [fast, usual])
 @pytest.mark.parametrize("after", [BAD, SHORTEST])
 async def test_nothing_is_done_for_who_said_that_nothing_comes(protocol: Protocol, after: bytes) -> None:
     line = await opened(protocol)
@@ -349,7 +365,7 @@ async def test_nothing_is_done_for_who_said_that_nothing_comes(protocol: Protoco
 
 
 async def test_heads_that_come_with_much_else_are_not_too_large() -> None:
-    line = await opened(FastConnection)
+    line = await opened(fast)
     octets = GOOD * (2 * MAX_HEAD_OCTETS // len(GOOD))
     await line.hear(octets + GOOD[:40])
     await line.hear(GOOD[40:])

@@ -1,49 +1,55 @@
 """A span for each request of the API; one that brings a W3C traceparent goes on with that trace."""
 
 import re
-from collections.abc import Iterable
 from contextvars import ContextVar
 from random import random
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send
+from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send
 
 current: ContextVar[Span | None] = ContextVar("current", default=None)
-"""The span of the request that is being answered, if it is sampled."""
+"""Span of the request that is being answered, if it is sampled."""
 
 _ID = re.compile(r"/messages/[^/]+")
 _PARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-([0-9a-f]{2})").match
 _CONTEXT = frozenset({b"traceparent", b"tracestate"})
 
 
+_CHOSEN = b":chosen"
+"""Names the choice among a request's headers. No client can send it: no header begins with a colon."""
+
+
 class Choice:
-    """Which requests are traced: those whose traceparent says so, and `ratio` of those without one."""
+    """Chooses the requests to trace: those whose traceparent says so, and `ratio` of those without one."""
 
     def __init__(self, ratio: float) -> None:
         self._ratio = ratio
 
-    def __call__(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    def __call__(self, headers: Headers) -> bool:
+        """Chooses once: notes a choice by chance among the headers, where the next call finds it."""
         for name, value in headers:
+            if name == _CHOSEN:
+                return value == b"1"
             if name == b"traceparent" and (match := _PARENT(value)) is not None:
                 return bool(int(match[1], 16) & 1)
-        return random() < self._ratio
+        chosen = random() < self._ratio
+        headers.append((_CHOSEN, b"1" if chosen else b"0"))
+        return chosen
 
 
 class TracedRequests:
-    """Goes around the application; only `/api` is traced. `chosen` names the place in the scope where the answer of
-    `choice` stands for requests about which it was asked already."""
+    """Wraps the application. Traces `/api` only."""
 
-    def __init__(self, application: Asgi, tracer: Tracer, choice: Choice, chosen: str) -> None:
+    def __init__(self, application: Asgi, tracer: Tracer, choice: Choice) -> None:
         self._application = application
         self._tracer = tracer
         self._choice = choice
-        self._chosen = chosen
         self._read = TraceContextTextMapPropagator()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith("/api/") or not self._chooses(scope):
+        if scope["type"] != "http" or not scope["path"].startswith("/api/") or not self._choice(scope["headers"]):
             await self._application(scope, receive, send)
             return
         carrier = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _CONTEXT}
@@ -67,10 +73,6 @@ class TracedRequests:
             current.reset(token)
             span.end()
 
-    def _chooses(self, scope: Scope) -> bool:
-        said: bool | None = scope.get(self._chosen)
-        return self._choice(scope["headers"]) if said is None else said
-
 
 def _note(span: Span, start: Event) -> None:
     status = start["status"]
@@ -83,6 +85,6 @@ def _note(span: Span, start: Event) -> None:
 
 
 def _route(path: str) -> str:
-    """The path without the id in it: the names of spans are few."""
+    """Returns the path without the id in it, so that the names of spans are few."""
     path = path.rstrip("/")
     return path if path.endswith("/quote") else _ID.sub("/messages/{id}", path)

@@ -54,9 +54,9 @@ class Traces:
 
     # --- what goes around other parts
 
-    def around(self, application: Asgi, chosen: str) -> Asgi:
-        """See `TracedRequests`."""
-        return TracedRequests(application, self._tracer, self.choice, chosen)
+    def around(self, application: Asgi) -> Asgi:
+        """Wraps the application in `TracedRequests`."""
+        return TracedRequests(application, self._tracer, self.choice)
 
     def intake(self, intake: Intake) -> Intake:
         return _TracedIntake(intake, self)

@@ -1,12 +1,12 @@
-"""Plain sends: what the head of one says, and by which octets it is known again without being parsed.
+"""The heads of plain sends: what one says, and by which octets it is known again without being parsed.
 
-Customers' programs write head after head in the same octets, but for the length of the body. Where the parser has read
-such a head once, another one of these octets says the same.
+Customers' programs write head after head in the same octets, but for the length of the body. Once the parser has read
+such a head, another one of the same octets means the same.
 """
 
-import re
 from typing import Final
 
+from heliograph.api.app import REQUEST_ID
 from heliograph.api.doors import V1, V2
 from heliograph.app.sending.authenticate import Proven
 from heliograph.app.sending.principal import Door
@@ -14,23 +14,20 @@ from heliograph.http.asgi import Headers
 from heliograph.http.head import is_host
 
 SHORT_BODY: Final = 16_384
-"""Octets of a body, at most, with which a send goes by the short cut: it is kept before anybody knows whose it is."""
+"""Octets of a body, at most, that goes by the short cut: it is kept before anybody knows whose it is."""
 
 LONGEST_HEAD: Final = 2_048
 """Octets of a head, at most, that is known again."""
-
-REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
-"""What a client may call its request."""
 
 _SENDS: Final = {b"/api/v1/messages": V1, b"/api/v2/messages": V2}
 
 _UNUSUAL: Final = frozenset(
     (b"transfer-encoding", b"content-encoding", b"expect", b"upgrade", b"content-length", b"host", b"authorization")
 )
-"""Headers with which a send goes the usual way; of the last three, a second one."""
+"""Headers with which a send goes by ASGI; of the last three, a second one."""
 
 _DIGITS: Final = 5
-"""Of a length, at most, in a head that is known again."""
+"""Digits of a length, at most, in a head that is known again."""
 
 HEADS_KEPT: Final = 1_024
 """Heads of one generation, at most."""
@@ -40,11 +37,11 @@ GENERATION_S: Final = 60.0
 
 _LENGTH: Final = b"\r\nContent-Length: "
 _LENGTH_IN_LOWER_CASE: Final = b"\r\ncontent-length: "
-"""How programs write it; one that writes it otherwise has its heads parsed."""
+"""Spellings of the header; a program that uses another one has its heads parsed."""
 _END: Final = b"\r\n\r\n"
 
 
-class PlainSend:
+class Head:
     """The head of a send with nothing unusual about it."""
 
     __slots__ = (
@@ -62,9 +59,9 @@ class PlainSend:
         """All of X-Forwarded-For."""
         self.length: bytes | None = None
         self.request_id: bytes | None = None
-        """That which the client has chosen, if it may."""
+        """The id that the client has chosen, if it is a valid one."""
         self.proven: Proven | None = None
-        """The success that these credentials had."""
+        """The success that these credentials had last."""
         self.keep_alive = True
         """Whether another request may follow its answer."""
 
@@ -79,46 +76,46 @@ class Heads:
     __slots__ = ("_former", "_recent", "_turn", "longest")
 
     def __init__(self, longest: int) -> None:
-        """`longest` is the longest body of a plain send."""
+        """`longest` is the longest body of a plain known."""
         self.longest = longest
-        self._recent: dict[bytes, PlainSend] = {}
-        self._former: dict[bytes, PlainSend] = {}
+        self._recent: dict[bytes, Head] = {}
+        self._former: dict[bytes, Head] = {}
         self._turn = 0.0
 
-    def learn(self, send: PlainSend, octets: bytes) -> bool:
+    def learn(self, known: Head, octets: bytes) -> bool:
         """Notes the head of a send whose credentials were right. The parser has read it from the first of `octets` on,
         with nothing before them; False where anything but one whole request is there.
 
         Between the request line and the first empty line each line is a header, whatever it says, and the length is
         that of the one which the parser has found.
         """
-        if send.proven is None or send.request_id is not None:
+        if known.proven is None or known.request_id is not None:
             return False  # a client that names its requests names each another way
         request = _cut(octets)
         if request is None or not octets.startswith(b"POST "):
             return False
         head, digits, body = request
-        if digits != send.length or int(digits) != len(body):
+        if digits != known.length or int(digits) != len(body):
             return False
-        self._keep(head, send)
+        self._keep(head, known)
         return True
 
-    def find(self, octets: bytes) -> tuple[PlainSend, bytes] | None:
+    def find(self, octets: bytes) -> tuple[Head, bytes] | None:
         """The send, and its body, if `octets` are a head that is known, with a length of its own, and a whole body of
         up to `longest` octets; else None, which says nothing."""
         request = _cut(octets)
         if request is None:
             return None
         head, digits, body = request
-        send = self._recent.get(head)
-        if send is None:
-            send = self._former.get(head)
-            if send is None:
+        known = self._recent.get(head)
+        if known is None:
+            known = self._former.get(head)
+            if known is None:
                 return None
-            self._keep(head, send)
+            self._keep(head, known)
         if len(body) > self.longest or not digits.isdigit() or int(digits) != len(body):
             return None
-        return send, body
+        return known, body
 
     def tick(self, now: float) -> None:
         """Seconds of one monotonic clock; to be called now and then."""
@@ -126,10 +123,10 @@ class Heads:
             self._turn = now + GENERATION_S
             self._pass()
 
-    def _keep(self, head: bytes, send: PlainSend) -> None:
+    def _keep(self, head: bytes, known: Head) -> None:
         if len(self._recent) >= HEADS_KEPT:
             self._pass()
-        self._recent[head] = send
+        self._recent[head] = known
 
     def _pass(self) -> None:
         self._former, self._recent = self._recent, {}
@@ -152,31 +149,31 @@ def _cut(octets: bytes) -> tuple[bytes, bytes, bytes] | None:
     return octets[:start] + octets[after:end], octets[start:after], octets[end:]
 
 
-def plain_send(target: bytes, headers: Headers, longest: int) -> PlainSend | None:
-    """A POST with this head, if it is a plain send with a body of up to `longest` octets."""
+def read_head(target: bytes, headers: Headers, longest: int) -> Head | None:
+    """Returns the head of a POST if it is a plain send with a body of up to `longest` octets, else None."""
     door = _SENDS.get(target)
     if door is None:
         return None
-    send = PlainSend(door, target, headers)
+    head = Head(door, target, headers)
     host: bytes | None = None
     for name, value in headers:
-        if name == b"authorization" and send.authorization is None:
-            send.authorization = value
+        if name == b"authorization" and head.authorization is None:
+            head.authorization = value
         elif name == b"content-type":
-            send.content_type = value
-        elif name == b"content-length" and send.length is None:
-            send.length = value
+            head.content_type = value
+        elif name == b"content-length" and head.length is None:
+            head.length = value
         elif name == b"host" and host is None:
             host = value
         elif name == b"x-request-id":
-            send.request_id = value if REQUEST_ID(value) is not None else None
+            head.request_id = value if REQUEST_ID(value) is not None else None
         elif name == b"x-forwarded-for":
-            send.forwarded = value if send.forwarded is None else send.forwarded + b"," + value
+            head.forwarded = value if head.forwarded is None else head.forwarded + b"," + value
         elif name in _UNUSUAL:
             return None
-    length = send.length
-    if send.authorization is None or length is None or len(length) > 9 or int(length) > longest:
+    length = head.length
+    if head.authorization is None or length is None or len(length) > 9 or int(length) > longest:
         return None
     if host is None or not is_host(host):
         return None
-    return send
+    return head

@@ -1,0 +1,133 @@
+"""Sends without a task, an ASGI call or a future a request.
+
+The usual way costs more than the request itself does. A send with nothing unusual in its head is answered straight from
+the connection. Everything else, also a send whose credentials must be checked first, goes by ASGI as if nothing had
+been tried.
+"""
+
+from collections.abc import Callable
+
+from heliograph.api import answer, decode
+from heliograph.api.app import Api
+from heliograph.api.fast_send.head import SHORT_BODY, Head, Heads, read_head
+from heliograph.api.send_fields import send_fields
+from heliograph.app.facts import Accept
+from heliograph.app.sending.authenticate import admit
+from heliograph.app.sending.fields import Fields
+from heliograph.domain.error import Fault
+from heliograph.http.asgi import Headers
+from heliograph.http.reply import Reply
+from heliograph.http.short_cut import Channel, DirectRequest, ShortCut
+
+
+class FastSends(ShortCut):
+    """Takes plain sends to an `Api`."""
+
+    def __init__(self, api: Api, choose: Callable[[Headers], bool] | None = None) -> None:
+        """`choose` says by its headers whether a send must go by ASGI, for what is around the application to see it."""
+        self.api = api
+        self.authenticator = api.services.authenticator
+        self.sending = api.services.sending
+        self.clock = api.services.clock
+        self.choose = choose
+        self.heads = Heads(min(SHORT_BODY, api.max_body))
+
+    def take(self, channel: Channel, target: bytes, headers: Headers) -> DirectRequest | None:
+        head = read_head(target, headers, self.heads.longest)
+        if head is None or (self.choose is not None and self.choose(headers)):
+            return None
+        return PlainSend(self, channel, head)
+
+    def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:
+        if self.choose is not None:
+            return None
+        found = self.heads.find(octets)
+        return None if found is None else (PlainSend(self, channel, found[0]), found[1])
+
+    def learn(self, request: DirectRequest, octets: bytes) -> None:
+        if isinstance(request, PlainSend):
+            request.head.keep_alive = request.keep_alive
+            self.heads.learn(request.head, octets)
+
+    def tick(self, now: float) -> None:
+        """Forgets heads that nobody has sent for long."""
+        self.heads.tick(now)
+
+
+class PlainSend(DirectRequest):
+    """A send whose head has nothing unusual about it."""
+
+    __slots__ = ("_channel", "_sends", "head")
+
+    def __init__(self, sends: FastSends, channel: Channel, head: Head) -> None:
+        super().__init__(head.target, head.headers)
+        self.keep_alive = head.keep_alive
+        self.head = head
+        self._sends = sends
+        self._channel = channel
+
+    def run(self, body: bytes) -> bool:
+        """Sends; the answer follows, now or when the message is stored.
+
+        False where it takes waiting for more than the commit (credentials to check; a refusal under a reference, which
+        may have been used before): then nothing has been done.
+        """
+        sending = self._sends.sending
+        try:
+            prepared = self._prepare(body)
+        except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
+            return False
+        if prepared is None:
+            return False
+        try:
+            if isinstance(prepared, Fault):
+                raise prepared
+            sending.hand_in(prepared, self._stored)
+        except Fault as fault:
+            self._answer(answer.of_fault(fault))
+        return True
+
+    def _prepare(self, body: bytes) -> Accept | Fault | None:
+        """Returns the request to commit, the Fault that refuses it, or None where it takes waiting."""
+        sends, head = self._sends, self.head
+        fields: Fields | None = None
+        try:
+            now = sends.clock.monotonic()
+            proven = head.proven
+            if proven is None or not sends.authenticator.holds(proven, now):
+                proven = head.proven = sends.authenticator.proven(head.door, head.authorization, now)
+                if proven is None:
+                    return None
+            who = proven.principal
+            if who.view.policy is not None:
+                admit(who.view, self._channel.client(head.forwarded)[0])
+            fields = send_fields(decode.media_type(head.content_type, body), body, who)
+            return sends.sending.prepare(who, fields)
+        except Fault as fault:
+            return None if fields is not None and sends.sending.may_be_replayed(fields, fault) else fault
+
+    def _stored(self, accept: Accept) -> None:
+        try:
+            reply = answer.of_accept(accept)
+        except Exception as error:  # noqa: BLE001 - it is stored and paid; whoever sent it must not wait for ever
+            reply = self._sends.api.failed(error, "POST", None)
+        self._answer(reply)
+
+    def _answer(self, reply: Reply) -> None:
+        api = self._sends.api
+        api.note_response(reply.status)
+        request_id = self.head.request_id
+        if request_id is None:
+            request_id = api.next_request_id()
+        if api.overhear is not None:
+            api.overhear(request_id, reply)
+        more = b"" if self.keep_alive else b"connection: close\r\n"
+        for name, value in reply.headers:
+            more += b"%b: %b\r\n" % (name, value)
+        body = reply.body
+        self._channel.answer(
+            self,
+            reply.status,
+            b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b"
+            % (len(body), request_id, more, body),
+        )

@@ -1,0 +1,81 @@
+"""The hook for requests that are to be answered without a task and an ASGI call.
+
+A server may be given a `ShortCut`. Each POST of HTTP/1.1 that finds no other request under way is offered to it when
+its head has been read. If it returns a `DirectRequest`, the connection gathers the body, calls `run` once, and waits
+for `Channel.answer`. If `run` returns False, the ASGI application gets the request as if nothing had been tried.
+
+Octets that come while no request is under way are shown to `recall` before they are parsed: the short cut may know
+them. Octets in which the parser has read a direct request are shown to `learn`.
+
+A server without a short cut parses all heads and answers all requests by ASGI.
+"""
+
+from typing import Protocol
+
+from heliograph.http.asgi import Headers
+from heliograph.http.proxies import Address
+
+
+class PendingRequest:
+    """A request in its turn on a connection.
+
+    `complete` says whether it has its answer, `keep_alive` whether another request may follow.
+    """
+
+    __slots__ = ("complete", "keep_alive")
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.complete = False
+        self.keep_alive = keep_alive
+
+
+class DirectRequest(PendingRequest):
+    """A request that a short cut has taken."""
+
+    __slots__ = ("headers", "target")
+
+    def __init__(self, target: bytes, headers: Headers) -> None:
+        super().__init__(keep_alive=True)
+        self.target = target
+        self.headers = headers
+
+    def run(self, body: bytes) -> bool:
+        """Begins with the whole body. Returns True if `Channel.answer` is called, at once or later; False, without
+        any effect, leaves the request to the ASGI application."""
+        raise NotImplementedError
+
+
+class Channel(Protocol):
+    """A connection, as a direct request knows it."""
+
+    def client(self, forwarded: bytes | None) -> Address:
+        """Returns the client's address; `forwarded` is the request's X-Forwarded-For."""
+
+    def is_closing(self) -> bool:
+        """Whether an answer could not be sent any more."""
+
+    def answer(self, request: DirectRequest, status: int, rest: bytes) -> None:
+        """Sends the answer to `request`. The server writes status line and date; `rest` is what follows, from the next
+        header to the end of the body, and says `connection: close` where `request.keep_alive` is False."""
+
+
+class ShortCut:
+    """Chooses requests that need no ASGI call. Takes none by default."""
+
+    def take(self, channel: Channel, target: bytes, headers: Headers) -> DirectRequest | None:  # noqa: ARG002
+        """Returns the request if it is to be answered directly, else None.
+
+        The head has not been inspected: None is the answer to each head that `head.inspect` refuses.
+        """
+        return None
+
+    def recall(self, channel: Channel, octets: bytes) -> tuple[DirectRequest, bytes] | None:  # noqa: ARG002
+        """Returns a request, with its `keep_alive`, and its body if `octets` are known to be exactly these; else None,
+        and the octets are parsed."""
+        return None
+
+    def learn(self, request: DirectRequest, octets: bytes) -> None:
+        """Notes the octets in which the parser has read `request`; they may be more than it."""
+
+    def tick(self, now: float) -> None:
+        """Called about once a second, with the loop's time."""
