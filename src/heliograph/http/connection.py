@@ -8,9 +8,7 @@ The parser, that of httptools, calls the `on_` methods. The event loop calls the
 which nothing is inherited, so that the class may be compiled.
 """
 
-import re
-from typing import Any, Final
-from urllib.parse import unquote
+from typing import Final
 
 import httptools
 
@@ -21,6 +19,7 @@ from heliograph.http.flow import Flow, Transport
 from heliograph.http.head import ImproperError, inspect, unheard_of_method
 from heliograph.http.proxies import Address
 from heliograph.http.reply import Reply
+from heliograph.http.request_scope import Endpoints, request_scope
 from heliograph.http.response import Response
 from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import DirectRequest, PendingRequest
@@ -33,27 +32,22 @@ LEAVING: Final = 4
 """Phases of a connection, by what it waits for: a request, its head, its body, our answer, the client's end after our
 last answer."""
 
-NOBODY: Final = ("", 0)
-"""Address of a client that had gone when it was first asked for."""
-
 _FRAMING = (b"content-length", b"transfer-encoding")
 _STAND_IN: Final = b"PUT"
 """Stands for a method that the parser does not know."""
-_encoded_slash = re.compile("%2f", re.IGNORECASE).sub
-_MAPPED: Final = "::ffff:"
-_SCHEMES = (b"http", b"https")
 
 
 class Connection:
     """One client's connection: since the loop's time `since` in its `phase`; `latest` is the request read last."""
 
     __slots__ = (
-        "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_local", "_method", "_octets_without_body",
-        "_parser", "_peer", "_reading", "_refusal", "_repeated_head", "_under_way", "_waiting", "flow", "headers",
+        "_begun", "_direct", "_direct_body", "_head_octets", "_held", "_method", "_octets_without_body",
+        "_parser", "_reading", "_refusal", "_repeated_head", "_under_way", "_waiting", "ends", "flow", "headers",
         "latest", "phase", "since", "state", "transport", "url",
     )  # fmt: skip
 
     transport: Transport
+    ends: Endpoints
     flow: Flow
 
     def __init__(self, state: ServerState) -> None:
@@ -83,8 +77,6 @@ class Connection:
         """Octets to parse when the requests before them have their turn."""
         self._refusal: Reply | None = None
         """Answer to what is not read any more, for when the requests before it have been answered."""
-        self._peer: Address | None = None
-        self._local: Address | None = None
 
     # --- from the event loop
 
@@ -92,6 +84,7 @@ class Connection:
         self.transport = transport
         self.flow = Flow(transport)
         state = self.state
+        self.ends = Endpoints(transport, state.proxies, state.scheme)
         state.connections.add(self)
         if len(state.connections) > state.max_connections and not state.make_room():
             self._refuse(state.replies.overloaded("Too many connections are open; try again."))
@@ -181,7 +174,7 @@ class Connection:
             return
         inspect(version, self.url, self.headers)
         method, self._method = self._method or parser.get_method().decode(), ""
-        scope = self._scope(method, version, self.url, self.headers)
+        scope = request_scope(self.ends, method, version, self.url, self.headers)
         self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
 
     def on_body(self, body: bytes) -> None:
@@ -358,32 +351,6 @@ class Connection:
 
     # --- requests and their turns
 
-    def _scope(self, method: str, version: str, target: bytes, headers: Headers) -> Scope:
-        """Raises httptools.HttpParserError or ValueError where the target is none."""
-        url: Any = httptools.parse_url(target)  # its parts are None where they are not there, whatever its types say
-        raw_path: bytes = url.path or b"/"
-        path = raw_path.decode("ascii")
-        if "%" in path:
-            path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
-        client, scheme = self.client(forwarded_for(headers)), self.state.scheme
-        proxies = self.state.proxies
-        if proxies is not None and proxies.trust(self.peer()[0]):
-            scheme = _forwarded_scheme(headers)
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": version,
-            "method": method,
-            "scheme": scheme,
-            "path": path,
-            "raw_path": raw_path,
-            "query_string": url.query or b"",
-            "root_path": "",
-            "headers": headers,
-            "client": client if client[0] else None,
-            "server": self._address_here(),
-        }
-
     def _begin(self, scope: Scope, *, keep_alive: bool) -> Exchange:
         """A request whose head is known: it is answered, or waits for its turn."""
         busy = self.latest is not None and not self.latest.complete
@@ -438,25 +405,11 @@ class Connection:
         self.transport.write_eof()
         self.flow.resume_reading()
 
-    # --- who it is
-
-    def peer(self) -> Address:
-        """Returns the address of the other end. Looked up on demand: that is a tenth of a connection's work."""
-        if self._peer is None:
-            self._peer = _address(self.transport.get_extra_info("peername"))
-        return self._peer
+    # --- the short cut
 
     def client(self, forwarded: bytes | None) -> Address:
         """Returns the client's address: by `forwarded`, its X-Forwarded-For, if a trusted proxy says so."""
-        proxies = self.state.proxies
-        return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
-
-    def _address_here(self) -> Address:
-        if self._local is None:
-            self._local = _address(self.transport.get_extra_info("sockname"))
-        return self._local
-
-    # --- the short cut
+        return self.ends.client(forwarded)
 
     def _takes_short_cut(self, parser: httptools.HttpRequestParser, version: str) -> bool:
         """Offers the request whose head was read to the short cut; see `short_cut`."""
@@ -486,7 +439,8 @@ class Connection:
         if direct.run(body):
             return
         direct.complete = True
-        exchange = self._begin(self._scope("POST", "1.1", direct.target, direct.headers), keep_alive=direct.keep_alive)
+        scope = request_scope(self.ends, "POST", "1.1", direct.target, direct.headers)
+        exchange = self._begin(scope, keep_alive=direct.keep_alive)
         exchange.feed(body)
         self._end_of_body()
 
@@ -529,26 +483,3 @@ class Connection:
         response = Response(self.state.opening(reply.status), reply.status, headers, (method, "1.1"), keep=False)
         self.transport.write(response.octets(reply.body, more=False))
         self.hang_up()
-
-
-def _address(told: object) -> Address:
-    """Reads what a socket tells: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
-    if not isinstance(told, tuple):
-        return NOBODY
-    host = str(told[0])
-    return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
-
-
-def forwarded_for(headers: Headers) -> bytes | None:
-    """Joins all headers X-Forwarded-For; None where there is none."""
-    found = [value for name, value in headers if name == b"x-forwarded-for"]
-    return b",".join(found) if found else None
-
-
-def _forwarded_scheme(headers: Headers) -> str:
-    """Returns the scheme that the last X-Forwarded-Proto names, or `http`."""
-    scheme = b"http"
-    for name, value in headers:
-        if name == b"x-forwarded-proto" and value.strip() in _SCHEMES:
-            scheme = value.strip()
-    return scheme.decode()

@@ -592,7 +592,7 @@ async def test_all_addresses_are_those_of_both_families(gateway: Gateway, host: 
     one = Client(reader, writer)
     await one.write(WHOLE)
     assert (await one.read())[0] == 200
-    assert [each.peer()[0] for each in connections(running)] == [host]
+    assert [each.ends.peer()[0] for each in connections(running)] == [host]
     one.close()
     await running.stop(1.0)
 

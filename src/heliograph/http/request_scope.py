@@ -1,0 +1,96 @@
+"""The ASGI scope of a request, and the two ends of the connection that it came on."""
+
+import re
+from typing import Any, Final
+from urllib.parse import unquote
+
+import httptools
+
+from heliograph.http.asgi import Headers, Scope
+from heliograph.http.flow import Transport
+from heliograph.http.proxies import Address, Proxies
+
+NOBODY: Final = ("", 0)
+"""Address of a client that had gone when it was first asked for."""
+
+_encoded_slash = re.compile("%2f", re.IGNORECASE).sub
+_MAPPED: Final = "::ffff:"
+_SCHEMES = (b"http", b"https")
+
+
+class Endpoints:
+    """Both ends of a connection. Addresses are looked up on demand: that is a tenth of a connection's work."""
+
+    __slots__ = ("_local", "_peer", "_proxies", "_scheme", "_transport")
+
+    def __init__(self, transport: Transport, proxies: Proxies | None, scheme: str) -> None:
+        self._transport = transport
+        self._proxies = proxies
+        self._scheme = scheme
+        self._peer: Address | None = None
+        self._local: Address | None = None
+
+    def peer(self) -> Address:
+        """Returns the address of the other end."""
+        if self._peer is None:
+            self._peer = _address(self._transport.get_extra_info("peername"))
+        return self._peer
+
+    def local(self) -> Address:
+        """Returns the address of this end."""
+        if self._local is None:
+            self._local = _address(self._transport.get_extra_info("sockname"))
+        return self._local
+
+    def client(self, forwarded: bytes | None) -> Address:
+        """Returns the client's address: by `forwarded`, its X-Forwarded-For, if a trusted proxy says so."""
+        proxies = self._proxies
+        return self.peer() if proxies is None else proxies.client(self.peer(), forwarded)
+
+    def scheme(self, headers: Headers) -> str:
+        """Returns the scheme that the client used: by X-Forwarded-Proto, if a trusted proxy says so."""
+        if self._proxies is None or not self._proxies.trust(self.peer()[0]):
+            return self._scheme
+        scheme = b"http"
+        for name, value in headers:
+            if name == b"x-forwarded-proto" and value.strip() in _SCHEMES:
+                scheme = value.strip()
+        return scheme.decode()
+
+
+def request_scope(ends: Endpoints, method: str, version: str, target: bytes, headers: Headers) -> Scope:
+    """Makes the scope (ASGI 3, `http`). Raises httptools.HttpParserError or ValueError where the target is none."""
+    url: Any = httptools.parse_url(target)  # its parts are None where they are not there, whatever its types say
+    raw_path: bytes = url.path or b"/"
+    path = raw_path.decode("ascii")
+    if "%" in path:
+        path = unquote(_encoded_slash("%252F", path))  # which is no slash (RFC 3986, 2.2)
+    client = ends.client(_forwarded_for(headers))
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": version,
+        "method": method,
+        "scheme": ends.scheme(headers),
+        "path": path,
+        "raw_path": raw_path,
+        "query_string": url.query or b"",
+        "root_path": "",
+        "headers": headers,
+        "client": client if client[0] else None,
+        "server": ends.local(),
+    }
+
+
+def _address(told: object) -> Address:
+    """Reads what a socket tells: an address of IPv6 has more than host and port, and may stand for one of IPv4."""
+    if not isinstance(told, tuple):
+        return NOBODY
+    host = str(told[0])
+    return host.removeprefix(_MAPPED) if "." in host else host, int(told[1])
+
+
+def _forwarded_for(headers: Headers) -> bytes | None:
+    """Joins all headers X-Forwarded-For; None where there is none."""
+    found = [value for name, value in headers if name == b"x-forwarded-for"]
+    return b",".join(found) if found else None
