@@ -124,6 +124,7 @@ async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given
     await store.commits.record(done(message, CallbackEnd.GONE))
     assert await store.notices.replay(account.id, None, START + 100) == 1
     (owed,) = await store.notices.claim(10, START + 100, NODE)
+    assert isinstance(owed.subject, FinalState)
     assert (owed.subject.message, owed.body) == (message, b"")
 
 

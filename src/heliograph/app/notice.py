@@ -60,12 +60,13 @@ class Notice:
     """One notice, fresh or from its row.
 
     `first` is when it was first owed (ms): the time allowed for retries counts from then. `attempts` counts the tries
-    so far. `body` is what the first try sent, empty before; retries send it byte for byte.
+    so far. `body` is what the first try sent, empty before; retries send it byte for byte. `subject` is of a type that
+    has a renderer: today a `FinalState`.
     """
 
     account: int
     key: int
-    subject: FinalState
+    subject: object
     first: int
     attempts: int = 0
     body: bytes = b""

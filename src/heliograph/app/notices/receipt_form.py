@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import cast
 from urllib.parse import quote_plus
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Message
-from heliograph.app.notice import Notice
+from heliograph.app.notice import FinalState, Notice
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
@@ -28,7 +29,7 @@ class ReceiptRenderer:
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
         """Returns the next try of the notice; its first one makes `notice.body`."""
-        final = notice.subject
+        final = cast("FinalState", notice.subject)
         message = final.message
         uuid = to_uuid(message.key, message.tail)
         body = notice.body
