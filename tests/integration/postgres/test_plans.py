@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from heliograph.adapters.store.postgres import PostgresStore, connections, search
+from heliograph.adapters.store.postgres import PostgresStore, connections
 from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.shared import search
 from heliograph.app.admin.oversight import Search
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
@@ -74,12 +75,12 @@ async def test_searches_are_read_in_the_order_of_an_index(
     pristine: str, standing: MessageStatus | None, account: int | None
 ) -> None:
     for number in ("", "4917012345678"):
-        for rows, order, _ in search._rows(Search(account=account, standing=standing, number=number), 7):
-            text = await plan(pristine, search._PAGE.format(rows=rows, order=order))
+        for rows, *_ in search._rows(Search(account=account, standing=standing, number=number), 7):
+            text = await plan(pristine, STATEMENTS[f"page_{rows}"].text)
             assert "Seq Scan" not in text
             assert " Sort  (" not in text.replace("Incremental Sort", "")
             # sorted block by block: a page of the newest ones needs no others
-            blocks = rows is search._BY_NUMBER
+            blocks = rows == "by_number"
             assert ("Presorted Key: b.block\n" in text) == blocks
             assert ("Index Cond: ((block = b.block) AND (number >= " in text) == blocks
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.store.sqlite import SqliteStore, audit
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.admin.books import CHECKS
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts, Final
 from heliograph.domain.receipt import Delivery
@@ -96,7 +97,9 @@ async def test_what_is_damaged_is_found(busy: SqliteStore, path: Path, name: str
 def test_every_check_is_tried() -> None:
     """Each sentence has a part between two places that some damage above brings about."""
     told = [sentence for _, sentence in DAMAGE.values()]
-    for sentence, _ in audit._CHECKS:
+    for check, sentence in CHECKS.items():
+        if check.startswith("gone"):
+            continue  # of nodes, which a file has none of
         example = sentence.format_map(
             {"amount_credits": "1", "charged_credits": "0", "state": "7", "times": "2"}
             | dict.fromkeys(("account", "balance_credits", "cost_credits", "id", "ledger_credits"), "")

@@ -37,6 +37,9 @@ def asked(engine: str) -> Iterator[tuple[str, frozenset[str] | None]]:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Q":
                 call = calls.get(id(node))
                 yield node.attr, None if call is None else frozenset[str]().union(*map(_names, call.keywords))
+            if isinstance(node, ast.JoinedStr) and isinstance(head := node.values[0], ast.Constant):
+                # `f"page_{rows}"` asks for all that begin so
+                yield from ((name, None) for name in STATEMENTS[engine] if name.startswith(str(head.value)))
 
 
 def _names(keyword: ast.keyword) -> frozenset[str]:

@@ -55,6 +55,24 @@ def test_an_engine_s_own_statement_replaces_the_shared_one(folders: tuple[Path, 
     assert "cancel" in statements
 
 
+def test_a_statement_over_rows_is_one_for_each_of_them(folders: tuple[Path, Path]) -> None:
+    (folders[0] / "search.sql").write_text(
+        "-- rows_new: By key.\nSELECT 0 AS time, key FROM message WHERE key > :key ORDER BY key DESC;\n\n"
+        "-- rows_all: By time.\nSELECT time, key FROM message;\n"
+    )
+    (folders[1] / "own.sql").write_text(
+        "-- page: Some.\nSELECT * FROM ({rows} LIMIT :most) AS looked ORDER BY {order};\n"
+    )
+    statements = load(NUMBERED, *folders)
+    assert statements.keys() == {"routes", "cancel", "page_new", "page_all"}
+    assert statements["page_new"] == Statement(
+        "SELECT * FROM (SELECT 0 AS time, key FROM message WHERE key > $1 ORDER BY key DESC LIMIT $2) AS looked "
+        "ORDER BY looked.key DESC",
+        ("key", "most"),
+    )
+    assert statements["page_all"].text.endswith("ORDER BY looked.time DESC, looked.key DESC")
+
+
 def test_a_name_stands_once_in_a_folder(folders: tuple[Path, Path]) -> None:
     (folders[0] / "again.sql").write_text("-- routes: Once more.\nSELECT 1;\n")
     with pytest.raises(ValueError, match="routes is there twice"):

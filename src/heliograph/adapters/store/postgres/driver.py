@@ -20,7 +20,7 @@ DIALECT: Final = sql.SqlDialect(
         "put_off": "put_off",
         "no_octets": "''::bytea",
     },
-    calls={"of_worker": "AND {} & 31 = :worker", "among": "= ANY (:{})"},
+    calls={"of_worker": "AND {} & 31 = :worker", "of_maker": "AND k.worker = {} & 31", "among": "= ANY (:{})"},
     numbered=True,
 )
 

@@ -3,14 +3,12 @@
 import asyncio
 from typing import Self
 
-from heliograph.adapters.store.postgres.audit import PostgresUpkeep
 from heliograph.adapters.store.postgres.commits import PostgresCommits
 from heliograph.adapters.store.postgres.customers import PostgresCustomers
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.schema import migrate, shipped
-from heliograph.adapters.store.postgres.search import PostgresMessages
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
@@ -33,8 +31,6 @@ class PostgresStore(Bundle):
         commits = PostgresCommits(database)
         self._recorder = commits.recorder
         self.commits: ports.Commits = commits
-        self.messages: ports.Messages = PostgresMessages(database)
-        self.upkeep: ports.Upkeep = PostgresUpkeep(database)
         self.leases: ports.Leases = PostgresLeases(database, commits.recorder)
 
     @classmethod

@@ -12,8 +12,10 @@ from heliograph.adapters.store.shared.noted import Noted
 from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
+from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.steps import Engine
 from heliograph.adapters.store.shared.tokens import StoredTokens
+from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredUsers
 from heliograph.app import ports
 from heliograph.app.admin.oversight import AuditEntry
@@ -31,6 +33,8 @@ class Bundle:
     queue: ports.Queue
     receipts: ports.Receipts
     notices: ports.Notices
+    messages: ports.Messages
+    upkeep: ports.Upkeep
 
     customers_of: type[StoredCustomers] = StoredCustomers
     """The class of the customers' port, where an engine has its own."""
@@ -49,6 +53,8 @@ class Bundle:
         self.queue = StoredQueue(engine)
         self.receipts = StoredReceipts(engine)
         self.notices = StoredNotices(engine)
+        self.messages = StoredMessages(engine)
+        self.upkeep = StoredUpkeep(engine)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         """`app.ports.Store.noting`."""

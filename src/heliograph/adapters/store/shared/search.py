@@ -1,13 +1,38 @@
-"""What `app.ports.Messages` has in common on both engines: all but the search itself."""
+"""`app.ports.Messages`: messages for those who run the gateway, found by what is known of them, and traced.
 
-from collections.abc import Sequence
+A search looks at rows newest first, a bounded number of them, and can be gone on with. By number it looks at the
+newest rows themselves, and at the blocks of `numbers` for the older ones.
+"""
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, listing
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, browse, first, listing
 from heliograph.adapters.store.shared.trace import hit_of, record_of
-from heliograph.app.admin.oversight import Hit, MessageRecord
+from heliograph.adapters.store.shared.upkeep import reached
+from heliograph.app.admin.oversight import Hit, MessageRecord, Search, SearchPage
+from heliograph.domain.ids import first_key_at, time_of
+from heliograph.domain.message import LISTED, State
+from heliograph.domain.status import STATE_OF, MessageStatus
+
+_LATEST = (1 << 62, 1 << 62)
+"""A place (time and key) after every message."""
+
+_FINALS = {MessageStatus.UNDER_WAY: 0, MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2}
+"""By status: the number of the condition on the final. 0 none, 1 DELIVRD, 2 another."""
 
 
 class StoredMessages(Operations):
+    @browse
+    def search(self, search: Search) -> Steps[SearchPage]:
+        indexed = (yield from reached()) if search.number else 0
+        found = SearchPage([])
+        for rows, start, end, key in _rows(search, indexed):
+            found = yield from _page(search, found.hits, rows, {"start": start, "end": end, "key": key})
+            if found.more is not None:
+                break
+        return found
+
     @browse
     def identified(self, key: int, tail: int, limit: int) -> Steps[list[Hit]]:
         rows = yield Q.hit_of_id(key=key, tail=tail)
@@ -44,3 +69,58 @@ class StoredMessages(Operations):
 def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
     rows = yield Q.hits_of_batch(key=key, last_key=last_key, limit=limit)
     return [hit_of(row) for row in rows]
+
+
+def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> Steps[SearchPage]:
+    """What of these rows belongs to the page that begins with `hits`."""
+    limit = search.limit - len(hits)
+    values: dict[str, Any] = place | {
+        "effort": search.effort,
+        "number": search.number,
+        "account": search.account,
+        "from": 0 if search.start is None else search.start,
+        "to": _LATEST[0] if search.end is None else search.end,
+        "state": None if search.standing is None else STATE_OF[search.standing],
+        "final": None if search.standing is None else _FINALS.get(search.standing),
+        "limit": limit + 1,
+    }
+    page = yield Query(f"page_{rows}", values)
+    hits = hits + [hit_of(row) for row in page[:limit]]
+    if len(page) > limit:
+        last = hits[-1].message
+        return SearchPage(hits, (last.time, last.key))
+    # nothing is left, unless the search came to its effort
+    end = yield from first(Query(f"reached_{rows}", values))
+    if end is None:
+        return SearchPage(hits)
+    time, key = end
+    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
+
+
+def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
+    """The statements `rows_...` that read times and keys newest first, one after the other, each with the earliest time
+    (or key), the latest time, and the key that the rows, or those at the latest time, are below.
+
+    `indexed` is the key up to which messages are in blocks.
+    """
+    time, key = _LATEST if search.before is None else search.before
+    start = 0 if search.start is None else search.start
+    state = None if search.standing is None else STATE_OF[search.standing]
+    if not search.by_acceptance:
+        if search.end is not None and search.end < time:
+            time, key = search.end, _LATEST[1]
+        part = "" if state is None else f"_{'listed' if state in LISTED else state.name.lower()}"
+        yield f"of_account{part}", start, time, key
+        return
+    if search.end is not None:
+        key = min(key, first_key_at(search.end + 1))
+    # messages of an account are asked for by when they are sent, for which they may have been accepted long before
+    earliest = first_key_at(start) if search.account is None else 0
+    if search.number:
+        yield "by_key", max(earliest, indexed + 1), time, key
+        yield "by_number", earliest, time, key
+    elif search.standing is MessageStatus.UNDELIVERED:
+        yield "undelivered", earliest, time, key
+    else:
+        # the states other than Sent have an index, which ends with the key
+        yield "by_key" if state in (None, State.SENT) else state.name.lower(), earliest, time, key

@@ -5,16 +5,20 @@ without text is one that its engine has no need of: it has no rows. Words in
 braces are filled in: members of the domain's enums (`{State.SENT}`), sets of states (`{LISTED}`), the states before a
 step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), and what an engine
 spells in its own way (`{among(keys)}`).
+
+A statement over `({rows})` is one for each statement `rows_...`, which stands there in its text: `page` over
+`rows_by_key` is `page_by_key`, and `{order}` in it is the order of these rows.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
+from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
@@ -23,6 +27,9 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
     each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict)
 }
 _CONSTANTS: Final[dict[str, Any]] = {
+    "AWAITING": AWAITING,
+    "CALLBACK": CALLBACK,
+    "DISPATCH": DISPATCH,
     "ENDED": ENDED,
     "LISTED": LISTED,
     "MOST_MOVES": MOST_MOVES,
@@ -64,16 +71,30 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
 
     Raises ValueError for a name that stands twice in one folder, and for a fragment that is not known.
     """
-    loaded: dict[str, Statement] = {}
+    texts: dict[str, str] = {}
     for folder in folders:
-        own: dict[str, Statement] = {}
+        own: dict[str, str] = {}
         for file in sorted(folder.glob("*.sql")):
             for name, text in split(file.read_text("utf-8")):
                 if name in own:
                     raise ValueError(f"{file}: the statement {name} is there twice")
-                own[name] = _statement(fill(text, dialect), numbered=dialect.numbered)
-        loaded |= own
-    return loaded
+                own[name] = text
+        texts |= own
+    filled: dict[str, str] = {}
+    for name, text in texts.items():
+        if "{rows}" in text:
+            for of, rows in texts.items():
+                if of.startswith("rows_"):
+                    words = {**dialect.words, "rows": fill(rows, dialect), "order": _order(rows)}
+                    filled[name + of.removeprefix("rows")] = fill(text, replace(dialect, words=words))
+        elif not name.startswith("rows_"):
+            filled[name] = fill(text, dialect)
+    return {name: _statement(text, numbered=dialect.numbered) for name, text in filled.items()}
+
+
+def _order(rows: str) -> str:
+    """The order of these rows: by time and key, or by key alone where they give no time."""
+    return "looked.key DESC" if rows.startswith("SELECT 0 AS time") else "looked.time DESC, looked.key DESC"
 
 
 def split(text: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,9 @@
-"""What `app.ports.Upkeep` has in common on both engines."""
+"""`app.ports.Upkeep`: housekeeping, counts, and the proof of the books."""
 
 from heliograph.adapters.store.shared.steps import (
     Operations,
     Q,
+    Query,
     Row,
     Steps,
     browse,
@@ -12,12 +13,16 @@ from heliograph.adapters.store.shared.steps import (
     scan,
     write,
 )
+from heliograph.app.admin.books import CHECKS, told
 from heliograph.app.admin.oversight import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000
 """Nodes make ids by their own clocks and commit when they can; older ones are not still to come. It is more than a
 lease, what two clocks may differ by, and the longest that a statement may take, together."""
+
+MOST_TOLD = 1_000
+"""Findings of one check that the audit tells; there may be more."""
 
 
 class StoredUpkeep(Operations):
@@ -95,6 +100,14 @@ class StoredUpkeep(Operations):
         known = [at for at in times if at is not None]
         latest = max(known if key is None else [*known, time_of(key)], default=None)
         return RestorePoint(latest, scheduled=scheduled, unsent=unsent, awaiting=awaiting, owed=owed)
+
+    @scan
+    def audit(self) -> Steps[list[str]]:
+        found: list[str] = []
+        for check in CHECKS:
+            rows = yield Query(f"audit_{check}", {"most": MOST_TOLD})
+            found += [told(check, row) for row in rows]
+        return found
 
 
 def reached() -> Steps[int]:

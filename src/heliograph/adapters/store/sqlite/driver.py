@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 DIALECT: Final = sql.SqlDialect(
     words=COLUMNS | {"bytewise": "", "user_column": "user", "false": "0", "put_off": "put_off = 1", "no_octets": "x''"},
-    calls={"of_worker": "", "among": "IN (SELECT value FROM json_each(:{}))"},
+    calls={"of_worker": "", "of_maker": "", "among": "IN (SELECT value FROM json_each(:{}))"},
 )
 
 STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))

@@ -6,12 +6,10 @@ from typing import Self
 
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
-from heliograph.adapters.store.sqlite.audit import SqliteUpkeep
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
-from heliograph.adapters.store.sqlite.search import SqliteMessages
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
 from heliograph.app.ports import Unavailable
@@ -35,8 +33,6 @@ class SqliteStore(Bundle):
         self._threads = threads = Threads(path, busy_ms, calls, LoopConnection(path) if on_loop else None)
         super().__init__(threads)
         self.commits: ports.Commits = SqliteCommits(threads, path, finds_out=on_loop is None)
-        self.messages: ports.Messages = SqliteMessages(threads)
-        self.upkeep: ports.Upkeep = SqliteUpkeep(threads)
         self.leases = None
 
     @classmethod

@@ -9,3 +9,44 @@ ORDER BY r.key DESC;
 SELECT {message}, f.state, f.err FROM reference AS r JOIN message AS m ON m.key = r.key
 LEFT JOIN final AS f ON f.key = m.key
 WHERE r.account = :account AND r.reference = ANY (:references) AND NOT r.batch ORDER BY m.key;
+
+-- page: Those of the rows within the effort that the rest of the search fits: one by one, in their order, until the page
+-- is full. (OFFSET 0 keeps the planner from joining all of them first, and from turning the joins round.)
+SELECT {message}, f.state, f.err
+FROM ({rows} LIMIT :effort) AS looked
+JOIN LATERAL (SELECT * FROM message WHERE key = looked.key OFFSET 0) AS m ON true
+LEFT JOIN LATERAL (SELECT state, err FROM final WHERE key = looked.key OFFSET 0) AS f ON true
+WHERE (:number::text = '' OR starts_with(m.destination, :number))
+  AND (:account::bigint IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
+  AND (:state::smallint IS NULL OR m.state = :state)
+  AND (:final::smallint IS NULL OR CASE :final
+       WHEN 0 THEN f.state IS NULL
+       WHEN 1 THEN f.state = {Delivery.DELIVRD} ELSE f.state <> {Delivery.DELIVRD} END)
+ORDER BY {order} LIMIT :limit;
+
+-- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.
+SELECT b.block AS time, n.key FROM number_block AS b
+CROSS JOIN LATERAL (
+    SELECT key FROM message_number
+    WHERE block = b.block AND number >= :number AND number < :number || ':' AND key >= :start AND key < :key
+    OFFSET 0
+) AS n
+WHERE b.last_key >= :start AND b.first_key < :key
+ORDER BY b.block DESC, n.key DESC;
+
+-- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
+SELECT time, key FROM (
+    (SELECT time, key FROM message
+     WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
+     ORDER BY time DESC, key DESC)
+    UNION ALL
+    (SELECT time, key FROM message
+     WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time <= :end
+       AND (time < :end OR key < :key)
+     ORDER BY time DESC, key DESC)
+    UNION ALL
+    (SELECT time, key FROM message
+     WHERE account = :account AND state = {State.CANCELLED} AND time >= :start AND time <= :end
+       AND (time < :end OR key < :key)
+     ORDER BY time DESC, key DESC)
+) AS merged ORDER BY time DESC, key DESC;

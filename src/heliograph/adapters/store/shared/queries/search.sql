@@ -46,3 +46,42 @@ SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = :ke
 
 -- callback_of: How a notice ended.
 SELECT "end", code, attempts, at FROM callback WHERE key = :key;
+
+-- reached: Where the effort ends, if the rows do not end before.
+SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET :effort - 1;
+
+-- rows_by_key: Messages in the order in which they were accepted. Rows in the order of their keys alone have no time.
+SELECT 0 AS time, key FROM message WHERE key >= :start AND key < :key ORDER BY key DESC;
+
+-- rows_scheduled: Messages of a state, read from the index of the states that are not Sent.
+SELECT 0 AS time, key FROM message
+WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.SCHEDULED} ORDER BY key DESC;
+
+-- rows_cancelled: As rows_scheduled.
+SELECT 0 AS time, key FROM message
+WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.CANCELLED} ORDER BY key DESC;
+
+-- rows_failed: As rows_scheduled.
+SELECT 0 AS time, key FROM message
+WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.FAILED} ORDER BY key DESC;
+
+-- rows_undelivered: Messages that ended in another state than DELIVRD.
+SELECT 0 AS time, key FROM final
+WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key DESC;
+
+-- rows_of_account_listed: Messages of an account, by when they are sent; each index of an account has a part of them.
+SELECT time, key FROM message
+WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
+ORDER BY time DESC, key DESC;
+
+-- rows_of_account_scheduled: As rows_of_account_listed.
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time <= :end
+  AND (time < :end OR key < :key)
+ORDER BY time DESC, key DESC;
+
+-- rows_of_account_cancelled: As rows_of_account_listed.
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.CANCELLED} AND time >= :start AND time <= :end
+  AND (time < :end OR key < :key)
+ORDER BY time DESC, key DESC;

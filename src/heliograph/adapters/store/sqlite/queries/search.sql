@@ -10,3 +10,35 @@ SELECT {message}, f.state, f.err FROM json_each(:references) AS wanted
 CROSS JOIN reference AS r ON r.account = :account AND r.reference = wanted.value
 CROSS JOIN message AS m ON m.key = r.key LEFT JOIN final AS f ON f.key = m.key
 WHERE r.batch = 0 ORDER BY m.key;
+
+-- page: Those of the rows within the effort that the rest of the search fits.
+SELECT {message}, f.state, f.err
+FROM (SELECT time, key FROM ({rows}) LIMIT :effort) AS looked
+CROSS JOIN message AS m ON m.key = looked.key
+LEFT JOIN final AS f ON f.key = m.key
+WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
+  AND (:account IS NULL OR m.account = :account AND m.time >= :from AND m.time <= :to)
+  AND (:state IS NULL OR m.state = :state)
+  AND (:final IS NULL OR CASE :final
+       WHEN 0 THEN f.state IS NULL
+       WHEN 1 THEN f.state = {Delivery.DELIVRD} ELSE f.state <> {Delivery.DELIVRD} END)
+LIMIT :limit;
+
+-- rows_by_number: Messages to a number, or to those that begin so, block by block, newest first.
+SELECT 0 AS time, n.key FROM number_block AS b
+CROSS JOIN message_number AS n ON n.block = b.block AND n.number >= :number AND n.number < :number || ':'
+WHERE b.last_key >= :start AND b.first_key < :key AND n.key >= :start AND n.key < :key
+ORDER BY b.block DESC, n.key DESC;
+
+-- rows_of_account: All messages of an account, by when they are sent. Each part is read in the order of its index.
+SELECT time, key FROM message
+WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
+UNION ALL
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time <= :end
+  AND (time < :end OR key < :key)
+UNION ALL
+SELECT time, key FROM message
+WHERE account = :account AND state = {State.CANCELLED} AND time >= :start AND time <= :end
+  AND (time < :end OR key < :key)
+ORDER BY time DESC, key DESC;

@@ -1,0 +1,124 @@
+-- Proof of the books, from the rows alone: what must not be. The columns are the places of a sentence, in their order
+-- (app.admin.books); the id of a message is its key and its tail, or NULL where only the key is known.
+
+-- audit_balance: Accounts whose balance is not the sum of their ledger.
+SELECT a.name, a.balance, coalesce(sum(l.amount), 0)
+FROM account AS a LEFT JOIN ledger AS l ON l.account = a.id
+GROUP BY a.id HAVING a.balance <> coalesce(sum(l.amount), 0)
+LIMIT :most;
+
+-- audit_ledger: Entries of the ledger of no account.
+SELECT l.amount, l.account FROM ledger AS l
+WHERE NOT EXISTS (SELECT 1 FROM account AS a WHERE a.id = l.account)
+LIMIT :most;
+
+-- audit_charge: Messages that were charged another price than theirs.
+SELECT m.key, m.tail, m.price, -coalesce(l.amount, 0)
+FROM message AS m
+LEFT JOIN ledger AS l ON l.account = m.account AND l.key = m.key AND l.kind = {EntryKind.CHARGE}
+WHERE m.batch = 0 AND m.price <> -coalesce(l.amount, 0)
+LIMIT :most;
+
+-- audit_batch_charge: Batches that were charged another price than that of their messages.
+SELECT b.key, b.tail, coalesce(sum(m.price), 0), -coalesce(l.amount, 0)
+FROM batch AS b
+LEFT JOIN message AS m ON m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.account = b.account
+LEFT JOIN ledger AS l ON l.account = b.account AND l.key = b.key AND l.kind = {EntryKind.CHARGE}
+GROUP BY b.key, l.amount HAVING coalesce(sum(m.price), 0) <> -coalesce(l.amount, 0)
+LIMIT :most;
+
+-- audit_batch: Messages of a batch that is not there.
+SELECT m.key, m.tail FROM message AS m
+WHERE m.batch <> 0 AND NOT EXISTS (
+    SELECT 1 FROM batch AS b WHERE b.key = m.batch AND b.account = m.account AND m.key <= b.last_key
+)
+LIMIT :most;
+
+-- audit_charged_nothing: Charges for no message and no batch.
+SELECT l.account, -l.amount, l.key, NULL FROM ledger AS l
+WHERE l.kind = {EntryKind.CHARGE}
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key = l.key AND m.account = l.account AND m.batch = 0)
+  AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
+LIMIT :most;
+
+-- audit_refund: Refunds for a message that did not fail, or of another amount than its price.
+SELECT l.amount, l.account, l.message, NULL FROM ledger AS l
+WHERE l.kind = {EntryKind.REFUND} AND NOT EXISTS (
+    SELECT 1 FROM message AS m
+    WHERE m.key = l.message AND m.account = l.account AND m.state IN {ENDED} AND m.price = l.amount
+)
+LIMIT :most;
+
+-- audit_refunds: Messages with several refunds.
+SELECT message, NULL, count(*) FROM ledger
+WHERE kind = {EntryKind.REFUND} GROUP BY message HAVING count(*) > 1
+LIMIT :most;
+
+-- audit_no_refund: Cancelled or failed messages without a refund.
+SELECT m.key, m.tail, m.price FROM message AS m
+WHERE m.state IN {ENDED} AND m.price <> 0
+  AND NOT EXISTS (SELECT 1 FROM ledger AS l WHERE l.kind = {EntryKind.REFUND} AND l.message = m.key)
+LIMIT :most;
+
+-- audit_state: Messages in no known state.
+SELECT key, tail, state FROM message WHERE state NOT IN {STATES}
+LIMIT :most;
+
+-- audit_no_end: Cancelled or failed messages without a time.
+SELECT m.key, m.tail FROM message AS m
+WHERE m.state IN {ENDED} AND NOT EXISTS (
+    SELECT 1 FROM final AS f WHERE f.key = m.key AND (f.state IS NULL) = (m.state = {State.CANCELLED})
+)
+LIMIT :most;
+
+-- audit_ended: Messages that ended in a state that has no end.
+SELECT m.key, m.tail FROM message AS m JOIN final AS f ON f.key = m.key
+WHERE m.state IN {WAITING} OR (f.state IS NULL AND m.state <> {State.CANCELLED})
+LIMIT :most;
+
+-- audit_not_queued: Scheduled messages that are not in the queue.
+SELECT m.key, m.tail FROM message AS m
+WHERE m.state IN {WAITING} AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
+LIMIT :most;
+
+-- audit_queued: Rows of the queue without anything left to send.
+SELECT q.key, m.tail FROM queue AS q
+LEFT JOIN message AS m ON m.key = q.key
+WHERE m.key IS NULL OR m.state NOT IN {OPEN} OR EXISTS (SELECT 1 FROM final AS f WHERE f.key = q.key)
+   OR (SELECT count(*) FROM sent AS s WHERE s.key = q.key) >= m.segments
+LIMIT :most;
+
+-- audit_unsent: Messages below the mark that are in no queue.
+SELECT m.key, m.tail FROM message AS m
+WHERE m.state = {State.SENT} AND m.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {DISPATCH} {of_maker(m.key)}), 0)
+  AND (SELECT count(*) FROM sent AS s WHERE s.key = m.key) < m.segments
+  AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.key = m.key)
+  AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+LIMIT :most;
+
+-- audit_unrecognised: Awaited receipts below the mark that have no row.
+SELECT s.segment + 1, m.key, m.tail
+FROM sent AS s JOIN message AS m ON m.key = s.key
+WHERE s.status = 0 AND m.wants_receipt
+  AND m.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {AWAITING} {of_maker(m.key)}), 0)
+  AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+  AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
+  AND NOT EXISTS (SELECT 1 FROM awaiting AS a WHERE a.key = s.key AND a.segment = s.segment)
+LIMIT :most;
+
+-- audit_no_callback: Callbacks owed below the mark that have no row.
+SELECT f.key, m.tail
+FROM final AS f LEFT JOIN message AS m ON m.key = f.key
+WHERE f.owed AND f.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(f.key)}), 0)
+  AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
+  AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key AND r.due IS NOT NULL)
+LIMIT :most;
+
+-- audit_early_callback: Callbacks of messages that have not ended.
+SELECT r.key, NULL FROM callback_retry AS r
+WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)
+LIMIT :most;
+
+-- audit_gone_queue: Messages claimed by a node that is gone; an embedded store has none.
+
+-- audit_gone_callback: Callbacks claimed by a node that is gone.

@@ -1,0 +1,50 @@
+"""What the audit says of books that are not in order."""
+
+from collections.abc import Iterator, Sequence
+from string import Formatter
+from typing import Any
+
+from heliograph.domain.ids import to_hex
+from heliograph.domain.money import format_credits
+
+CHECKS: dict[str, str] = {
+    "balance": "The balance of the account {name} is {balance_credits}, but its ledger adds up to {ledger_credits}.",
+    "ledger": "The ledger has an entry of {amount_credits} for the account number {account}, which does not exist.",
+    "charge": "The message {id} costs {price_credits} and was charged {charged_credits}.",
+    "batch_charge": "The messages of the batch {id} cost {cost_credits} together and were charged {charged_credits}.",
+    "batch": "The message {id} belongs to a batch that does not exist.",
+    "charged_nothing": (
+        "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}."
+    ),
+    "refund": "A refund of {amount_credits} of the account number {account} is not backed by a lost message: {id}.",
+    "refunds": "The message {id} was refunded {times} times.",
+    "no_refund": "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",
+    "state": "The message {id} has the state {state}, which does not exist.",
+    "no_end": "The message {id} is cancelled or failed, and nothing says when.",
+    "ended": "The message {id} came to an end, which its state does not say.",
+    "not_queued": "The scheduled message {id} is not in the queue.",
+    "queued": "The message {id} is in the queue, although it has ended, is answered, or does not exist.",
+    "unsent": "The message {id} is to be sent, and nothing will send it.",
+    "unrecognised": "The receipt of part {part} of the message {id} is awaited, and would not be recognised.",
+    "no_callback": "A callback is owed for the message {id}, and nothing will make it.",
+    "early_callback": "A callback for the message {id} is to be made, although the message has not ended.",
+    "gone_queue": "The message {id} is claimed by the node {node}, which is gone.",
+    "gone_callback": "The callback for the message {id} is claimed by the node {node}, which is gone.",
+}
+"""Sentences about one thing that is wrong, by check. Places `..._credits` are money, `id` is a message or a batch."""
+
+
+def told(check: str, values: Sequence[Any]) -> str:
+    """Fills the places of the check's sentence with these values, in their order; an `id` takes a key and a tail, or
+    None where only the key is known."""
+    sentence, rest = CHECKS[check], iter(values)
+    places = (name for _, name, _, _ in Formatter().parse(sentence) if name)
+    return sentence.format_map({name: _place(name, rest) for name in places})
+
+
+def _place(name: str, values: Iterator[Any]) -> str:
+    value = next(values)
+    if name == "id":
+        tail = next(values)
+        return f"with the key {value}" if tail is None else to_hex(value, tail)
+    return format_credits(int(value)) if name.endswith("_credits") else str(value)
