@@ -39,7 +39,7 @@ from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
-from heliograph.app.ports import Part, Report, Store, Unfit
+from heliograph.app.ports import Part, Queue, Report, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -373,7 +373,7 @@ def the_youngest_goes_first(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was overtaken by", plan=CROWDED)
 def a_start_does_not_look_who_has_rows(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: QueueClaims, lane: Lane, store: Store) -> None:
+    async def broken(self: QueueClaims, lane: Lane, queue: Queue) -> None:
         lane.closed = False
 
     patch.setattr(QueueClaims, "open", broken)
@@ -381,8 +381,8 @@ def a_start_does_not_look_who_has_rows(patch: pytest.MonkeyPatch) -> None:
 
 @bug("was overtaken by", plan=replace(CROWDED, lives=6, graceful=False))
 def what_a_start_recovers_goes_before_the_rows(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: QueueClaims, lane: Lane, store: Store) -> None:
-        lane.queues.suspect(await store.queue.accounts(lane.connector, self._clock.now()))
+    async def broken(self: QueueClaims, lane: Lane, queue: Queue) -> None:
+        lane.queues.suspect(await queue.accounts(lane.connector, self._clock.now()))
         lane.closed = False
 
     patch.setattr(QueueClaims, "open", broken)
@@ -468,7 +468,7 @@ def the_feeder_never_claims(patch: pytest.MonkeyPatch) -> None:
 
 @bug("is still scheduled", "the queue holds")
 def nothing_is_claimed_and_nothing_expires(patch: pytest.MonkeyPatch) -> None:
-    async def never(self: QueueClaims, store: Store, node: int, limit: int) -> int:
+    async def never(self: QueueClaims, queue: Queue, node: int, limit: int) -> int:
         return 0
 
     the_feeder_never_claims(patch)

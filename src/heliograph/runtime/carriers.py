@@ -106,7 +106,7 @@ class Carriers:
                 lane = self.dispatcher.lane(number)
                 if number in self._own or self._slots.of(number):
                     if lane.closed:
-                        await self.dispatcher.claims.open(lane, self._environment.store)
+                        await self.dispatcher.claims.open(lane, self._environment.store.queue)
                     continue
                 lane.closed = True
                 if not lane.idle:

@@ -66,7 +66,7 @@ class Engine:
         self._carriers = Carriers(environment, node, roles, fallbacks, self._lease)
         self._tasks: list[asyncio.Task[None]] = []
         self._pump_timer: asyncio.TimerHandle | None = None
-        self._accounts = AccountCache(environment.store)
+        self._accounts = AccountCache(environment.store.accounts)
         self.failed = asyncio.Event()
         """Set when a task has died: the process should end and be started again."""
 
@@ -109,7 +109,12 @@ class Engine:
             environment.watchers,
         )
         self.matcher = ReceiptMatcher(
-            gatherer, environment.clock, self._finish, marks.get(AWAITING, 0), worker=self._worker if shared else None
+            gatherer,
+            environment.clock,
+            environment.store.receipts,
+            self._finish,
+            marks.get(AWAITING, 0),
+            worker=self._worker if shared else None,
         )
         webhooks = WebhookDeliverer(
             environment.sender, self._accounts, {FinalState: ReceiptRenderer(environment.encode_json)}
@@ -140,7 +145,7 @@ class Engine:
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Brings to memory what was in the air. Raises Unavailable."""
-        store, live = self._environment.store, self._carriers.live()
+        live = self._carriers.live()
         for number, connector in live.items():
             self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
         for outstanding in recovery.outstanding:
@@ -148,10 +153,10 @@ class Engine:
         if not shared:
             for early in recovery.early:
                 self.matcher.restore_early(early)
-        await self.dispatcher.claims.recover(recovery.unsent, store)
+        await self.dispatcher.claims.recover(recovery.unsent)
         if not shared:
             for number in live:
-                await self.dispatcher.claims.open(self.dispatcher.lane(number), store)
+                await self.dispatcher.claims.open(self.dispatcher.lane(number), self._environment.store.queue)
         for notice in recovery.owed:
             if self._accounts.known(notice.account) is None:
                 await self._accounts.learn(notice.account)

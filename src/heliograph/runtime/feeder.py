@@ -42,44 +42,44 @@ class Feeder:
         without an answer, and with a backlog to send there would be more and more of them."""
         while True:
             await self._gatherer.sought()
-            await self._lookup.look_up(self._environment.store)
+            await self._lookup.look_up()
 
     async def _feed(self) -> float:
         """Returns the seconds until there is something to do again."""
         store, clock = self._environment.store, self._environment.clock
-        await self._lookup.look_again(store)
-        await self._dispatcher.late.settle(store)
+        await self._lookup.look_again()
+        await self._dispatcher.late.settle()
         due = await store.queue.next_due() if self._roles.dispatch else {}
         now = clock.now()
         more = await self._feed_lanes(due, now)
         wake_at = min([now + int(TICK_S * 1000), *(at for at in due.values() if at > now)])
-        callback_due = await self._notifier.next_due(store) if self._roles.notify else None
+        callback_due = await self._notifier.next_due(store.notices) if self._roles.notify else None
         if callback_due is not None:
             if callback_due > now:
                 wake_at = min(wake_at, callback_due)
-            elif await self._notifier.take_up(store, self._node):
+            elif await self._notifier.take_up(store.notices, self._node):
                 more = True
         return 0.0 if more else max(0.0, (wake_at - clock.now()) / 1000)
 
     async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
         """Claims messages for the lanes that run low; True if there may be more for them at once."""
-        store, dispatcher = self._environment.store, self._dispatcher
+        queue, dispatcher = self._environment.store.queue, self._dispatcher
         live = self._carriers.live()
         more = False
         for connector in [connector for connector, at in due.items() if at <= now]:
             lane = dispatcher.lane(connector)
             if connector not in live:
-                await dispatcher.claims.reclaim(lane, store, self._node)
+                await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
             elif not self._may_fill(lane):
                 lane.more = False
-            elif await dispatcher.claims.refill(lane, store, self._node):
+            elif await dispatcher.claims.refill(lane, queue, self._node):
                 more = True
         for lane in list(dispatcher.lanes.values()):
             if due.get(lane.connector, inf) > now:
                 lane.more = False
                 if lane.queues.expectant and self._may_fill(lane):
-                    await dispatcher.claims.refill(lane, store, self._node)
+                    await dispatcher.claims.refill(lane, queue, self._node)
         return more
 
     def _may_fill(self, lane: Lane) -> bool:

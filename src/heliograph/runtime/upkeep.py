@@ -102,7 +102,8 @@ class Upkeep:
             self._parts.dispatcher.sweep(now)
             if self._roles.upkeep:
                 self._repeat(
-                    "sweep", await self._parts.dispatcher.claims.drop_expired(environment.store, self._node, BATCH)
+                    "sweep",
+                    await self._parts.dispatcher.claims.drop_expired(environment.store.queue, self._node, BATCH),
                 )
         if self._roles.upkeep:
             await self._keep_rows(now)
@@ -117,7 +118,7 @@ class Upkeep:
         store = self._environment.store
         oldest = now - int((self._limits.validity + self._limits.receipt_grace) * HOUR_MS)
         expired = now - int(self._limits.receipt_grace * HOUR_MS)
-        if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(store, expired, BATCH):
+        if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(expired, BATCH):
             self._unfinished.discard("overdue")
         if self._due("forget", OVERDUE_ROUNDS):
             self._repeat("forget", await store.receipts.forget(now - ORPHAN_DAYS * 24 * HOUR_MS, ORPHANS, BATCH))
@@ -129,7 +130,7 @@ class Upkeep:
         if self._lease is None or self._environment.leases is None:
             return
         if self._round % OVERDUE_ROUNDS == 0:
-            await self._parts.lookup.reconsider(store, await store.receipts.orphans(BATCH))
+            await self._parts.lookup.reconsider(await store.receipts.orphans(BATCH))
         if self._due("gathered", GATHERED_ROUNDS):
             for _ in range(GATHERED_SPANS):
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):

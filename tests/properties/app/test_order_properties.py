@@ -100,13 +100,13 @@ class OrderMachine(RuleBasedStateMachine):
         """What the commit under way is of, and what it writes: the store read that when it began."""
         self.writing = Facts()
         self.feeding: Coroutine[Any, Any, bool] | None = None
-        matcher = ReceiptMatcher(self.gathering, self.clock, self.finished)
+        matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self.finished)
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self.finished, lambda destination: LIVE)
         recovery = finish(self.store.commits.recover(0, self.node))
         self.lane = self.dispatcher.lane(LIVE)
         self.lane.mark = recovery.marks.get(attempted(LIVE), 0)
-        finish(self.dispatcher.claims.recover(recovery.unsent, self.store))
-        finish(self.dispatcher.claims.open(self.lane, self.store))
+        finish(self.dispatcher.claims.recover(recovery.unsent))
+        finish(self.dispatcher.claims.open(self.lane, self.store.queue))
         self.lane.carrier = self.carrier
 
     def finished(self, message: Message, final: Final) -> None:
@@ -190,7 +190,7 @@ class OrderMachine(RuleBasedStateMachine):
     def feed(self) -> None:
         """The feeder goes one step."""
         if self.feeding is None:
-            self.feeding = self.dispatcher.claims.refill(self.lane, self.store, self.node)
+            self.feeding = self.dispatcher.claims.refill(self.lane, self.store.queue, self.node)
         try:
             self.feeding.send(None)
         except StopIteration:
@@ -222,7 +222,7 @@ class OrderMachine(RuleBasedStateMachine):
         """What stands in the lane of the connector that is no more, and some of its rows."""
         self.dispatcher.reroute({LIVE})
         with patch.object(claims, "SLOW_MESSAGES", 1):
-            finish(self.dispatcher.claims.reclaim(self.dispatcher.lane(GONE), self.store, self.node))
+            finish(self.dispatcher.claims.reclaim(self.dispatcher.lane(GONE), self.store.queue, self.node))
 
     @rule()
     def lose_binds(self) -> None:
@@ -234,7 +234,7 @@ class OrderMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.lane.closed)
     @rule()
     def get_binds(self) -> None:
-        finish(self.dispatcher.claims.open(self.lane, self.store))
+        finish(self.dispatcher.claims.open(self.lane, self.store.queue))
         self.change_capacity(3)
 
     @rule(planned=st.booleans(), written=st.booleans())

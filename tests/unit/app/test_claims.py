@@ -42,7 +42,7 @@ def judged(desk: Desk, judgement: Callable[[Judged, int], Judgement]) -> QueueCl
 
 async def test_what_passes_is_sent_as_it_would_be_without_a_gate(desk: Desk) -> None:
     one = desk.message()
-    await judged(desk, lambda _, __: PASS).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    await judged(desk, lambda _, __: PASS).refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     desk.commit()
     (part,) = desk.carrier.take()
     desk.answer(part, Accepted("a"))
@@ -54,7 +54,7 @@ async def test_what_is_held_goes_back_with_the_time_at_which_it_is_judged_anew(d
     one = desk.message()
     until = desk.clock.now() + HOUR
     await judged(desk, lambda _, now: Hold(now + HOUR, NIGHT.why)).refill(
-        desk.lane, QueueStore(Queued(one, False)), NODE
+        desk.lane, QueueStore(Queued(one, False)).queue, NODE
     )
     facts = desk.commit()
     (queueing,) = facts.queueings
@@ -70,14 +70,14 @@ async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:
     claims = judged(
         desk, lambda message, now: Hold(now + HOUR, "") if message.destination == held.destination else PASS
     )
-    await claims.refill(desk.lane, store, NODE)
+    await claims.refill(desk.lane, store.queue, NODE)
     desk.commit()
     assert [part.message.key for part in desk.carrier.take()] == [other.key]
 
 
 async def test_what_is_refused_fails_and_is_refunded_in_one_commit(desk: Desk) -> None:
     one = desk.message()
-    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     facts = desk.commit()
     (final,) = facts.finals
     assert (final.key, final.state, final.failed, final.refund) == (one.key, Delivery.REJECTD, True, one.price)
@@ -96,8 +96,8 @@ async def test_what_may_have_left_goes_on_whatever_the_gate_says(desk: Desk, jud
         return judgement
 
     store = QueueStore(Queued(attempted, True), Queued(half, False, frozenset({0}), frozenset({0})))
-    store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
-    await judged(desk, judge).refill(desk.lane, store, NODE)
+    desk.store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
+    await judged(desk, judge).refill(desk.lane, store.queue, NODE)
     desk.commit()
     assert {part.message.key for part in desk.carrier.take()} == {attempted.key, half.key}
     assert asked == []
@@ -105,7 +105,7 @@ async def test_what_may_have_left_goes_on_whatever_the_gate_says(desk: Desk, jud
 
 async def test_an_account_without_a_policy_is_not_judged(desk: Desk) -> None:
     one = desk.message(account=2)
-    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)), NODE)
+    await judged(desk, lambda _, __: OPTED_OUT).refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
     desk.commit()
     assert len(desk.carrier.take()) == 1
 

@@ -66,7 +66,8 @@ class Desk:
     def __init__(self) -> None:
         self.clock = SetClock()
         self.gathering = NotedGathering()
-        self.matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
+        self.store = QueueStore()
+        self.matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
         self.routes: dict[str, int] = {}
         self.finished: list[tuple[int, Delivery]] = []
         self.dispatcher = Dispatcher(self.gathering, self.clock, self.matcher, self._finish, self._route)
@@ -300,8 +301,8 @@ async def test_a_part_that_got_no_answer_is_remembered_when_the_rest_comes_back_
     facts = desk.commit()
     assert [queueing.key for queueing in facts.queueings] == [one.key]
     store = QueueStore(Queued(one, True, frozenset({0}), frozenset({0})))
-    store.known[one.key] = Outstanding(one, {}, {0: (Delivery.EXPIRED, "001")})
-    await desk.dispatcher.claims.drop_expired(store, NODE, 10)
+    desk.store.known[one.key] = Outstanding(one, {}, {0: (Delivery.EXPIRED, "001")})
+    await desk.dispatcher.claims.drop_expired(store.queue, NODE, 10)
     facts = desk.commit()
     assert [(final.state, final.failed) for final in facts.finals] == [(Delivery.EXPIRED, False)]
 
@@ -318,10 +319,9 @@ async def test_a_late_answer_to_a_part_that_waits_in_the_queue_finds_what_became
     for _ in range(2):
         desk.commit()
     assert desk.matcher.awaited.tracks == {}
-    store = QueueStore()
-    store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
+    desk.store.known[one.key] = Outstanding(one, {}, {1: (Delivery.UNDELIV, "034")})
     desk.dispatcher.late.on_late(desk.lane, first, Accepted("a"))
-    await desk.dispatcher.late.settle(store)
+    await desk.dispatcher.late.settle()
     desk.matcher.on_report(1, Report("a", "", Delivery.DELIVRD, True, "000"), lambda _: None)
     assert desk.finished == [(one.key, Delivery.UNDELIV)]
     assert desk.commit().dequeued == [(one.account, one.key)]
@@ -342,7 +342,7 @@ def test_what_was_never_sent_is_recorded_as_such(desk: Desk) -> None:
 async def test_due_messages_are_claimed_for_the_lane_that_asked_whatever_they_were_accepted_for(desk: Desk) -> None:
     rerouted = desk.message(connector=99)
     store = QueueStore(Queued(rerouted, False))
-    assert not await desk.dispatcher.claims.refill(desk.lane, store, NODE)
+    assert not await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     desk.commit()
     (part,) = desk.carrier.take()
     desk.answer(part, TAKEN)
@@ -357,9 +357,9 @@ async def test_a_lane_is_refilled_when_it_runs_low_and_not_before(desk: Desk, mo
         monkeypatch.setattr(module, "SLOW_MESSAGES", 4)
     desk.lane.carrier = None
     store = QueueStore(*(Queued(desk.message(), False) for _ in range(10)))
-    assert await desk.dispatcher.claims.refill(desk.lane, store, NODE)
+    assert await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     assert (desk.lane.ahead, desk.dispatcher.hungry) == (4, False)
-    assert not await desk.dispatcher.claims.refill(desk.lane, store, NODE)
+    assert not await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     assert desk.lane.ahead == 4
     for item in list(desk.lane.items())[:2]:
         desk.lane.drop(item)
@@ -376,20 +376,22 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     desk.gathering.facts.accepts += accepts
     desk.dispatcher.prepare(desk.gathering.facts, START)
     assert other.queued
-    await desk.dispatcher.claims.refill(desk.lane, QueueStore(), NODE)
+    await desk.dispatcher.claims.refill(desk.lane, QueueStore().queue, NODE)
     assert desk.lane.queues.expectant, "the row is being written"
     for accept in accepts:
         accept.verdict = Verdict.ACCEPTED
     desk.dispatcher.committed()
     assert desk.dispatcher.hungry
-    await desk.dispatcher.claims.refill(desk.lane, QueueStore(), NODE)
+    await desk.dispatcher.claims.refill(desk.lane, QueueStore().queue, NODE)
     assert not desk.lane.queues.by_account
     assert not desk.dispatcher.hungry
 
 
 async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:
     one = desk.message()
-    await desk.dispatcher.claims.refill(desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))), NODE)
+    await desk.dispatcher.claims.refill(
+        desk.lane, QueueStore(Queued(one, True, frozenset({0}), frozenset({0}))).queue, NODE
+    )
     assert desk.commit().dequeued == [(one.account, one.key)]
     assert desk.is_clean()
 
@@ -397,8 +399,8 @@ async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk
 async def test_what_was_claimed_goes_back_when_the_store_cannot_say_more_of_it(desk: Desk) -> None:
     half, one = desk.message("x" * 200), desk.message()
     store = QueueStore(Queued(half, False, frozenset({0}), frozenset({0})), Queued(one, False))
-    store.failing = True
-    await desk.dispatcher.claims.refill(desk.lane, store, NODE)
+    desk.store.failing = True
+    await desk.dispatcher.claims.refill(desk.lane, store.queue, NODE)
     facts = desk.commit()
     assert facts.queueings == [Queueing(half.account, half.key, 1, half.time, half.expires, False, False)]
     assert desk.carrier.keys == [one.key]
@@ -409,8 +411,8 @@ async def test_messages_whose_time_ends_in_the_queue_are_refunded_unless_they_le
     store = QueueStore(
         Queued(unsent, False), Queued(doubtful, True), Queued(half, False, frozenset({0}), frozenset({0}))
     )
-    store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
-    assert await desk.dispatcher.claims.drop_expired(store, NODE, 10) == 3
+    desk.store.known[half.key] = Outstanding(half, {(1, "a"): (0,)}, {})
+    assert await desk.dispatcher.claims.drop_expired(store.queue, NODE, 10) == 3
     facts = desk.commit()
     assert [(final.key, final.failed) for final in facts.finals] == [(unsent.key, True), (doubtful.key, False)]
     assert sorted(facts.dequeued) == sorted((each.account, each.key) for each in (unsent, doubtful, half))
@@ -447,10 +449,9 @@ def test_the_mark_never_passes_the_last_key_and_never_goes_back(desk: Desk) -> N
 async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> None:
     new, old = desk.message(), desk.message()
     half = desk.message("x" * 200)
-    store = QueueStore()
-    store.known[half.key] = Outstanding(half, {}, {0: (Delivery.UNDELIV, "034")})
+    desk.store.known[half.key] = Outstanding(half, {}, {0: (Delivery.UNDELIV, "034")})
     unsent = [Queued(new, False), Queued(old, True), Queued(half, False, frozenset({0}))]
-    await desk.dispatcher.claims.recover(unsent, store)
+    await desk.dispatcher.claims.recover(unsent)
     desk.commit()
     assert [(part.message.key, part.segment) for part in desk.carrier.parts] == [
         (old.key, 0), (new.key, 0), (half.key, 1),
@@ -461,7 +462,7 @@ async def test_after_a_start_what_may_have_been_sent_goes_first(desk: Desk) -> N
 
 async def test_after_a_start_what_is_over_is_not_sent(desk: Desk) -> None:
     over = desk.message("x" * 200)
-    await desk.dispatcher.claims.recover([Queued(over, True, frozenset({0}), frozenset({0}))], QueueStore())
+    await desk.dispatcher.claims.recover([Queued(over, True, frozenset({0}), frozenset({0}))])
     desk.commit()
     assert desk.carrier.parts == []
 

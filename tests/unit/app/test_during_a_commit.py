@@ -25,7 +25,7 @@ class Desk:
         self.store = MemoryStore()
         self.clock = SetClock()
         self.gathering = NotedGathering()
-        matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
+        matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: LIVE)
         self.messages = Messages(self.clock)
         self.lane = self.dispatcher.lane(LIVE)
@@ -50,19 +50,21 @@ class Desk:
 
     async def reclaim_one(self, lane: Lane) -> None:
         with patch.object(claims, "SLOW_MESSAGES", 1):
-            await self.dispatcher.claims.reclaim(lane, self.store, 1)
+            await self.dispatcher.claims.reclaim(lane, self.store.queue, 1)
 
 
 async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does_not_write() -> None:
     desk = Desk()
     await Given(desk.store).account("a", 1_000 * CREDIT)
-    await desk.dispatcher.claims.open(desk.lane, desk.store)
+    await desk.dispatcher.claims.open(desk.lane, desk.store.queue)
     desk.lane.carrier = carrier = NotedCarrier(capacity=0)
     gone = desk.dispatcher.lane(GONE)
     gone.closed = True
     await desk.commit(*(desk.messages() for _ in range(3)), connector=GONE)
     await desk.reclaim_one(gone)
-    await desk.dispatcher.claims.refill(desk.lane, desk.store, 1)  # before the commit that gives the row: none is found
+    await desk.dispatcher.claims.refill(
+        desk.lane, desk.store.queue, 1
+    )  # before the commit that gives the row: none is found
     assert [backlog.stage for backlog in desk.lane.queues.by_account.values()] == [SpillStage.DRAINING]
     new = desk.messages()
     facts = desk.begin(new)
@@ -74,7 +76,7 @@ async def test_what_a_commit_under_way_accepts_is_not_left_to_a_row_that_it_does
     sent: list[int] = []
     for _ in range(60):
         await desk.commit()
-        await desk.dispatcher.claims.refill(desk.lane, desk.store, 1)
+        await desk.dispatcher.claims.refill(desk.lane, desk.store.queue, 1)
         await desk.reclaim_one(gone)
         for part in carrier.take():
             sent.append(part.message.key)

@@ -31,9 +31,9 @@ def patient(desk: Desk) -> Desk:
     return desk
 
 
-async def settle(desk: Desk, store: QueueStore | None = None) -> None:
+async def settle(desk: Desk) -> None:
     desk.clock.pass_ms(GUESS_MS)
-    await desk.dispatcher.late.settle(store or QueueStore())
+    await desk.dispatcher.late.settle()
 
 
 async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delivery.DELIVRD) -> list[bool]:
@@ -41,7 +41,7 @@ async def report(desk: Desk, operator_id: str, to: str, state: Delivery = Delive
     said: list[bool] = []
     desk.matcher.on_report(1, Report(operator_id, to, state, True, "000"), said.append)
     if desk.matcher.missed:
-        await ReceiptLookup(desk.matcher, desk.gathering, desk.clock).look_up(QueueStore())
+        await ReceiptLookup(desk.matcher, desk.gathering, desk.clock).look_up()
     return said
 
 
@@ -173,7 +173,7 @@ async def test_when_the_time_is_over_it_is_sent_once_more(patient: Desk) -> None
     patient.answer(part, LOST)
     patient.commit()
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)).queue, NODE)
     facts = patient.commit()
     assert facts.sending == [(one.account, one.key)]
     (again,) = patient.carrier.take()
@@ -186,8 +186,8 @@ async def test_when_the_time_is_over_it_is_sent_once_more(patient: Desk) -> None
 
 async def test_after_a_start_what_may_have_been_sent_waits_anew(patient: Desk) -> None:
     fast, slow = patient.message(), patient.message()
-    await patient.dispatcher.claims.recover([Queued(fast, attempted=True)], QueueStore())
-    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(slow, attempted=True)), NODE)
+    await patient.dispatcher.claims.recover([Queued(fast, attempted=True)])
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(slow, attempted=True)).queue, NODE)
     facts = patient.commit()
     due = patient.clock.now() + WAIT_MS
     assert [(each.key, each.due, each.attempted) for each in facts.queueings] == [
@@ -209,7 +209,7 @@ async def test_what_was_settled_is_not_sent_though_its_row_was_claimed_before_th
     late(patient, part, Accepted("77"))
     await settle(patient)
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(one, attempted=True)).queue, NODE)
     facts = patient.commit()
     assert (facts.sending, patient.carrier.parts) == ([], [])
     assert set(facts.dequeued) == {(one.account, one.key)}
@@ -225,10 +225,9 @@ async def test_of_a_long_message_only_the_part_in_doubt_waits(patient: Desk) -> 
     facts = patient.commit()
     assert [each.key for each in facts.queueings] == [long.key]
     assert patient.is_clean()
-    store = QueueStore()
-    store.known[long.key] = Outstanding(long, {(1, "1"): (0,), (1, "3"): (2,)}, {})
+    patient.store.known[long.key] = Outstanding(long, {(1, "1"): (0,), (1, "3"): (2,)}, {})
     late(patient, second, Accepted("2"))
-    await settle(patient, store)
+    await settle(patient)
     facts = patient.commit()
     assert [(each.segment, each.operator_id) for each in facts.submissions] == [(1, "2")]
     assert facts.dequeued == [(long.account, long.key)]
@@ -243,16 +242,15 @@ async def test_word_that_cannot_be_taken_in_now_is_taken_in_later(patient: Desk)
     for part in parts:
         patient.answer(part, LOST)
     patient.commit()
-    store = QueueStore()
-    store.failing = True
+    patient.store.failing = True
     for number, part in enumerate(parts):
         late(patient, part, Accepted(str(number)))
     patient.matcher.awaited.tracks.clear()
     with pytest.raises(Unavailable):
-        await settle(patient, store)
-    store.failing = False
-    store.known[long.key] = Outstanding(long, {}, {})
-    await settle(patient, store)
+        await settle(patient)
+    patient.store.failing = False
+    patient.store.known[long.key] = Outstanding(long, {}, {})
+    await settle(patient)
     facts = patient.commit()
     assert sorted(each.operator_id for each in facts.submissions) == ["0", "1", "2"]
     assert facts.dequeued == [(long.account, long.key)]
@@ -344,7 +342,7 @@ async def test_a_receipt_of_a_first_copy_is_no_orphan_for_long(desk: Desk) -> No
 
 async def test_after_a_kill_the_receipts_of_what_it_interrupted_are_no_orphans(desk: Desk) -> None:
     one = desk.message()
-    await desk.dispatcher.claims.recover([Queued(one, attempted=True)], QueueStore())
+    await desk.dispatcher.claims.recover([Queued(one, attempted=True)])
     desk.commit()
     (copy,) = desk.carrier.take()
     await report(desk, "77", one.destination)

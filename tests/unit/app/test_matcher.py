@@ -58,10 +58,10 @@ class Desk:
         self.clock = SetClock()
         self.gathering = NotedGathering()
         self.finished: list[tuple[int, Delivery]] = []
-        self.matcher = ReceiptMatcher(self.gathering, self.clock, self._finish)
+        self.store = ScriptedStore()
+        self.matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
         self.lookup = ReceiptLookup(self.matcher, self.gathering, self.clock)
         self.message = Messages(self.clock)
-        self.store = ScriptedStore()
         self.acks: list[tuple[str, bool]] = []
 
     def _finish(self, message: Message, final: Final) -> None:
@@ -207,7 +207,7 @@ async def test_of_two_messages_with_one_id_in_the_rows_the_destination_finds_its
     one, other = desk.message(destination="4917011111111"), desk.message(destination="4917022222222")
     desk.store.found = [known(one, "1"), known(other, "1")]
     desk.report("1", to=other.destination)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(other.key, Delivery.DELIVRD)]
     assert desk.commit().awaiting_matched == [Awaiting(1, "1", other.account, other.key, 0)]
 
@@ -218,7 +218,7 @@ async def test_of_thousands_with_one_id_no_more_are_looked_at_than_have_such_a_n
     desk.store.found = [known(one, "1") for one in many]
     for one in many:
         desk.report("1", to=f"+{one.destination}")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert sorted(desk.finished) == [(one.key, Delivery.DELIVRD) for one in many]
     found = index_by_id(1, desk.store.found)
     assert [found["1", ending(f"+{one.destination}")] for one in many] == [[each] for each in desk.store.found]
@@ -257,7 +257,7 @@ async def test_one_receipt_is_for_all_parts_that_were_taken_as_one(desk: Desk, e
     long = desk.message(LONG)
     if early:
         desk.report("a", to=long.destination)
-        await desk.lookup.look_up(desk.store)
+        await desk.lookup.look_up()
     desk.matcher.taken(long, (0, 1, 2), 1, "a")
     if not early:
         desk.report("a", Delivery.ENROUTE)
@@ -294,7 +294,7 @@ async def test_rows_know_that_one_id_stands_for_several_parts(desk: Desk) -> Non
     assert len(desk.matcher.awaited) == 0
     desk.store.found = [Outstanding(long, {(1, "a"): (0, 1, 2)}, {})]
     desk.report("a")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
     assert [each.segment for each in desk.commit().awaiting_matched] == [0, 1, 2]
 
@@ -312,7 +312,7 @@ async def test_no_receipt_is_lost_between_memory_and_rows(desk: Desk) -> None:
     # The rows that are read do not show yet that the first part is over.
     desk.store.found = [known(long, "a", "b")]
     desk.report("b")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
 
 
@@ -325,7 +325,7 @@ async def test_rows_that_were_read_before_the_end_was_written_do_not_bring_a_mes
     desk.store.meanwhile = desk.commit
     desk.report("b", to=one.destination)
     desk.store.found[0].operator_ids[1, "b"] = (0,)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     desk.commit()
     desk.commit()
@@ -344,9 +344,9 @@ async def test_a_part_taken_after_a_minute_joins_what_the_rows_know(desk: Desk) 
     assert desk.commit().awaiting == [Awaiting(1, "b", long.account, long.key, 1)]
     desk.store.found = [known(long, "a", "b")]
     desk.report("a")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     desk.report("b")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(long.key, Delivery.DELIVRD)]
     for _ in range(3):
         desk.commit(spill=True)
@@ -357,7 +357,7 @@ async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: D
     long = desk.message("x" * 200)
     outstanding = known(long, states={0: (Delivery.UNDELIV, "034")})
     desk.store.found = [outstanding]
-    assert await desk.matcher.load(desk.store, long)
+    assert await desk.matcher.load(long)
     desk.commit()
     desk.taken(long, "b", first=1)
     desk.report("b")
@@ -366,10 +366,10 @@ async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: D
 
 async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
     long = desk.message("x" * 200)
-    assert not await desk.matcher.load(desk.store, long)
+    assert not await desk.matcher.load(long)
     desk.store.found = [known(long, "a")]
     desk.matcher.forget(long.key)
-    assert not await desk.matcher.load(desk.store, long)
+    assert not await desk.matcher.load(long)
 
 
 # --- early
@@ -378,7 +378,7 @@ async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
 async def test_a_receipt_that_comes_before_its_answer_waits_for_it(desk: Desk) -> None:
     one = desk.message()
     desk.report("77", to=one.destination)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     facts = desk.commit()
     assert [early.operator_id for early in facts.early] == ["77"]
     assert desk.acks == [("77", True)]
@@ -392,7 +392,7 @@ async def test_an_answer_that_comes_while_its_receipt_is_looked_for_finds_it(des
     one = desk.message()
     desk.report("a")
     desk.store.meanwhile = lambda: desk.taken(one, "a")
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
     assert desk.commit().early == []
 
@@ -402,7 +402,7 @@ async def test_an_id_is_looked_for_as_it_is_written_and_then_in_other_ways(desk:
     desk.store.found = [Outstanding(literal, {(1, "77"): (0,)}, {}), Outstanding(other, {(1, "4e"): (0,)}, {})]
     desk.report("77")
     desk.report("78", to=other.destination)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     first, second = desk.store.asked
     assert first == ["77", "78"]
     assert {"78", "4e", "4E"} <= set(second)
@@ -416,7 +416,7 @@ async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> N
     one = desk.message()
     desk.matcher.restore_early(EarlyReceipt(1, "a", one.destination, Delivery.ENROUTE, "000", START))
     desk.report("a", Delivery.ENROUTE)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     desk.taken(one, "a")
     assert desk.finished == []
 
@@ -424,7 +424,7 @@ async def test_an_early_receipt_on_the_way_never_ends_a_message(desk: Desk) -> N
 async def test_an_early_receipt_that_is_sent_again_is_kept_once(desk: Desk) -> None:
     for _ in range(3):
         desk.report("a", to="49170")
-        await desk.lookup.look_up(desk.store)
+        await desk.lookup.look_up()
     assert len(desk.commit().early) == 1
     assert len(desk.acks) == 3
 
@@ -435,7 +435,7 @@ async def test_strangers_do_not_crowd_out_the_latest_early_receipts(
     monkeypatch.setattr(early, "KEEP_EARLY", 2)
     for name in ("x", "y", "z"):
         desk.report(name)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     one = desk.message()
     desk.taken(one, "z")
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
@@ -448,12 +448,12 @@ async def test_a_stale_receipt_is_not_that_of_a_message_to_which_the_operator_gi
     """Such as one that came twice, before and after a restart: the second matches nothing, and is kept for days."""
     to = "447700900123"
     desk.report("1", Delivery.UNDELIV, to=to)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     desk.clock.pass_ms(STALE_MS + 1)
     one = desk.message(destination=to)
     if again:
         desk.report("1", to=to)
-        await desk.lookup.look_up(desk.store)
+        await desk.lookup.look_up()
     desk.taken(one, "1")
     assert desk.finished == [(one.key, Delivery.DELIVRD)] * again
     assert len(desk.commit().early) == 1 + again
@@ -464,11 +464,11 @@ async def test_a_receipt_is_not_stale_only_because_the_clock_was_set_back_behind
     desk.clock.ms -= 2 * STALE_MS
     desk.report("1", Delivery.UNDELIV, to=one.destination)
     desk.report("2", to=other.destination)
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     desk.taken(one, "1")
     early = desk.commit().early[1]
     desk.store.found = [known(other, "2")]
-    await desk.lookup.reconsider(desk.store, [early])
+    await desk.lookup.reconsider([early])
     assert desk.finished == [(one.key, Delivery.UNDELIV), (other.key, Delivery.DELIVRD)]
 
 
@@ -479,7 +479,7 @@ async def test_a_stale_receipt_is_not_found_among_the_rows_either(desk: Desk) ->
     desk.matcher.restore(known(in_memory, "a"))
     desk.matcher.restore_early(early)
     desk.store.found = [known(in_rows, "b")]
-    await desk.lookup.reconsider(desk.store, [early, replace(early, operator_id="b")])
+    await desk.lookup.reconsider([early, replace(early, operator_id="b")])
     assert desk.finished == []
     assert desk.commit().early_matched == []
 
@@ -502,7 +502,7 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     desk.report("b", connector=1, name="one/b")
     desk.report("a", connector=2, name="two/a")
     desk.store.found = [Outstanding(one, {(2, "a"): (0,)}, {})]
-    await desk.lookup.look_up(desk.store)
+    await desk.lookup.look_up()
     desk.commit()
     assert sorted(desk.acks) == [("one/a", False), ("one/b", False), ("two/a", True)]
     assert desk.finished == [(one.key, Delivery.DELIVRD)]
@@ -520,7 +520,7 @@ async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> No
     desk.report("b", connector=2)
     desk.store.meanwhile = stop
     with pytest.raises(Stopped):
-        await desk.lookup.look_up(desk.store)
+        await desk.lookup.look_up()
     assert desk.acks == []
     desk.matcher.turn_away()
     assert sorted(desk.acks) == [("a", False), ("b", False)]
@@ -543,9 +543,9 @@ def test_at_the_end_what_memory_does_not_know_is_turned_away_and_what_it_knows_i
 async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [known(long, "a", "b", states={2: (Delivery.UNDELIV, "034")})]
-    assert not await desk.lookup.give_up(desk.store, START, 10)
+    assert not await desk.lookup.give_up(START, 10)
     assert desk.finished == [(long.key, Delivery.UNDELIV)]
-    assert not await desk.lookup.give_up(desk.store, START, 10), "the rows show it until the commit"
+    assert not await desk.lookup.give_up(START, 10), "the rows show it until the commit"
     assert len(desk.finished) == 1
     facts = desk.commit()
     assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
@@ -555,10 +555,10 @@ async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk)
 async def test_the_search_for_receipts_that_never_came_goes_on_where_it_ended(desk: Desk) -> None:
     messages = [desk.message() for _ in range(3)]
     desk.store.found = [known(each, f"{each.key}") for each in messages]
-    assert await desk.lookup.give_up(desk.store, START, 2)
-    assert not await desk.lookup.give_up(desk.store, START, 2)
+    assert await desk.lookup.give_up(START, 2)
+    assert not await desk.lookup.give_up(START, 2)
     assert [key for key, _ in desk.finished] == [each.key for each in messages]
-    await desk.lookup.give_up(desk.store, START, 2)
+    await desk.lookup.give_up(START, 2)
     assert desk.store.beyond == [0, messages[1].key, 0]
 
 
@@ -566,14 +566,14 @@ async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) ->
     long = desk.message(LONG)
     desk.taken(long, "a")
     desk.store.found = [known(long, "a")]
-    await desk.lookup.give_up(desk.store, START, 10)
+    await desk.lookup.give_up(START, 10)
     assert desk.finished == []
 
 
 async def test_parts_that_were_given_one_id_do_not_keep_a_message_open_for_ever(desk: Desk) -> None:
     long = desk.message(LONG)
     desk.store.found = [Outstanding(long, {(1, "same"): (0, 1)}, {})]
-    await desk.lookup.give_up(desk.store, START, 10)
+    await desk.lookup.give_up(START, 10)
     assert desk.finished == [(long.key, Delivery.UNKNOWN)]
 
 
@@ -661,7 +661,7 @@ def test_a_message_that_failed_as_a_whole_is_forgotten(desk: Desk) -> None:
 
 @pytest.fixture
 def shared(desk: Desk) -> Desk:
-    desk.matcher = ReceiptMatcher(desk.gathering, desk.clock, desk._finish, worker=0)
+    desk.matcher = ReceiptMatcher(desk.gathering, desk.clock, desk.store.receipts, desk._finish, worker=0)
     desk.lookup = ReceiptLookup(desk.matcher, desk.gathering, desk.clock)
     return desk
 
@@ -717,25 +717,25 @@ async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(share
     shared.report("a")
     shared.report("b", Delivery.UNDELIV)
     # before the commit the rows cannot show it all
-    await shared.lookup.look_again(shared.store)
+    await shared.lookup.look_again()
     assert shared.commit().finals == []
     shared.clock.pass_ms(1_000)
     theirs = {n: (state, "000") for n, state in enumerate([Delivery.DELIVRD, Delivery.UNDELIV, Delivery.DELIVRD])}
     shared.store.found = [known(one, states=theirs)]
-    await shared.lookup.look_again(shared.store)
+    await shared.lookup.look_again()
     assert [(each.key, each.state) for each in shared.commit().finals] == [(one.key, Delivery.UNDELIV)]
-    await shared.lookup.look_again(shared.store)
+    await shared.lookup.look_again()
     assert shared.commit().finals == []
 
 
 async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_row(shared: Desk) -> None:
     one = shared.message()
     shared.report("a")
-    await shared.lookup.look_up(shared.store)
+    await shared.lookup.look_up()
     assert len(shared.commit().early) == 1
     shared.store.found = [known(one, "a")]
     shared.clock.pass_ms(300)
-    await shared.lookup.look_again(shared.store)
+    await shared.lookup.look_again()
     facts = shared.commit()
     assert [each.key for each in facts.finals] == [one.key]
     assert facts.early_matched == [(1, "a")]
@@ -762,7 +762,7 @@ class NotedEnds:
 async def look_through(shared: Desk, leases: NotedEnds, oldest: int = 0) -> dict[str, int]:
     """The marks that a whole look leaves."""
     while await shared.lookup.find_gathered(cast("Leases", leases), oldest):
-        await shared.lookup.look_again(shared.store)
+        await shared.lookup.look_again()
     return shared.commit().marks
 
 
@@ -777,7 +777,7 @@ async def test_what_a_dead_node_left_with_all_parts_ended_is_ended_before_the_ma
     for _ in range(3):
         assert await ask()
     assert len(leases.spans) == 1, "first it must be over"
-    await shared.lookup.look_again(shared.store)
+    await shared.lookup.look_again()
     assert shared.finished == [(one.key, Delivery.DELIVRD)]
     marks = await look_through(shared, leases, oldest)
     assert marks == {GATHERED: now - lookup.ENDS_AFTER_MS - lookup.LATE_ENDS_MS}
@@ -818,10 +818,10 @@ async def test_the_fuller_the_rows_the_shorter_the_span_that_is_looked_at(shared
 async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_leave_memory(shared: Desk) -> None:
     one = shared.message()
     early = EarlyReceipt(1, "a", "", Delivery.DELIVRD, "000", shared.clock.now())
-    await shared.lookup.reconsider(shared.store, [early])
+    await shared.lookup.reconsider([early])
     assert not shared.commit()
     shared.store.found = [known(one, "a")]
-    await shared.lookup.reconsider(shared.store, [early])
+    await shared.lookup.reconsider([early])
     assert [each.key for each in shared.commit().finals] == [one.key]
     shared.matcher.restore_early(early)
     shared.matcher.early.drop(shared.clock.now() + 1)

@@ -284,7 +284,7 @@ def test_the_mark_never_passes_the_last_key_however_far_the_clock_jumps(desk: De
 async def test_what_the_rows_owe_is_sent_byte_for_byte(desk: Desk) -> None:
     one = desk.message()
     store = OwingStore(owed(one, attempts=2, body=b'{"id":"1"}'))
-    assert not await desk.notifier.take_up(store, 1)
+    assert not await desk.notifier.take_up(store.notices, 1)
     (job,) = desk.sender.jobs
     assert (job.body, job.content_type) == (b'{"id":"1"}', "application/json")
     desk.sender.end(one.key, 500)
@@ -293,7 +293,7 @@ async def test_what_the_rows_owe_is_sent_byte_for_byte(desk: Desk) -> None:
 
 async def test_a_callback_in_the_air_is_not_sent_beside_itself(desk: Desk) -> None:
     one = desk.in_the_air()
-    await desk.notifier.take_up(OwingStore(owed(one)), 1)
+    await desk.notifier.take_up(OwingStore(owed(one)).notices, 1)
     assert len(desk.sender.jobs) == 1
 
 
@@ -301,7 +301,7 @@ async def test_a_callback_in_the_air_is_not_sent_beside_itself(desk: Desk) -> No
 async def test_what_is_claimed_is_not_left_lying_when_its_account_cannot_be_read(desk: Desk, broken: bool) -> None:
     desk.book.broken = broken
     stranger, one = desk.message(account=2), desk.message()
-    await desk.notifier.take_up(OwingStore(owed(stranger), owed(one)), 1)
+    await desk.notifier.take_up(OwingStore(owed(stranger), owed(one)).notices, 1)
     assert desk.book.learnt == [2]
     assert [job.key for job in desk.sender.jobs] == [one.key]
     (retry,) = desk.commit().callback_retries
@@ -311,9 +311,9 @@ async def test_what_is_claimed_is_not_left_lying_when_its_account_cannot_be_read
 async def test_no_more_is_claimed_than_there_is_room_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifier, "IN_THE_AIR", 3)
     store = OwingStore(*(owed(desk.message()) for _ in range(5)))
-    assert await desk.notifier.take_up(store, 1)
+    assert await desk.notifier.take_up(store.notices, 1)
     assert (len(desk.sender.jobs), len(store.owed)) == (3, 2)
-    assert not await desk.notifier.take_up(store, 1)
+    assert not await desk.notifier.take_up(store.notices, 1)
     assert len(store.owed) == 2
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
-from heliograph.app.facts import NO_ANSWER, Message, Outstanding, Queued
+from heliograph.app.facts import NO_ANSWER, Outstanding, Queued
 from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unknown
 from heliograph.domain.receipt import Delivery
 from tests.support.core import LONG
@@ -24,13 +24,6 @@ def desk() -> Desk:
 def patient(desk: Desk) -> Desk:
     desk.lane.unknown_wait_ms = WAIT_MS
     return desk
-
-
-def rows_of(message: Message) -> QueueStore:
-    """Rows that know of no answer to it."""
-    store = QueueStore()
-    store.known[message.key] = Outstanding(message, {}, {})
-    return store
 
 
 def shapes(parts: list[Part]) -> list[tuple[int, int, int]]:
@@ -124,24 +117,26 @@ async def test_its_late_answer_counts_for_all_of_it(patient: Desk) -> None:
     patient.answer(part, LOST)
     assert [each.key for each in patient.commit().queueings] == [long.key]
     late(patient, part, Accepted("a"))
-    await settle(patient, rows_of(long))
+    patient.store.known[long.key] = Outstanding(long, {}, {})  # no answer
+    await settle(patient)
     facts = patient.commit()
     assert [(each.segment, each.operator_id) for each in facts.submissions] == [(0, "a"), (1, "a"), (2, "a")]
     assert [(each.segment, each.operator_id) for each in facts.awaiting] == [(0, "a"), (1, "a"), (2, "a")]
     assert facts.dequeued == [(long.account, long.key)]
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)).queue, NODE)
     assert patient.commit().sending == [], "its row was claimed before that was durable"
 
 
 async def test_after_a_crash_a_receipt_that_nothing_else_explains_is_taken_for_it(patient: Desk) -> None:
     long = patient.message(LONG)
     patient.lane.carrier = None
-    await patient.dispatcher.claims.recover([Queued(long, attempted=True)], QueueStore())
+    await patient.dispatcher.claims.recover([Queued(long, attempted=True)])
     facts = patient.commit()
     assert [(each.key, each.due) for each in facts.queueings] == [(long.key, patient.clock.now() + WAIT_MS)]
     await report(patient, "4711", long.destination)
-    await settle(patient, rows_of(long))
+    patient.store.known[long.key] = Outstanding(long, {}, {})  # no answer
+    await settle(patient)
     facts = patient.commit()
     assert [(each.segment, each.operator_id) for each in facts.submissions] == [(n, "4711") for n in range(3)]
     assert [(final.key, final.state) for final in facts.finals] == [(long.key, Delivery.DELIVRD)]
@@ -153,7 +148,7 @@ async def test_when_the_time_is_over_all_of_it_is_sent_once_more(patient: Desk) 
     patient.answer(part, LOST)
     patient.commit()
     patient.clock.pass_ms(WAIT_MS)
-    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)), NODE)
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(Queued(long, attempted=True)).queue, NODE)
     patient.commit()
     (again,) = patient.carrier.take()
     assert shapes([again]) == [(0, 1, len(LONG))]

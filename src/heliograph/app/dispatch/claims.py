@@ -14,7 +14,7 @@ from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Queued
-from heliograph.app.ports import Clock, Store, Unavailable
+from heliograph.app.ports import Clock, Queue, Unavailable
 from heliograph.domain.gate import Counters, Hold, Policy, Refuse, judge
 from heliograph.domain.receipt import Delivery
 
@@ -46,14 +46,14 @@ class QueueClaims:
         self._route = route
         self._policy_of = policy_of
 
-    async def recover(self, unsent: Iterable[Queued], store: Store) -> None:
+    async def recover(self, unsent: Iterable[Queued]) -> None:
         """Takes up the fast lane's messages of an earlier run. Raises Unavailable."""
         for queued in unsent:
             item = LaneItem.of_queue(queued, row=False)
-            if await self._is_open(item, queued, store):
+            if await self._is_open(item, queued):
                 self._resume(self._lane(queued.message.connector), item)
 
-    async def refill(self, lane: Lane, store: Store, node: int) -> bool:
+    async def refill(self, lane: Lane, queue: Queue, node: int) -> bool:
         """Claims due messages for the lane if it runs low; True if there may be more due at once.
 
         Closed meanwhile, the lane gets none of them: what it had before them is the queue's again, and so are they. One
@@ -63,22 +63,22 @@ class QueueClaims:
             return False
         lane.filling = True
         try:
-            await self._fill(lane, store, node)
+            await self._fill(lane, queue, node)
         finally:
             lane.filling = False
         return lane.more
 
-    async def _fill(self, lane: Lane, store: Store, node: int) -> None:
+    async def _fill(self, lane: Lane, queue: Queue, node: int) -> None:
         limit = SLOW_MESSAGES - lane.ahead
         done, now = lane.queues.done, self._clock.now()
         lane.more = False
         accounts = lane.holders[:limit] if len(lane.holders) > 1 else []
         share = limit // len(accounts) if accounts else limit
-        claimed = await store.queue.claim(lane.connector, share, now, node, accounts)
-        await self._take_up(lane, claimed, store, partial(self._refilled, lane))
+        claimed = await queue.claim(lane.connector, share, now, node, accounts)
+        await self._take_up(lane, claimed, partial(self._refilled, lane))
         left: list[int] = []
         if accounts or len(claimed) == limit:
-            left = await store.queue.accounts(lane.connector, now)
+            left = await queue.accounts(lane.connector, now)
         lane.queues.found(set(left), done)
         next_one = bisect_right(left, accounts[-1]) if accounts else 0
         lane.holders = left[next_one:] + left[:next_one]
@@ -106,7 +106,7 @@ class QueueClaims:
             return False
         return True
 
-    async def open(self, lane: Lane, store: Store) -> None:
+    async def open(self, lane: Lane, queue: Queue) -> None:
         """Lets new messages into the lane's memory from now on; but those of accounts that have rows in the queue go
         behind these, and so does what is in memory. Raises Unavailable.
 
@@ -115,7 +115,7 @@ class QueueClaims:
         """
         if lane.filling:
             return
-        accounts = await store.queue.accounts(lane.connector, self._clock.now())
+        accounts = await queue.accounts(lane.connector, self._clock.now())
         lane.queues.suspect(accounts)
         for item in lane.vacate(set(accounts)):
             self._outcomes.requeue(lane, item)
@@ -123,10 +123,10 @@ class QueueClaims:
         lane.more = True
         self._gathering.wake()
 
-    async def reclaim(self, lane: Lane, store: Store, node: int) -> None:
+    async def reclaim(self, lane: Lane, queue: Queue, node: int) -> None:
         """Claims due messages of a connector that is no more, and routes them anew."""
-        claimed = await store.queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
-        await self._take_up(lane, claimed, store, partial(self.reroute, lane))
+        claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        await self._take_up(lane, claimed, partial(self.reroute, lane))
 
     def reroute(self, lane: Lane, item: LaneItem) -> None:
         """Routes a message anew that has left its lane; without a route it ends."""
@@ -138,24 +138,22 @@ class QueueClaims:
         self._gathering.wake()
         self._gathering.stir()
 
-    async def drop_expired(self, store: Store, node: int, limit: int) -> int:
+    async def drop_expired(self, queue: Queue, node: int, limit: int) -> int:
         """Fails messages whose validity ended in the queue; returns how many were found."""
-        claimed = await store.queue.claim_expired(limit, self._clock.now(), node)
+        claimed = await queue.claim_expired(limit, self._clock.now(), node)
         for queued in claimed:
             lane = self._lane(queued.message.connector)
             expire = partial(self._outcomes.end_waiting, lane, state=Delivery.EXPIRED)
-            await self._take_up(lane, [queued], store, expire)
+            await self._take_up(lane, [queued], expire)
         return len(claimed)
 
-    async def _take_up(
-        self, lane: Lane, claimed: Iterable[Queued], store: Store, then: Callable[[LaneItem], None]
-    ) -> None:
+    async def _take_up(self, lane: Lane, claimed: Iterable[Queued], then: Callable[[LaneItem], None]) -> None:
         """Hands on the items of claimed rows that have something to send; puts them back where the store is away."""
         for row in claimed:
             queued = self._known_better(row, lane.connector)
             item = LaneItem.of_queue(queued)
             try:
-                is_open = await self._is_open(item, queued, store)
+                is_open = await self._is_open(item, queued)
             except Unavailable:
                 self._gathering.facts.queueings.append(queueing(item, lane.connector, held=False))
                 self._gathering.wake()
@@ -181,14 +179,14 @@ class QueueClaims:
         else:
             lane.resume(item)
 
-    async def _is_open(self, item: LaneItem, queued: Queued, store: Store) -> bool:
+    async def _is_open(self, item: LaneItem, queued: Queued) -> bool:
         """Says whether there is something to send; the matcher then knows what became of the parts that were sent."""
         message = queued.message
         if not item.to_send:
             return False
         if message.segments == 1 or not message.wants_receipt or not queued.answered:
             return True
-        return await self._matcher.load(store, message)
+        return await self._matcher.load(message)
 
     def _known_better(self, queued: Queued, connector: int) -> Queued:
         """Returns the row with the answers that came after it was read."""

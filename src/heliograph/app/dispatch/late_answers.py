@@ -6,7 +6,7 @@ from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes
 from heliograph.app.dispatch.unknown_outcomes import REPEAT_AFTER_MS, UnknownOutcome
-from heliograph.app.ports import Accepted, Clock, Outcome, Part, Refused, Store, Unavailable
+from heliograph.app.ports import Accepted, Clock, Outcome, Part, Refused, Unavailable
 from heliograph.app.receipts.early import report_of
 from heliograph.app.receipts.operator_ids import is_for
 
@@ -46,7 +46,7 @@ class LateAnswers:
             elif segment not in unknown.answered and unknown.item is not None:
                 unknown.late[segment] = outcome.operator_id
 
-    async def settle(self, store: Store) -> None:
+    async def settle(self) -> None:
         """Takes in what came to light about parts in doubt: late answers, and receipts that nothing else explains."""
         words, self._words = self._words, []
         now = self._clock.now()
@@ -61,7 +61,7 @@ class LateAnswers:
             message = item.message
             if unknown.queued and message.segments > 1 and message.wants_receipt:
                 try:
-                    is_open = await self._matcher.load(store, message)
+                    is_open = await self._matcher.load(message)
                 except Unavailable:
                     self._words += [(lane, unknown, segment, outcome), *words]
                     raise

@@ -4,7 +4,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
-from heliograph.app.ports import Store
+from heliograph.app.ports import Accounts
 from heliograph.domain.calendar import zone
 
 ACCOUNTS_KEPT = 20_000
@@ -14,8 +14,8 @@ ACCOUNTS_KEPT = 20_000
 class AccountCache:
     """Implements `notice.KnownAccounts`. An invalidated account is used as it is until `refresh` has read it again."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
         self._known: dict[int, tuple[Account, ZoneInfo]] = {}
         self._stale: set[int] = set()
 
@@ -25,7 +25,7 @@ class AccountCache:
 
     async def learn(self, account: int) -> None:
         """See `notice.KnownAccounts`."""
-        found = await self._store.accounts.by_id(account)
+        found = await self._accounts.by_id(account)
         if found is None:
             return
         self._known.pop(account, None)

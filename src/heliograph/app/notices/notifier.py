@@ -10,7 +10,7 @@ from functools import partial
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notice import Deliverer, KnownAccounts, Notice, Way
-from heliograph.app.ports import Clock, Gathering, Store, Unavailable
+from heliograph.app.ports import Clock, Gathering, Notices, Unavailable
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.limits import CALLBACK_RETRY_HOURS
@@ -126,14 +126,14 @@ class Notifier:
 
     # --- from the rows
 
-    async def next_due(self, store: Store) -> int | None:
+    async def next_due(self, notices: Notices) -> int | None:
         """Returns when there is something to take up (ms), or None. While the air is full: a second from now."""
-        return self._clock.now() + 1_000 if self.room == 0 else await store.notices.next_due()
+        return self._clock.now() + 1_000 if self.room == 0 else await notices.next_due()
 
-    async def take_up(self, store: Store, node: int) -> bool:
+    async def take_up(self, notices: Notices, node: int) -> bool:
         """Claims notices that are due and tries them; returns whether there may be more."""
         limit = min(self.room, CLAIM)
-        claimed = await store.notices.claim(limit, self._clock.now(), node)
+        claimed = await notices.claim(limit, self._clock.now(), node)
         for notice in claimed:
             if self._accounts.known(notice.account) is None:
                 # A claim must not be left lying: without its account the notice goes back to its row.

@@ -5,7 +5,7 @@ from itertools import islice
 
 from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.marks import GATHERED
-from heliograph.app.ports import Clock, Gathering, Leases, Report, Store, Unavailable
+from heliograph.app.ports import Clock, Gathering, Leases, Report, Unavailable
 from heliograph.app.receipts.early import report_of
 from heliograph.app.receipts.matcher import NO_CODE, Acknowledge, ReceiptMatcher
 from heliograph.app.receipts.operator_ids import ending, forms, is_for
@@ -48,6 +48,7 @@ class ReceiptLookup:
         """`gathered` is the durable mark of that name."""
         self._matcher = matcher
         self._awaited = matcher.awaited
+        self._receipts = matcher.receipts
         self._gathering = gathering
         self._clock = clock
         self._gathered = gathered
@@ -62,7 +63,7 @@ class ReceiptLookup:
         """The messages that `find_gathered` found last."""
         self._retried_at = 0
 
-    async def look_up(self, store: Store) -> None:
+    async def look_up(self) -> None:
         """Looks among the rows for the messages of missed receipts; keeps the others as early receipts.
 
         Refuses the receipts that cannot be looked for, since the store is unavailable: the operator sends them again.
@@ -81,7 +82,7 @@ class ReceiptLookup:
                     ids = {form for report, _ in waiting for form in forms(report.operator_id, literally=literally)}
                     with self._awaited.reading():
                         try:
-                            found = await store.receipts.find(connector, sorted(ids))
+                            found = await self._receipts.find(connector, sorted(ids))
                         except Unavailable:
                             for _, acknowledge in waiting:
                                 acknowledge(False)
@@ -95,7 +96,7 @@ class ReceiptLookup:
         finally:
             matcher.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
 
-    async def look_again(self, store: Store) -> None:
+    async def look_again(self) -> None:
         """Looks for what other nodes may have written meanwhile: the other parts of a message, or the message of a
         receipt that came too early. Raises Unavailable."""
         matcher, awaited = self._matcher, self._awaited
@@ -111,7 +112,7 @@ class ReceiptLookup:
                 continue
             try:
                 with awaited.reading():
-                    outstanding = await store.receipts.outstanding(key)
+                    outstanding = await self._receipts.outstanding(key)
             except Unavailable:
                 matcher.partial.setdefault(key, waiting)
                 raise
@@ -123,9 +124,9 @@ class ReceiptLookup:
                 self._gathering.wake()
         if matcher.shared and matcher.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
             self._retried_at = now
-            await self.reconsider(store, [each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
+            await self.reconsider([each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
 
-    async def reconsider(self, store: Store, early: Iterable[EarlyReceipt]) -> None:
+    async def reconsider(self, early: Iterable[EarlyReceipt]) -> None:
         """Looks among the rows for the messages of receipts that are kept as early. Raises Unavailable."""
         by_connector: dict[int, list[EarlyReceipt]] = {}
         for each in early:
@@ -134,7 +135,7 @@ class ReceiptLookup:
         for connector, receipts in by_connector.items():
             ids = {form for each in receipts for form in forms(each.operator_id)}
             with self._awaited.reading():
-                found = await store.receipts.find(connector, sorted(ids))
+                found = await self._receipts.find(connector, sorted(ids))
                 by_id = index_by_id(connector, found)
                 now = self._clock.now()
                 for each in receipts:
@@ -175,14 +176,14 @@ class ReceiptLookup:
             self._span = min(longest, self._span * 2)
         return True
 
-    async def give_up(self, store: Store, expired: int, limit: int) -> bool:
+    async def give_up(self, expired: int, limit: int) -> bool:
         """Ends messages as UNKNOWN whose validity was over before `expired` and whose receipts never came.
 
         Looks at `limit` of those that await receipts, and goes on there the next time; returns whether some are left.
         """
         matcher, awaited = self._matcher, self._awaited
         with awaited.reading():
-            overdue, beyond = await store.receipts.overdue(expired, self._overdue_beyond, limit)
+            overdue, beyond = await self._receipts.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
                 if outstanding.message.key in awaited.ended:
                     continue

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.notice import owes_receipt
-from heliograph.app.ports import Clock, Gathering, Report, Store
+from heliograph.app.ports import Clock, Gathering, Receipts, Report
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
 from heliograph.app.receipts.operator_ids import OperatorIds, forms, is_for
@@ -27,6 +27,7 @@ class ReceiptMatcher:
         self,
         gathering: Gathering,
         clock: Clock,
+        receipts: Receipts,
         finish: Callable[[Message, Final], None],
         mark: int = 0,
         *,
@@ -35,6 +36,7 @@ class ReceiptMatcher:
         """`finish` is told of every final, in the facts that hold it. `worker` is the number of this node where several
         share a store: receipts may then come to another node than the one that sent, and rows are looked at again."""
         self.shared = worker is not None
+        self.receipts = receipts
         self.awaited = AwaitedReceipts(gathering, clock, mark, worker=worker)
         self.early = EarlyReceiptCache(gathering, clock)
         self.ids = OperatorIds()
@@ -76,7 +78,7 @@ class ReceiptMatcher:
         """Stops awaiting anything for a message that failed as a whole."""
         self.awaited.end(key)
 
-    async def load(self, store: Store, message: Message) -> bool:
+    async def load(self, message: Message) -> bool:
         """Must be called before a lane takes up a message of several parts some of which have their answers.
 
         Returns False if the message is over and nothing of it is to be sent. Raises Unavailable.
@@ -85,7 +87,7 @@ class ReceiptMatcher:
         track = awaited.tracks.get(message.key)
         if track is None:
             with awaited.reading():
-                outstanding = await store.receipts.outstanding(message.key)
+                outstanding = await self.receipts.outstanding(message.key)
             if outstanding is None or message.key in awaited.ended:
                 return False
             track = awaited.found(outstanding)
