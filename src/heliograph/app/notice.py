@@ -30,7 +30,7 @@ pulled needs no row at all: its subject is the row.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
@@ -66,7 +66,7 @@ class Notice:
 
     account: int
     key: int
-    subject: object
+    subject: Any
     first: int
     attempts: int = 0
     body: bytes = b""
