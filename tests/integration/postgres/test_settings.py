@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
+from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.facts import Facts, Verdict
 from heliograph.app.ports import Unavailable
 from tests.support.patience import PATIENCE_S
@@ -42,6 +43,9 @@ ADVERSE = {
 
 TRANSACTION_TIMEOUT = "200ms"
 """Known from PostgreSQL 17 on: more than one of ours takes here, less than `HELD_S`."""
+
+NOTICED_S = 12
+"""Longest time after which the server notices that the machine of a client is gone."""
 
 HELD_S = 0.5
 """How long a row that is asked for is held by another transaction."""
@@ -80,6 +84,19 @@ async def test_what_a_role_or_a_database_has_for_a_default_is_not_what_we_work_b
     assert await store.customers.balance(account.id) == 80 * CREDIT + 20
     assert await store.upkeep.audit() == []
     await store.close()
+
+
+async def test_the_server_gives_up_a_client_that_vanished_within_seconds() -> None:
+    """A statement that was prepared and not executed holds its locks under no time limit but this one."""
+    db = await asyncpg.connect(await server().empty())
+    await settle(db, LIMITS, patient=False)
+    idle, interval, probes, unacknowledged_ms = [
+        int(await db.fetchval("SELECT setting FROM pg_settings WHERE name = $1", name))
+        for name in ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+    ]
+    await db.close()
+    assert 0 < idle + interval * probes <= NOTICED_S
+    assert 0 < unacknowledged_ms <= NOTICED_S * 1000
 
 
 async def is_lost(own_server: Server, store: PostgresStore) -> bool:

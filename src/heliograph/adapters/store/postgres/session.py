@@ -18,9 +18,12 @@ _SETTINGS = {
     # a plan made while a table was empty would read all of it ever after
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
-    # a client that vanished must not keep its locks: seconds, seconds, milliseconds
+    # a client that vanished must not keep its locks: seconds, seconds, probes, milliseconds. One that vanished between
+    # the preparation of a statement and its execution is no idle one to the server: 11 s of silence end it.
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "11000",
     "client_connection_check_interval": "2000",
     # the connection that records may have nothing to do for a night
     "idle_session_timeout": "0",
