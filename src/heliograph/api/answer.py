@@ -1,4 +1,4 @@
-"""What requests are answered: status, headers, and a compact JSON body in UTF-8."""
+"""Answers to requests: status, headers, and a compact JSON body in UTF-8."""
 
 from collections.abc import Iterable
 from zoneinfo import ZoneInfo
@@ -39,10 +39,10 @@ from heliograph.http.reply import Reply
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 
 REPLAYED = ((b"idempotency-replayed", b"true"),)
-"""What tells the answer to a request that was made again from the one that it had first."""
+"""Header that marks the answer to a repeated request (idempotent replay)."""
 
 STORE_PAUSE_S = 2
-"""What `Retry-After` says while the store cannot write."""
+"""Seconds in `Retry-After` while the store cannot write."""
 
 _encode = msgspec.json.encode
 

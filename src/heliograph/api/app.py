@@ -201,7 +201,7 @@ class Api:
         return named
 
     def next_request_id(self) -> bytes:
-        """For an `X-Request-Id` that the client did not choose."""
+        """Returns a new `X-Request-Id`, for a request whose client gave none."""
         return b"%b-%x" % (self._request_prefix, next(self._requests))
 
     @property

@@ -17,7 +17,7 @@ class Bodies:
         self._octets: dict[int, int] = {}
 
     def add(self, account: int, octets: int) -> None:
-        """So much more has come. Raises Fault where that is too much; then nothing was added."""
+        """Counts octets that were received. Raises Fault above ACCOUNT_OCTETS; then nothing was counted."""
         total = self._octets.get(account, 0) + octets
         if total > ACCOUNT_OCTETS:
             problem = "Too many long requests of this account are on their way; send this one again a little later."
@@ -25,7 +25,7 @@ class Bodies:
         self._octets[account] = total
 
     def release(self, account: int, octets: int) -> None:
-        """A body is over, or whole."""
+        """Takes off the octets of a body that is complete or was given up."""
         left = self._octets.get(account, 0) - octets
         if left > 0:
             self._octets[account] = left

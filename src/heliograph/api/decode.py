@@ -1,4 +1,4 @@
-"""From the octets of a request body, or of a query, to its fields."""
+"""Decodes the octets of a request body, or of a query, into its fields."""
 
 import re
 from typing import Any, Final

@@ -7,7 +7,7 @@ from heliograph.domain.error import Entry, Fault
 BASE = "https://sms.example.com"
 USER = "acme"
 SECRETS = {1: "API-KEY", 2: "PASSWORD"}
-"""By API version."""
+"""Examples of secrets, by API version."""
 
 FAULTS: dict[Entry, Fault] = {
     fault.entry: fault

@@ -53,7 +53,7 @@ class Field(NamedTuple):
 
     name: str
     meaning: Callable[[Terms, int], str]
-    """For an API version."""
+    """Gives the field's description for an API version."""
     text: Callable[[int], Schema]
     example: Any
     loose: tuple[Callable[[Terms], Schema], ...] = ()

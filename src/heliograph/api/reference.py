@@ -18,17 +18,17 @@ PATHS = (DOCUMENT_PATH, PAGE_PATH)
 
 
 class Content(NamedTuple):
-    """What is at a path."""
+    """The document at a path."""
 
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...]
     tag: bytes
-    """Its entity tag (RFC 9110, 8.8.3)."""
+    """The document's entity tag (RFC 9110, 8.8.3)."""
 
 
 class Reference:
-    """An ASGI application for `PATHS`. What is there is made when it is first asked for, in a thread, and so is what
-    that needs: nobody who asks for neither has jinja2 in memory."""
+    """An ASGI application for `PATHS`. Each document is made in a thread on its first request, and jinja2 is imported
+    only then."""
 
     def __init__(self, terms: Terms) -> None:
         self._make = {DOCUMENT_PATH: partial(_document, terms), PAGE_PATH: partial(_page, terms)}
@@ -61,7 +61,7 @@ async def _answer(scope: Scope, reply: Reply, send: Send) -> None:
 
 
 def _has(scope: Scope, tag: bytes) -> bool:
-    """Whether the client has it already (If-None-Match, compared weakly: RFC 9110, 13.1.2)."""
+    """Whether the client has the document already (If-None-Match, compared weakly: RFC 9110, 13.1.2)."""
     for name, value in scope["headers"]:
         if name == b"if-none-match":
             given = [each.strip().removeprefix(b"W/") for each in value.split(b",")]

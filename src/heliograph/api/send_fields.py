@@ -1,4 +1,4 @@
-"""From the decoded values of a request to send to its `Fields`.
+"""Converts the decoded values of a request to send into its `Fields`.
 
 A value of JSON is a text, an integer, a `Number`, a boolean, a list or a dictionary; of a form it is a text, or, for
 `to`, a list of texts. A field that cannot be read is put down with its Fault, which is raised in the field's turn.

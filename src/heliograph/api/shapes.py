@@ -59,7 +59,7 @@ class SendPart(Struct, rename="pascal"):
 
 
 class SendResult(Struct, rename="pascal"):
-    """What was accepted, stored and charged. `Id` and `Rate` are the whole request's."""
+    """The request was accepted, stored and charged. `Id` and `Rate` are the whole request's."""
 
     status: _Done
     id: _Id
@@ -76,7 +76,7 @@ class SendResult(Struct, rename="pascal"):
 
 
 class QuotePart(Struct, rename="pascal"):
-    """What one destination would cost."""
+    """The cost of one destination."""
 
     to: _To
     rate: _Rate
@@ -84,7 +84,7 @@ class QuotePart(Struct, rename="pascal"):
 
 
 class QuoteResult(Struct, rename="pascal"):
-    """What a request would cost. Nothing was sent or charged."""
+    """The cost of a request. Nothing was sent or charged."""
 
     status: _Done
     rate: _Rate
@@ -129,7 +129,7 @@ class RecordList(Struct):
 
 
 class Done(Struct, rename="pascal"):
-    """It is done."""
+    """The request was carried out."""
 
     status: _Done
 
@@ -158,7 +158,7 @@ class EventLine(Struct, rename="pascal"):
 
 
 class History(Struct):
-    """What has happened to a message, in the order of time."""
+    """The events of a message, in the order of time."""
 
     count: Annotated[int, Meta(description="How many are in `events`.", ge=0, examples=[1])]
     events: list[EventLine]
@@ -173,7 +173,7 @@ class Problem(Struct, rename="pascal"):
 
 
 class Receipt(Struct):
-    """How the delivery of a message ended."""
+    """The end of a message's delivery."""
 
     id: Annotated[
         str, _text("The message's id, with dashes.", "019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2", UUID, format="uuid")

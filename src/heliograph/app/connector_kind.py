@@ -69,7 +69,7 @@ class ConnectorKind:
 
     name: str
     settings: Mapping[str, Setting]
-    """In the order in which they are shown; COMMON ones are among them."""
+    """Settings by name, the COMMON ones among them, in the order in which they are shown."""
     identity: str
     """The setting that names us to the operator."""
     problems: Callable[[Mapping[str, Any]], list[str]]

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from heliograph.config.settings import Settings
 
 PREFIX = "HELIOGRAPH_"
-"""Of the variables of all settings."""
+"""Prefix of the environment variables of all settings."""
 
 LIST = "(`heliograph settings` lists them all)"
 

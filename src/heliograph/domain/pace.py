@@ -17,10 +17,10 @@ BURST_S = 0.2
 nothing is known of the time before, was taken in so many seconds at least."""
 
 CUT = 0.97
-"""Of the pace, or of what was taken: where the pace is cut to."""
+"""Factor that a cut applies to the pace, or to the rate that the operator took."""
 
 DEEP_CUT = 0.93
-"""The same where the last cut did not help."""
+"""Factor of a cut that follows one which did not help."""
 
 EPISODE_S = 0.5
 """Throttle answers within so many seconds of a cut belong to what was sent before it."""
@@ -32,7 +32,8 @@ QUIET_S = 2.0
 """Seconds of silence before the pace is raised, and between two raises."""
 
 FIRST_RAISE = 0.005
-"""Of the pace: the first raise. Each next one in the same silence is twice as much, up to a doubling."""
+"""Share of the pace by which the first raise adds to it. Each next one in the same silence adds twice as much, up to a
+doubling of the pace."""
 
 FREE_FACTOR = 20.0
 """A pace without a configured limit that has grown so many times since its last cut is no limit any more."""
@@ -50,16 +51,16 @@ NEARING = 80
 """congestion_state from which on the pace is not raised: the operator nears congestion (SMPP v5.0, 4.8.4.18)."""
 
 CONGESTED = 90
-"""congestion_state from which on it is cut."""
+"""congestion_state from which on the pace is cut."""
 
 EASE = 0.98
-"""Of the pace, or of what was taken: where it is cut to then."""
+"""Factor that a cut for congestion applies to the pace, or to the rate that the operator took."""
 
 EASE_S = 1.0
 """Seconds between two such cuts, and before the first."""
 
 EASE_TO = 0.5
-"""Of the pace at which congestion began: what such cuts leave. Others may be the cause of it."""
+"""Share of the pace at which congestion began that such cuts leave, since others may be its cause."""
 
 EASE_LEAST = 10.0
 """Parts a second: who sends no more does not congest anybody."""

@@ -17,7 +17,8 @@ class PriceTable:
     __slots__ = ("_table", "plan")
 
     def __init__(self, entries: Iterable[tuple[str, int]], plan: str = DEFAULT_PLAN) -> None:
-        """Of two entries for a prefix the later one counts. Raises ValueError on a price below zero."""
+        """Indexes the prices by prefix; a later entry for a prefix replaces an earlier one. Raises ValueError on a
+        price below zero."""
         self.plan = plan
         prices = dict(entries)
         for prefix, micro in prices.items():

@@ -3,7 +3,7 @@
 from math import inf, nextafter
 
 SHARE_OF_BURST = 0.1
-"""Of a second's worth: what may go at once after a pause, unless told otherwise."""
+"""Share of a second's worth that may go at once after a pause, unless told otherwise."""
 
 
 class TokenBucket:
@@ -41,7 +41,7 @@ class TokenBucket:
         return ready
 
     def change(self, now: float, rate: float, burst: float | None = None) -> None:
-        """Another rate from now on. What was granted still counts: a new bucket would start full again."""
+        """Changes the rate from now on. Work granted before still counts, where a new bucket would start full."""
         rate, burst = _checked(rate, burst)
         self._tokens = min(burst, self._level(now))
         self._at = max(now, self._at)

@@ -5,7 +5,7 @@ from typing import Any
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
-"""What is received, and what is sent."""
+"""An ASGI event, received or sent."""
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]

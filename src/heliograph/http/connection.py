@@ -241,7 +241,7 @@ class Connection:
         return waited > (limits.HEAD_TIMEOUT_S if self.phase == HEAD else limits.BODY_TIMEOUT_S)
 
     def spare(self, now: float) -> bool:
-        """Whether it has been without a request for so long that another may have its place."""
+        """Whether the connection has been idle for so long that a new one may take its place."""
         return self.phase == IDLE and not self.flow.writing_paused and now - self.since > limits.SPARE_TIMEOUT_S
 
     def cut(self) -> None:
@@ -339,7 +339,7 @@ class Connection:
             self._read_on()
 
     def _go_on_reading(self) -> None:
-        """What is held comes first."""
+        """Resumes reading; octets that were held back are parsed first."""
         if self._held and not self._waiting:
             self.state.loop.call_soon(self._parse_held)
         self._read_on()

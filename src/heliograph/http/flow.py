@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Transport(Protocol):
-    """Of `asyncio.Transport`, what a connection needs."""
+    """The part of `asyncio.Transport` that a connection needs."""
 
     def write(self, data: bytes) -> None: ...
 

@@ -54,7 +54,7 @@ class Response:
 
     @property
     def begun(self) -> bool:
-        """Whether anything of it has been written."""
+        """Whether any octet of the response has been written."""
         return not self._head
 
     def octets(self, body: bytes, more: bool) -> bytes:

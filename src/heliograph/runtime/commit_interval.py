@@ -21,8 +21,8 @@ SHORTEST_INTERVAL_S = 0.0005
 """Seconds; an interval shorter than this is not worth a timer."""
 
 PROBE_INTERVALS = 16
-"""One interval of so many is not ended early. The requests that gather in it are all that there are to wait for: judged
-by intervals that ended early, small commits would keep themselves small."""
+"""One interval in so many is not ended early, to count all the requests that may come. Counted in intervals that ended
+early, small commits would keep themselves small."""
 
 CALM_S = 0.0004
 """Seconds before the end of such an interval in which no request comes if those that wait are all there are."""
@@ -48,7 +48,7 @@ class CommitInterval:
         self._crowd = _UNKNOWN
         self._intervals = 0
         self.probing = True
-        """Whether the interval is left whole: then `came` is to be told of each request."""
+        """Whether this interval is not ended early; while it is, the caller reports each request by `came`."""
 
     def left(self, now: float) -> float:
         """Seconds that the next commit is to wait; 0.0 if it is to begin at once."""
@@ -58,15 +58,15 @@ class CommitInterval:
         return self._left
 
     def crowded(self, requests: int) -> bool:
-        """Whether nobody is left who could send a request, now that so many wait."""
+        """Whether as many requests wait as ever did, so that waiting longer would gather none."""
         return 0 < requests >= self._crowd and not self.probing
 
     def came(self, now: float) -> None:
-        """A request has come, while it is `probing`."""
+        """Notes the time of a request that comes while `probing`."""
         self._latest = now
 
     def begin(self, now: float, requests: int) -> None:
-        """A commit begins, with so many requests."""
+        """Notes that a commit of `requests` requests begins."""
         self._started = now
         if not self._left:
             return  # nobody has waited to see who comes

@@ -82,7 +82,7 @@ class Lease:
         return dead
 
     async def give_back(self) -> None:
-        """At a planned end: what the node still owes is others' at once."""
+        """Gives the lease up at a planned end, so that other nodes take over its work at once."""
         if self._timer is not None:
             self._timer.cancel()
         with suppress(Unavailable):

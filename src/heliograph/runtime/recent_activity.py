@@ -31,7 +31,7 @@ class RecentActivity:
             await end(self._task)
 
     def sample(self) -> None:
-        """One second is over."""
+        """Closes the current second and begins the next one."""
         counts = self._read()
         for name, series in self._series.items():
             series.append(max(0, counts.get(name, 0) - self._before[name]))

@@ -36,7 +36,8 @@ NUMBERS_BLOCK = 8_192
 up other transactions for longer."""
 
 NUMBERS_BLOCKS = 4
-"""Such transactions that a round of housekeeping may have: twice the messages that may come in a second."""
+"""Transactions of NUMBERS_BLOCK messages that a round of housekeeping may have: twice the messages that may come in a
+second."""
 
 BATCH = 2_000
 """Rows that housekeeping takes at once."""

@@ -49,7 +49,7 @@ class ReceiptWording(StrEnum):
     FAILED = "failed"
     """The states by words of its own: FAILED, DELIVERED, CANCELLED, TIMEOUT."""
     UCS2 = "ucs2"
-    """In UCS-2, with data_coding 8."""
+    """The text in UCS-2, with data_coding 8."""
     MIXED = "mixed"
     """Each receipt in one of the others, by chance."""
 
@@ -61,9 +61,9 @@ class Notation(StrEnum):
     HEX = "hex"
     UPPER_HEX = "upper_hex"
     ZERO_DECIMAL = "zero_decimal"
-    """Of 20 digits, with leading zeros."""
+    """Decimal, 20 digits with leading zeros."""
     ZERO_HEX = "zero_hex"
-    """Of 16 digits, with leading zeros."""
+    """Hexadecimal, 16 digits with leading zeros."""
 
     def write(self, number: int) -> str:
         return _WRITERS[self](number)

@@ -70,7 +70,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         what="DELIVRD, the receipt's id in hexadecimal (decimal where answers have that)", other_notation=True
     ),
 }
-"""By the last four digits of the destination. Every other number: DELIVRD, err 000."""
+"""Scenarios by the last four digits of the destination. Every other number: DELIVRD, err 000."""
 
 ORDINARY: Final = Scenario(what="DELIVRD, err 000")
 

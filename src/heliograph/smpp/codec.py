@@ -338,7 +338,7 @@ def _decoders() -> dict[int, BodyDecoder]:
 
 
 DECODERS: Final[dict[int, BodyDecoder]] = _decoders()
-"""By command id; those of requests raise `PduError`, those of responses raise nothing."""
+"""Decoders by command id; those of requests raise `PduError`, those of responses raise nothing."""
 
 _ENCODERS: Final[dict[int, Callable[[p.Pdu], bytes]]] = {
     c.SUBMIT_SM: _encode_short_message,

@@ -27,7 +27,7 @@ class Backoff:
     first: float = 1.0
     longest: float = 30.0
     credentials_pause: float = 300.0
-    """After wrong credentials: long enough not to hammer, short enough to notice a password that was set
+    """Seconds after wrong credentials: long enough not to hammer, short enough to notice a password that was set
     right.
     """
     failures: int = 0
@@ -44,9 +44,8 @@ class Backoff:
         return True
 
     def pause(self, luck: float) -> float:
-        """After a connection that failed, was lost, or a bind refused for a passing reason.
-
-        Between half of and all of a ceiling, which is `first` and doubles with each failure up to `longest`.
+        """Returns the seconds to wait after a connection failed or was lost, or a bind was refused for a passing
+        reason: between half of and all of a ceiling, which is `first` and doubles with each failure up to `longest`.
         """
         ceiling = min(self.longest, self.first * 2.0 ** min(self.failures, 32))
         self.failures += 1
@@ -54,7 +53,8 @@ class Backoff:
         return self.latest
 
     def pause_after_refusal(self, status: int, luck: float) -> float:
-        """After a bind refused with `status`: long where the credentials are wrong, else like `pause`."""
+        """Returns the seconds to wait after a bind refused with `status`: long if the credentials are wrong, else like
+        `pause`."""
         if status in WRONG_CREDENTIALS:
             self.failures += 1
             return self.credentials_pause * (1.0 + 0.2 * luck)

@@ -39,7 +39,7 @@ class SessionOptions:
     """ESME: for the answer to a bind. Message centre: from the connection to the bind (session_init_timer).
     """
     unbind_timeout: float = 5.0
-    """For the answer to our unbind, and for our own answers still due when the peer unbinds."""
+    """Seconds for the answer to our unbind, and for our own answers still due when the peer unbinds."""
     enquire_interval: float = 30.0
     """An enquire_link is sent when nothing has come for so long; 0: never."""
     enquire_timeout: float | None = None

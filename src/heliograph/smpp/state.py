@@ -8,7 +8,7 @@ from heliograph.smpp.constants import Role
 
 
 class State(StrEnum):
-    """Both ends of a link are in the same state, but for what is on the wire between them."""
+    """State of a session. Both ends are in the same one, but for PDUs on the wire between them."""
 
     OPEN = "open"
     """Connected, nobody is bound. A bind that waits for its answer is still here."""
@@ -17,7 +17,7 @@ class State(StrEnum):
     BOUND_RX = "bound_rx"
     """The message centre may deliver."""
     BOUND_TRX = "bound_trx"
-    """Both."""
+    """The ESME may submit and the message centre may deliver."""
     UNBOUND = "unbound"
     """An unbind was sent, received or answered: what is under way may be answered, nothing new begins."""
     CLOSED = "closed"

@@ -24,7 +24,7 @@ class Window:
     __slots__ = ("_counted", "_link", "_next", "_order", "limit", "timeout")
 
     def __init__(self, limit: int, timeout: float, first_sequence: int = 1) -> None:
-        """At most `limit` counted requests, each answered within `timeout` seconds."""
+        """Makes a window of at most `limit` counted requests, each to be answered within `timeout` seconds."""
         self.limit = limit
         self.timeout = timeout
         self._next = first_sequence

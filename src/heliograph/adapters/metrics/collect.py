@@ -136,7 +136,7 @@ class Collector:
         yield Sample("heliograph_store_commit_facts", (), self._counters.commit_facts)
 
     def _lanes(self) -> Iterator[Sample]:
-        """By name: a connector that was removed and made again is one to whoever looks on."""
+        """Samples of the lanes, summed by connector name: a connector that was removed and created again stays one."""
         lanes: defaultdict[str, LaneCounters] = defaultdict(LaneCounters)
         for connector, lane in self._counters.lanes.items():
             lanes[self._names.get(connector, _REMOVED)].add(lane)
@@ -190,7 +190,8 @@ class Collector:
         yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)
 
     def _waiting(self, names: Mapping[int, str]) -> Iterator[Sample]:
-        """What the store said last; nothing before it has said anything. `names` are the connectors that there are."""
+        """Samples of the backlog that was read last; none before the first reading. `names` are the present connectors
+        by id."""
         backlog = self._backlog
         if backlog is None:
             return

@@ -1,4 +1,4 @@
-"""From samples to text: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0."""
+"""Exposition: turns samples into text, in Prometheus' text format 0.0.4, and OpenMetrics 1.0.0."""
 
 from collections.abc import Iterable, Sequence
 from math import inf, isinf
@@ -60,7 +60,7 @@ def _histogram(metric: Metric, labels: tuple[str, ...], values: Histogram) -> It
 
 
 def _bound(value: float) -> str:
-    """As both formats want it: `1.0`, `0.0025`."""
+    """Formats a bucket's bound as both formats want it: `1.0`, `0.0025`."""
     return repr(round(float(value), 9))
 
 

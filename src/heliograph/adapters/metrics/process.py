@@ -14,7 +14,8 @@ _MEMORY = Path("/proc/self/statm")
 _FILES = Path("/proc/self/fd")
 
 _START_FIELD = 19
-"""Of /proc/self/stat, after the name, which stands in brackets: when the process began, in ticks since boot."""
+"""Index of the field of /proc/self/stat, counted after the name in brackets, that holds the process's start in ticks
+since boot."""
 
 
 def samples() -> Iterator[Sample]:

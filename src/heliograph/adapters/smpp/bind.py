@@ -135,7 +135,7 @@ class Bind:
         return pause
 
     async def _attempt(self) -> BindConnection | None:
-        """One connection from its beginning to its end; None if there was none."""
+        """Runs one connection from its beginning to its end; returns None if it was never established."""
         context, limit = self._context, self._context.timings.connect_timeout_s
         host, port = self._hosts[self._turn % len(self._hosts)]
         self._enter("connecting")

@@ -13,7 +13,7 @@ from heliograph.app.ports import Accepted, Clock, Deferred, Journal, Outcome, Re
 from heliograph.smpp.constants import CommandStatus
 
 LINE_S: Final = 60.0
-"""Seconds between two lines about the same thing. When nothing more has come for so long it is over."""
+"""Seconds between two log lines about one complaint. A complaint that has not recurred for so long has ended."""
 
 QUIET_S: Final = {"smpp.put_off": 360.0}
 """Events that are over only after more seconds: what is put off again and again is tried every five minutes."""
@@ -30,7 +30,7 @@ NO_ANSWER: Final = "no answer"
 
 @dataclass(slots=True)
 class Complaint:
-    """One that goes on; times are monotonic seconds."""
+    """A complaint that still recurs; times are monotonic seconds."""
 
     timer: asyncio.TimerHandle
     began: float
@@ -50,7 +50,7 @@ class Complaints:
         self._lasting: dict[tuple[str, str], Complaint] = {}
 
     def answered(self, status: int, outcome: Outcome) -> None:
-        """The operator answered a part with this status, which means this to us."""
+        """Notes that the operator answered a part with `status`, read as `outcome`."""
         match outcome:
             case Accepted():
                 return
@@ -63,11 +63,11 @@ class Complaints:
         self._note(event, CommandStatus.name_of(status))
 
     def unanswered(self) -> None:
-        """A part had no answer in time."""
+        """Notes that a part had no answer in time."""
         self._note("smpp.unanswered", NO_ANSWER)
 
     def close(self) -> None:
-        """Nothing more will come: the connector is taken down."""
+        """Ends all complaints and their timers, since the connector is taken down."""
         for event, status in tuple(self._lasting):
             self._end(event, status)
 

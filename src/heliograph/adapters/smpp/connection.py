@@ -112,11 +112,12 @@ class BindConnection(asyncio.Protocol):
         self.answer_s: float | None = None
         """Seconds that a recent submit_sm took to be answered."""
         self.unanswered_since: float | None = None
-        """Since when no submit_sm has been answered, while one was to be; monotonic."""
+        """Monotonic seconds since when the operator owes an answer and has answered no submit_sm; None if it owes
+        none."""
 
     @property
     def transmits(self) -> bool:
-        """Whether it takes submit_sm now."""
+        """Whether the connection is bound and takes submit_sm now."""
         return self.up and self.session.state is not State.BOUND_RX
 
     @property
@@ -126,25 +127,26 @@ class BindConnection(asyncio.Protocol):
 
     @property
     def stalled(self) -> bool:
-        """Whether the operator does not read."""
+        """Whether writing is paused, since the operator does not read (backpressure)."""
         return self._stalled is not None
 
     @property
     def silent_s(self) -> float:
-        """For how long the operator has answered no submit_sm, late ones neither; 0 where it owes no answer."""
+        """Seconds for which the operator has answered no submit_sm, not even late; 0 if it owes no answer."""
         if self.unanswered_since is None or not self.up:
             return 0.0
         return self._context.clock.monotonic() - self.unanswered_since
 
     @property
     def silent(self) -> bool:
-        """Whether that is too long to be the way of a slow operator."""
+        """Whether the operator has been silent for longer than a slow one would be: SILENT_SHARE of the response
+        timeout."""
         return self.silent_s >= self._context.timings.response_timeout_s * SILENT_SHARE
 
     # --- parts
 
     def submit(self, parts: Iterable[Part]) -> None:
-        """Writes them, in one piece, as far as the window has places and the operator reads; the others wait here."""
+        """Writes the parts in one piece, as far as the window has room and the operator reads; the rest wait here."""
         waiting = self.waiting
         waiting.extend(parts)
         self._submit_waiting()
@@ -180,7 +182,7 @@ class BindConnection(asyncio.Protocol):
             self._arm_at(due)
 
     def _end(self, part: Part, outcome: Outcome) -> None:
-        """One part has its outcome; the hot path has the same in `_read`."""
+        """Hands on the outcome of one part; `_read` has the same inline, for the hot path."""
         match outcome:
             case Accepted():
                 self._counters.accepted += 1

@@ -1,4 +1,4 @@
-"""From parts of messages to bodies of submit_sm (SMPP v3.4, 4.4.1), as the operator's dialect has them."""
+"""Encodes parts of messages as bodies of submit_sm (SMPP v3.4, 4.4.1), in the operator's dialect."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -121,8 +121,8 @@ class Encoder:
                 return 0
 
     def _transcoded(self, septets: bytes, total: int) -> tuple[int, bytes]:
-        """The text in the operator's own alphabet. What that lacks goes as UCS-2 if one short message can hold it;
-        in the parts of a long one, whose number is settled, a question mark stands for it."""
+        """The text in the operator's own alphabet. A text with other characters goes as UCS-2 if one short message can
+        hold it; in the parts of a long one, whose number is settled, a question mark replaces each of them."""
         text = alphabet.decode(septets)
         try:
             return Encoding.GSM7, text.encode(self._codec)

@@ -54,9 +54,10 @@ class ReceiptReceiver:
         self._flush = flush
         self._loop = asyncio.get_running_loop()
         self.flush_due = False
-        """Whether `flush` is about to be called; cleared by its owner when it has written."""
+        """Whether a call of `flush` is scheduled; the owner clears it when it has written."""
         self.retiring = False
-        """Whether the bind comes to its end: what comes once all parts are answered is put off, and comes again."""
+        """Whether the bind is shutting down: receipts that come once all parts are answered are put off, and the
+        operator sends them again."""
 
     def receive(self, request: DeliverSm | DataSm) -> None:
         """Takes a deliver_sm or data_sm. Its answer is written with the next flush, or later."""
@@ -81,7 +82,7 @@ class ReceiptReceiver:
 
     @property
     def _only_receipts_come(self) -> bool:
-        """Whether nothing is waited for any more but what the operator sends of its own accord, which has no end."""
+        """Whether no part awaits an answer any more, so that only deliver_sm come, which may never end."""
         return self._session.in_flight == 0 or self._session.state is State.UNBOUND
 
     def _acknowledge(self, request: DeliverSm | DataSm, kept: bool) -> None:

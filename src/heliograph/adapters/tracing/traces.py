@@ -50,7 +50,7 @@ class Traces:
         self._messages: OrderedDict[int, SpanContext] = OrderedDict()
         """The request's span, by the message's key."""
         self._calls: dict[int, Span] = {}
-        """Of callbacks in the air, by the message's key."""
+        """Spans of callbacks in flight, by the message's key."""
 
     # --- what goes around other parts
 
@@ -132,7 +132,7 @@ class Traces:
         kind: SpanKind = SpanKind.INTERNAL,
         bad: bool = False,
     ) -> None:
-        """One that is over. Times are in ms."""
+        """Exports a span that has ended. Times are in ms."""
         span = self._tracer.start_span(name, _below(parent), kind, attributes, start_time=start * _MS)
         if bad:
             span.set_status(Status(StatusCode.ERROR))

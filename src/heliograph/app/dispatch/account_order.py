@@ -107,8 +107,8 @@ class AccountQueues(Generic[T]):
         return self.done >= self.awaited
 
     def suspect(self, accounts: Iterable[int]) -> None:
-        """Notes accounts with rows that were there before anything that comes now. What the next commit puts among
-        them is to be waited for."""
+        """Notes accounts with rows that were there before anything that comes now. Claims
+        wait for the commit that adds to them next."""
         self.awaited = self.begun + 1
         for account in accounts:
             queue = self._of(account)

@@ -51,19 +51,19 @@ class Lane:
         self.connector = connector
         self.carrier: Carrier | None = None
         self.closed = False
-        """Whether other nodes have the connector's binds: new messages go to the queue."""
+        """Whether other nodes have the connector's binds, so that new messages go to the queue."""
         self.filling = False
         """Whether messages are being claimed from the queue for the lane."""
         self.mark = mark
         self.front: deque[LaneItem] = deque()
-        """Messages that go before all others: they were on their way before."""
+        """Messages that are sent before all others, since they were in flight before."""
         self.fast: deque[LaneItem] = deque()
         self.queues: AccountQueues[LaneItem] = AccountQueues()
         """Messages that come back from the queue, and what stands behind them."""
         self.ahead = 0
         """Messages in `queues` that were claimed ahead of their turn."""
         self.holders: list[int] = []
-        """Accounts that had more in the queue when somebody looked."""
+        """Accounts that had more rows in the queue at the last claim."""
         self.incoming: deque[LaneItem] = deque()
         """Messages that the commit under way accepts."""
         self.marked: list[Part] = []
@@ -71,7 +71,7 @@ class Lane:
         self.flying: set[Part] = set()
         """Parts that were written and have no outcome yet."""
         self.in_flight = 0
-        """Places of the window in use, by those parts and by those whose outcome is not committed yet."""
+        """Places of the window in use: by parts in flight, and by parts whose outcome is not committed yet."""
         self.paused_until = 0.0
         self.per_account: dict[int, int] = {}
         self.overflowing = False
@@ -79,28 +79,28 @@ class Lane:
         self._behind: list[LaneItem] = []
         """Messages that the commit under way accepts, and that stand behind others in `queues`."""
         self._begun = False
-        """Whether a commit is under way: what it accepts is written as it is."""
+        """Whether a commit is under way, so that messages which it accepts must not change any more."""
         self._returned: list[LaneItem] = []
         """Messages that were in memory, and that the next commit gives rows."""
         self.more = False
         """Whether the queue may hold more messages that are due."""
         self._overtaking = False
-        """Whether what the commit under way marks stood behind parts that are to be marked again."""
+        """Whether parts marked by the commit under way stood behind others that are to be marked again."""
         self._gathered = 0
         self._committing = 0
         self._disordered = False
         self._turn = False
         self.pace = Pace(rate)
         self.took = 0
-        """Parts that the operator took and the pace does not know of yet."""
+        """Parts that the operator took and that `pace` has not been told of yet."""
         self.joins = False
         """Whether long messages go whole: the operator cuts them up."""
         self.unknown_wait_ms = 0
-        """Milliseconds that a part without an answer is not sent again; 0: it is sent again at once."""
+        """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
         self._troubles = 0
         self.cutter = PartCutter()
         self._crowded = False
-        """Whether all that waits does so for a concatenation reference."""
+        """Whether all waiting messages wait for a concatenation reference."""
 
     @property
     def capacity(self) -> int:
@@ -113,7 +113,7 @@ class Lane:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing in it at all."""
+        """Whether the lane holds no message and no part."""
         return not (len(self) or self.incoming or self.marked or self.ready or self.in_flight)
 
     def eager(self, now: float) -> bool:

@@ -39,9 +39,9 @@ class Accepted:
 
 @dataclass(slots=True)
 class Deferred:
-    """Not now; `pause` is how many seconds later is soon enough. `throttled`: the operator says that all of this is
-    too fast, not that there is something about the message. With the status NOT_SENT it was never written, since its
-    link went, and goes again as soon as there is a place."""
+    """The operator did not take the part this time; it is due again in `pause` seconds. `throttled` says that the
+    operator objects to the rate, not to this message. With the status NOT_SENT the part was never written, since its
+    connection was lost, and goes again as soon as the window has room."""
 
     status: int
     pause: float
@@ -50,7 +50,7 @@ class Deferred:
 
 @dataclass(slots=True)
 class Refused:
-    """Never: the final state and error code that the customer is told."""
+    """The operator refused the part for good. `state` and `err` are the final that the customer is told."""
 
     status: int
     state: Delivery

@@ -12,7 +12,7 @@ __all__ = ["BatchSlice", "Customers", "ListQuery", "MessageRecord"]
 
 @dataclass(slots=True)
 class ListQuery:
-    """What a customer lists. `start` and `end` are whole seconds in ms, both inclusive; None is open."""
+    """A customer's list query. `start` and `end` are whole seconds in ms, both inclusive; None is open."""
 
     start: int | None = None
     end: int | None = None
@@ -33,7 +33,7 @@ class BatchSlice:
 
 
 class Customers(Protocol):
-    """What customers ask about their messages, and change of those that are scheduled."""
+    """Reads customers' messages and balances, and changes messages that are scheduled."""
 
     async def balance(self, account: int) -> int: ...
 

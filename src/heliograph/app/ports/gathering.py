@@ -24,13 +24,13 @@ class Gathering(Protocol):
     def facts(self) -> Facts: ...
 
     def wake(self) -> None:
-        """There is something to write."""
+        """Starts a commit soon, since facts wait to be written."""
 
     def stir(self) -> None:
-        """There is something to claim."""
+        """Starts the queue's feeder, since rows may be claimed."""
 
     def seek(self) -> None:
-        """There is a receipt to look up."""
+        """Starts the lookup of receipts in the store, since one waits."""
 
 
 class Watcher(Protocol):

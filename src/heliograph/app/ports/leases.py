@@ -4,7 +4,8 @@ from typing import Protocol
 
 
 class Leases(Protocol):
-    """What many nodes on one store share out. A node is one run of one process, and its number is never used again.
+    """Shares out workers and binds among nodes on one store. A node is one run of one process; its number is never used
+    again.
 
     All that a node has hangs on its one lease: its claims, its worker numbers, its bind slots. The lease is renewed by
     `heartbeat`; the node itself must do nothing in the world outside once that time is over, counted from before the
@@ -13,8 +14,8 @@ class Leases(Protocol):
     """
 
     async def heartbeat(self, node: int, lasts: int) -> bool:
-        """The node has its lease for so many milliseconds more; the first call begins it. False if it was given up: it
-        is too late. Fewer than none: it ended so long ago."""
+        """Extends the node's lease to `lasts` milliseconds from now; the first call begins it. Returns False if the
+        lease was given up: the node is fenced. A negative `lasts` lets the lease have ended so long ago."""
 
     async def release_dead(self, ago: int = 0) -> list[int]:
         """Gives up the leases that ended so many milliseconds ago, or longer, and returns their nodes.
@@ -24,13 +25,14 @@ class Leases(Protocol):
         """
 
     async def lease_worker(self, node: int) -> int | None:
-        """A worker number (`domain.ids`) that is no other's; None if all are taken. The node recovers it next."""
+        """Returns a free worker number (`domain.ids`), now the node's; None if all are taken. The node recovers it
+        next."""
 
     async def gathered(self, start: int, end: int) -> tuple[list[int], int]:
-        """Messages of several parts that nobody has ended though the rows know the end of each part, the last of them
-        from `start` (ms) on and before `end`: the node that wrote it died before it saw the others. Reads the ends of
-        parts in that span; also returns how many there are."""
+        """Returns the messages of several parts that have no final though the rows hold the end of each part, the last
+        one written from `start` (ms) on and before `end`: the node that wrote it died before it saw the others. Reads
+        the ends of parts in that span, and also returns their number."""
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
-        """The node's bind slots of a connector, from 0, in order: `want` of those below `binds`, as far as no other
-        node has them. Slots it had beyond that are given back: their links must be down already."""
+        """Leases bind slots of a connector and returns the node's, in order: up to `want` of those from 0 and below
+        `binds` that no other node has. Frees the slots that it had beyond that; their links must be down already."""

@@ -22,7 +22,7 @@ class Unavailable(Exception):
 
 
 class Fenced(Unavailable):
-    """This node's lease was given up and its work is others': the process must end, or begin anew as another node."""
+    """The node's lease was given up and its work is others': the process must end, or begin anew as another node."""
 
 
 class Unfit(Exception):
@@ -57,7 +57,7 @@ class Store(Protocol):
 
     @property
     def leases(self) -> Leases | None:
-        """None on an embedded store: there is one node, and nothing ends."""
+        """The leases of the store's nodes; None on an embedded store, which has one node."""
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> "Store":
         """Returns the same store for one change, which has its line in the audit log by its own transaction.

@@ -1,4 +1,4 @@
-"""What else there is outside: time, chance, secrets, the sender of callbacks, the journal."""
+"""Ports of the surroundings: time, chance, secrets, the sender of callbacks, the journal."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from heliograph.app.webhook_job import TryResult, WebhookJob
 
 
 class Clock(Protocol):
-    """Now."""
+    """Tells the time."""
 
     def now(self) -> int:
         """Milliseconds since the Unix epoch, UTC. May jump."""
@@ -30,7 +30,7 @@ class Secrets(Protocol):
         """argon2id, with its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
 
     def verify_password(self, hashed: str, password: str) -> bool:
-        """As slow; False for a wrong password, or a hash that is none."""
+        """Returns whether the password is right, False also for a text that is no hash. As slow as hashing."""
 
     def token(self, octets: int) -> str:
         """URL-safe text from so many random octets."""

@@ -6,7 +6,7 @@ from heliograph.app.admin.oversight import BacklogCounts, RestorePoint
 
 
 class Upkeep(Protocol):
-    """What the gateway and those who run it need to keep the store in order."""
+    """Keeps the store in order: housekeeping, counts for the gateway and its users, the proof of the books."""
 
     async def index_numbers(self, now: int, size: int) -> int:
         """Makes the next `size` messages quick to find by their number, all or none; returns how many it took.
@@ -32,7 +32,7 @@ class Upkeep(Protocol):
         Reads all that were not delivered since."""
 
     async def reach(self) -> RestorePoint:
-        """Exact, all of one moment; reads whole tables."""
+        """Returns the point that the store has reached: exact counts, all of one moment. Reads whole tables."""
 
     async def audit(self) -> list[str]:
         """Proves the books from the rows: one sentence for each thing that is wrong; none if all is well."""

@@ -24,7 +24,7 @@ class Door:
     """One word of up to 16 octets, for error messages too."""
     secret: Secret = Secret.API_KEY
     schedules: bool = True
-    """Whether a `time` is taken."""
+    """Whether a request may be scheduled by its `time`."""
     numeric_senders: bool = True
     """Whether a sender may be a phone number."""
     default_callback: bool = True

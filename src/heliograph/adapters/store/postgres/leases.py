@@ -10,8 +10,8 @@ KEPT_MS = 7 * 24 * 3_600_000
 """Milliseconds for which the rows of dead nodes are kept."""
 
 SILENT = 3
-"""So many heartbeats in a row without an answer, and what is under way is broken off. Fewer happen where a machine has
-too much to do, which this would make worse."""
+"""Heartbeats in a row without an answer after which running transactions are cut. Fewer also happen on an overloaded
+machine, and cutting would make that worse."""
 
 
 class PostgresLeases(Operations):
@@ -20,21 +20,21 @@ class PostgresLeases(Operations):
         self._database = database
         self._recorder = recorder
         self._silent = 0
-        """How many heartbeats in a row had no answer."""
+        """Count of heartbeats in a row that had no answer."""
 
     async def heartbeat(self, node: int, lasts: int) -> bool:
         try:
             renewed = await self._database.run(Way.WRITE, lambda: _heartbeat(node, lasts))
         except asyncio.CancelledError:
-            # The answer was waited for long enough. A machine that is gone says nothing, and neither does the way to
-            # it: so other connections are tried next, and in the end nothing is waited for any longer.
+            # The heartbeat timed out. A dead host closes no connection, so idle ones are dropped and new ones opened
+            # next; after SILENT timeouts the running transactions are cut, too.
             self._database.pool.forget()
             self._silent += 1
             if self._silent >= SILENT:
                 self._cut()
             raise
         self._silent = 0
-        # another server took over: whatever still waits for the old one waits for nothing
+        # after a failover the old primary never answers: cut the transactions that still wait for it
         self._cut(self._database.servers.timeline)
         return renewed
 

@@ -52,5 +52,5 @@ class PostgresStore(Bundle):
         return cls(servers, slots)
 
     async def close(self) -> None:
-        """What is asked later raises Unavailable."""
+        """Closes all connections. Later calls raise Unavailable."""
         await asyncio.gather(self._recorder.close(), self._database.close())

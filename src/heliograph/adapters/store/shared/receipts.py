@@ -48,7 +48,8 @@ def orphans(limit: int) -> Steps[list[EarlyReceipt]]:
 
 
 def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
-    """What is known of the parts of these messages; the keys are of messages without a final."""
+    """Returns the operator ids and delivery states of the messages' parts. Requires keys of messages without a
+    final."""
     if not keys:
         return []
     states: dict[int, dict[int, tuple[Delivery, str]]] = {}

@@ -1,4 +1,5 @@
-"""What was in the air when the last process ended, from what the rows lack above the marks."""
+"""Recovery: the work that was in flight when the last process ended, told by the rows that are missing above the
+marks."""
 
 from heliograph.adapters.store.shared.notices import notice_of
 from heliograph.adapters.store.shared.queue import queued_of
@@ -7,12 +8,12 @@ from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 
 EARLY_LIMIT = 20_000
-"""Early receipts given back, the newest ones."""
+"""Early receipts that a recovery returns at most, the newest ones."""
 
 
 def recovery(worker: int) -> Steps[Recovery]:
-    """What the worker's fast lane owes. `last_key` is the highest of any worker: nothing that comes later may go below
-    it."""
+    """Returns the work that the worker's fast lane owes. `last_key` is the highest key of any worker: keys given later
+    must be above it."""
     rows = yield Q.marks(worker=worker)
     marks: dict[str, int] = {name: value for name, value in rows}  # noqa: C416 - rows are tuples of anything
     unsent = yield Q.unsent(mark=marks.get(DISPATCH, 0), worker=worker)

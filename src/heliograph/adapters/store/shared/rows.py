@@ -27,7 +27,7 @@ ACCOUNT_COLUMNS = (
 CONNECTOR_COLUMNS = 'id, name, kind, binds, "window", rate, enabled, settings, created'
 
 COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
-"""What these words stand for in named SQL."""
+"""Column lists that the words `{message}`, `{account}` and `{connector}` stand for in named SQL."""
 
 ANY_KEY = (1 << 63) - 1
 """A key after every other one."""

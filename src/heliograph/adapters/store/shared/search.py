@@ -19,7 +19,7 @@ _LATEST = (1 << 62, 1 << 62)
 """A place (time and key) after every message."""
 
 _FINALS = {MessageStatus.UNDER_WAY: 0, MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2}
-"""By status: the number of the condition on the final. 0 none, 1 DELIVRD, 2 another."""
+"""Number of the condition on the final, by status: 0 none, 1 DELIVRD, 2 another."""
 
 
 class StoredMessages(Operations):
@@ -72,7 +72,7 @@ def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
 
 
 def _page(search: Search, hits: list[Hit], rows: str, place: dict[str, int]) -> Steps[SearchPage]:
-    """What of these rows belongs to the page that begins with `hits`."""
+    """Fills the page that begins with `hits` from these rows, up to the search's limit."""
     limit = search.limit - len(hits)
     values: dict[str, Any] = place | {
         "effort": search.effort,

@@ -49,8 +49,8 @@ _PARAMETER = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|::|:([a-z]\w*)")
 
 @dataclass(frozen=True)
 class SqlDialect:
-    """What one engine spells differently. `words` are what `{name}` stands for; `calls` what `{name(parameter)}` does,
-    with a place for the parameter."""
+    """Fragments that one engine spells differently. `words` replace `{name}`; `calls` replace `{name(parameter)}` and
+    have a place for the parameter."""
 
     words: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)

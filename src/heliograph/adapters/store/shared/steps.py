@@ -46,7 +46,7 @@ class Way(Enum):
     """Ways to run an operation. A transaction sees the rows as they are at one moment."""
 
     WRITE = auto()
-    """In one transaction, again from the start where others were in its way. All of it is durable, or none."""
+    """Runs in one transaction, again from the start after a conflict. All of it is durable, or none."""
     READ = auto()
     """Several statements in one transaction that reads."""
     LOOKUP = auto()

@@ -10,7 +10,7 @@ from heliograph.domain.receipt import Delivery
 
 
 def record_of(message: Message) -> Steps[MessageRecord]:
-    """What the rows know of the message, in the order of time."""
+    """Returns everything that the rows know of the message, in the order of time."""
     key, account = message.key, message.account
     submissions = yield Q.submissions_of(key=key)
     attempts = yield Q.attempts_of(key=key)

@@ -54,7 +54,7 @@ class StoredUpkeep(Operations):
 
     @lookup
     def hazards(self) -> Steps[list[str]]:
-        """What a connection cannot set for itself."""
+        """Returns a warning for each server setting that endangers durability and that no connection can override."""
         found = yield from first(Q.server_syncs())
         if found is not None and found[0] == "off":
             return ["the database's server does not sync what it writes (fsync = off): a loss of power may lose it all"]
@@ -62,7 +62,7 @@ class StoredUpkeep(Operations):
 
     @lookup
     def backlog(self) -> Steps[dict[str, int]]:
-        """`queued` are the rows of the queue that are not scheduled messages."""
+        """Counts the backlog. `queued` counts the rows of the queue that are not scheduled messages."""
         ((scheduled, queued, callbacks, callbacks_failed, orphans, awaiting),) = yield Q.backlog()
         return {
             "scheduled": scheduled,

@@ -82,5 +82,6 @@ def is_passing(fault: sqlite3.Error) -> bool:
 
 
 def describe(fault: BaseException) -> str:
-    """For the log: what SQLite says names columns, never values; of other faults only the kind is told."""
+    """Describes a fault for the log, without values: SQLite's message names columns only; of others the type is
+    told."""
     return f"{type(fault).__name__}: {fault}" if isinstance(fault, sqlite3.Error) else type(fault).__name__

@@ -10,7 +10,8 @@ from heliograph.app.facts import Accept, Verdict
 
 
 def earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> tuple[Verdict, Accept | None] | None:
-    """What the accept's reference was used for before: in this transaction (`here`), or in the rows."""
+    """Returns verdict and first result of the request that used the accept's reference before, in this transaction
+    (`here`) or in the rows; None if none did."""
     assert accept.reference is not None
     if here is not None:
         if here.fingerprint != accept.fingerprint:

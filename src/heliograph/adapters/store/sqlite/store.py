@@ -15,7 +15,7 @@ from heliograph.app import ports
 from heliograph.app.ports import Unavailable
 
 BUSY_MS = 10_000
-"""How long a call waits for another process that writes."""
+"""Milliseconds that a call waits for another process that writes."""
 
 CALLS = 1_000
 """Calls that may wait for a thread; one more is refused as Unavailable."""
@@ -56,7 +56,7 @@ class SqliteStore(Bundle):
         return cls(path, busy_ms, calls, on_loop)
 
     async def close(self) -> None:
-        """What was asked before is still done; what is asked later raises Unavailable."""
+        """Finishes the calls made before, then closes the file. Later calls raise Unavailable."""
         await self._threads.close()
 
 

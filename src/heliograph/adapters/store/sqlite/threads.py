@@ -19,7 +19,7 @@ class Threads:
     """Three threads, each with a connection of its own, and one of the loop's own where the disk is quick."""
 
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None) -> None:
-        """At most `calls` wait for each thread."""
+        """Starts the threads. At most `calls` wait for each; one more is refused as Unavailable."""
         self._path = path
         self._busy_ms = busy_ms
         self.on_loop = on_loop
@@ -71,7 +71,7 @@ class Threads:
         return await asyncio.to_thread(run)
 
     async def close(self) -> None:
-        """What was asked before is still done; what is asked later raises Unavailable."""
+        """Finishes the calls made before, then stops the threads. Later calls raise Unavailable."""
         if self.on_loop is not None:
             self.on_loop.close()
             self.on_loop = None
