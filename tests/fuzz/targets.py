@@ -35,7 +35,7 @@ def frames(octets: bytes) -> None:
             continue  # read with more patience than is written
         if codec.encode(codec.decode(written)) != written:
             raise AssertionError(f"{written.hex()} is read as something else")
-    assert framer.buffered <= LONGEST_PDU
+    assert len(framer._partial) <= LONGEST_PDU
 
 
 def body(octets: bytes) -> None:

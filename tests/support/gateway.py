@@ -12,7 +12,7 @@ from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
-from heliograph.api.app import Api, Services, build_app
+from heliograph.api.app import Api, Services
 from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.facts import Accept, Facts
@@ -274,7 +274,7 @@ async def open_gateway(
     composer = Composer(directory, forbidden, rules or SendRules())
     intake = PromptIntake(store, clock)
     sending = Sending(composer, store.customers, intake, clock)
-    app = build_app(
+    app = Api(
         Services(
             authenticator,
             sending,

@@ -67,7 +67,7 @@ def of_accept(accept: Accept) -> Reply:
         return Reply(200, _send_result(accept))
     if verdict is Verdict.REPLAYED:
         return Reply(200, _send_result(accept), REPLAYED)
-    return of_fault(_REFUSALS[verdict](accept))
+    return of_fault(_refusal(accept))
 
 
 def _send_result(accept: Accept) -> bytes:
@@ -139,17 +139,17 @@ def _number(micro: int) -> msgspec.Raw:
     return msgspec.Raw(format_credits(micro))
 
 
-def _no_credit(accept: Accept) -> Fault:
-    problem = f"The credit is too low: this costs {format_credits(accept.total)}. Nothing was sent or charged; top up."
-    return Fault(NO_CREDIT, problem)
-
-
-def _suspended(_: Accept) -> Fault:
-    return Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
-
-
-def _conflict(_: Accept) -> Fault:
-    return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
+def _refusal(accept: Accept) -> Fault:
+    match accept.verdict:
+        case Verdict.TOO_LITTLE_CREDIT:
+            cost = format_credits(accept.total)
+            return Fault(NO_CREDIT, f"The credit is too low: this costs {cost}. Nothing was sent or charged; top up.")
+        case Verdict.SUSPENDED:
+            return Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
+        case Verdict.REFERENCE_CONFLICT:
+            return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
+        case _:
+            return unavailable()
 
 
 def no_such_path() -> Fault:
@@ -167,15 +167,3 @@ def of_not_allowed(methods: Iterable[str]) -> Reply:
 def unavailable() -> Fault:
     problem = "The gateway cannot store messages at this moment; nothing was charged. Send it again later."
     return Fault(UNAVAILABLE, problem, None, STORE_PAUSE_S)
-
-
-def _unavailable(_: Accept) -> Fault:
-    return unavailable()
-
-
-_REFUSALS = {
-    Verdict.TOO_LITTLE_CREDIT: _no_credit,
-    Verdict.SUSPENDED: _suspended,
-    Verdict.REFERENCE_CONFLICT: _conflict,
-    Verdict.UNAVAILABLE: _unavailable,
-}

@@ -366,10 +366,6 @@ class Api:
         return answer.of(Health("00", "ready"))
 
 
-def build_app(services: Services) -> Api:
-    return Api(services)
-
-
 async def _respond(call: Call, reply: Reply, send: Send) -> None:
     assert call.request_id is not None, "it is given, or made before anything else"
     headers = [

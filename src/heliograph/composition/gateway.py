@@ -127,7 +127,7 @@ class Gateway:
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.adapters.system.verifier import PasswordVerifier
-        from heliograph.api.app import Services, build_app
+        from heliograph.api.app import Api, Services
         from heliograph.api.reference import PATHS, Reference
         from heliograph.api.serve import serve as serve_http
         from heliograph.app.sending.authenticate import Authenticator
@@ -187,7 +187,7 @@ class Gateway:
             max_body=in_force.max_body,
             customers="api" in roles,
         )
-        app = build_app(services)
+        app = Api(services)
         if "api" in roles:
             reference = Reference(in_force)
             for path in PATHS:

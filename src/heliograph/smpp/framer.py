@@ -27,11 +27,6 @@ class Framer:
         self._need = 0
         self.error: PduError | None = None
 
-    @property
-    def buffered(self) -> int:
-        """Octets of an unfinished frame."""
-        return len(self._partial)
-
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that `data` completes, in order."""
         if self.error is not None:

@@ -13,7 +13,7 @@ def test_a_stream_may_be_cut_anywhere(cut: int) -> None:
     framer = Framer()
 
     assert framer.feed(stream[:cut]) + framer.feed(stream[cut:]) == [ENQUIRE, LONGER]
-    assert framer.buffered == 0
+    assert len(framer._partial) == 0
 
 
 def test_frames_before_a_broken_one_are_given_out() -> None:
@@ -35,7 +35,7 @@ def test_a_frame_above_the_limit_is_refused_by_its_first_four_octets() -> None:
     assert framer.feed(b"\x12") == []
 
     assert framer.error is not None
-    assert framer.buffered <= 4
+    assert len(framer._partial) <= 4
 
 
 def test_the_sequence_of_a_too_long_frame_is_told_where_it_is_there() -> None:

@@ -24,7 +24,7 @@ def sent(session: Session) -> list[p.Pdu]:
     """What the session wants written, as PDUs."""
     framer = Framer()
     found = [codec.decode(frame) for frame in framer.feed(session.data_to_send())]
-    assert framer.buffered == 0
+    assert len(framer._partial) == 0
     return found
 
 

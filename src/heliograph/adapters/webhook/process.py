@@ -286,17 +286,13 @@ class SenderProcess:
             self._channel.write(self._encode(results))
 
 
-async def _run_child(sock: socket.socket) -> None:
-    await SenderProcess().run(sock)
-
-
 def main() -> None:
     """Runs the child. Ignores the signals of a terminal and of a service manager: its parent decides when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.setblocking(False)
-    uvloop.run(_run_child(sock))
+    uvloop.run(SenderProcess().run(sock))
 
 
 if __name__ == "__main__":

@@ -32,15 +32,12 @@ from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
 class Sending:
     """Takes requests to send."""
 
-    def __init__(
-        self, composer: Composer, customers: Customers, intake: Intake, clock: Clock, rates: RateLimits | None = None
-    ) -> None:
-        """`rates` are shared by all that send for the same accounts."""
+    def __init__(self, composer: Composer, customers: Customers, intake: Intake, clock: Clock) -> None:
         self._composer = composer
         self._customers = customers
         self._intake = intake
         self._clock = clock
-        self._rates = rates or RateLimits()
+        self._rates = RateLimits()
 
     def send(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
         """Hands the request to the next commit, after which `then` is called once, with its verdict.

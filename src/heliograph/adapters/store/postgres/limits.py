@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DatabaseLimits:
-    """DatabaseLimits on connections and calls; times are in seconds."""
+    """Limits on connections and calls; times are in seconds."""
 
     pool: int = 8
     """Connections beside the one that records."""

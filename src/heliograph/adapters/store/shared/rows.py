@@ -33,8 +33,8 @@ ANY_KEY = (1 << 63) - 1
 """A key after every other one."""
 
 
-def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None = None) -> Message:
-    """The message of a row that begins with MESSAGE_COLUMNS; `content` where the row has it in another form.
+def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
+    """The message of a row that begins with MESSAGE_COLUMNS.
 
     What the thousands of messages of one campaign have in common is in memory once.
     """
@@ -43,7 +43,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False, content: str | None 
         destination=row[1],
         sender=intern(row[2]),
         kind=row[3],
-        content=intern(_text(row[4]) if content is None else content),
+        content=intern(_text(row[4])),
         segments=row[5],
         price=row[6],
         time=row[7],

@@ -1,17 +1,15 @@
 """The engine of the file: operations of the event loop, run by the writer's or a reader's thread."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar, assert_never, cast
+from typing import TypeVar, assert_never, cast
 
 from heliograph.adapters.store.shared.steps import Steps, Way
 from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.worker import FileConnection, Worker
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -38,37 +36,28 @@ class Threads:
             case Way.LOOKUP:
                 return await self.reader.look(drive, operation)
             case Way.GLANCE:
-                return await self.glance(drive, operation)
+                # done here, it takes less than handing it over does, if the disk is a quick one
+                if self.on_loop is not None:
+                    done, result = self.on_loop.try_look(drive, operation)
+                    if done:
+                        return cast("R", result)
+                return await self.reader.look(drive, operation)
             case Way.BROWSE:
                 return await self.searcher.transact(drive, operation)
             case Way.LISTING:
                 return await self.searcher.look(drive, operation)
             case Way.SCAN:
-                return await self.scan(drive, operation)
+                return await asyncio.to_thread(self._scan, operation)
             case _:
                 assert_never(way)
 
-    async def glance(
-        self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """Looks at a row or two, which takes less than handing it over does, if the disk is a quick one."""
-        if self.on_loop is not None:
-            done, result = self.on_loop.try_look(work, *args, **kwargs)
-            if done:
-                return cast("R", result)
-        return await self.reader.look(work, *args, **kwargs)
-
-    async def scan(self, work: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def _scan(self, operation: Callable[[], Steps[R]]) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
         connection = FileConnection(self._path, self._busy_ms, read_only=True)
-
-        def run() -> R:
-            try:
-                return connection.transact(work, *args, **kwargs)
-            finally:
-                connection.close()
-
-        return await asyncio.to_thread(run)
+        try:
+            return connection.transact(drive, operation)
+        finally:
+            connection.close()
 
     async def close(self) -> None:
         """Finishes the calls made before, then stops the threads. Later calls raise Unavailable."""
