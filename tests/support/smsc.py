@@ -41,7 +41,7 @@ class SmscLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.session = Session(Role.MC, time.monotonic(), SessionOptions(window=10_000, enquire_interval=0))
-        self.bind: p.Bind | None = None
+        self.bind: p.BindRequest | None = None
         self.submits: list[p.SubmitSm] = []
         self.open: dict[int, p.SubmitSm] = {}
         """Submissions without an answer, by their sequence numbers."""

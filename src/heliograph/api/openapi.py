@@ -13,7 +13,7 @@ from heliograph import __version__
 from heliograph.api import fields, shapes
 from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
 from heliograph.api.fields import Field, Schema, Terms
-from heliograph.api.operations import OPERATIONS, Operation
+from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
 
 JSON, FORM = fields.MEDIA_TYPES
@@ -163,7 +163,7 @@ def _paths(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
     return paths
 
 
-def _operation(operation: Operation, terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
@@ -213,14 +213,14 @@ _ID: dict[str, Any] = {
 }
 
 
-def _examples(operation: Operation) -> list[dict[str, Any]]:
+def _examples(operation: CustomerOperation) -> list[dict[str, Any]]:
     """The examples of its body."""
     required = tuple(field.name for field in operation.body if field.required)
     examples = {field.name: field.example for field in operation.body}
     return [{name: examples[name] for name in names} for names in operation.shown or (required,)]
 
 
-def _body(operation: Operation, terms: Terms) -> dict[str, Any]:
+def _body(operation: CustomerOperation, terms: Terms) -> dict[str, Any]:
     [name] = [name for name, body, _ in _BODIES if body is operation.body]
     examples = {", ".join(each): {"value": each} for each in _examples(operation)}
     content: dict[str, Any] = {
@@ -233,7 +233,7 @@ def _body(operation: Operation, terms: Terms) -> dict[str, Any]:
     return {"required": True, "description": f"At most {terms.max_body:,} octets.", "content": content}
 
 
-def _success(operation: Operation, schemas: dict[str, Schema]) -> dict[str, Any]:
+def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[str, Any]:
     names = [answer.__name__ for answer in operation.answers]
     headers = ["X-Request-Id", *(["Idempotency-Replayed"] if operation.replays else [])]
     refs = [_ref("schemas", name) for name in names]
@@ -266,7 +266,7 @@ def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
     return schema["examples"][0]
 
 
-def _curl(operation: Operation) -> list[str]:
+def _curl(operation: CustomerOperation) -> list[str]:
     """Commands that call it: with a body one in JSON and one as a form."""
     path = operation.path.replace("{id}", shapes.EXAMPLE_ID)
     who = f" -u {USER}:{SECRETS[operation.version]}" if operation.version else ""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from heliograph.api import fields, shapes
-from heliograph.api.fields import Field, Parameter
+from heliograph.api.fields import Field, QueryParameter
 from heliograph.domain.error import (
     CONFLICT,
     FORBIDDEN,
@@ -33,7 +33,7 @@ _QUERY = (MALFORMED, INVALID)
 _ALWAYS = (UNAVAILABLE, INTERNAL)
 
 
-class Operation(NamedTuple):
+class CustomerOperation(NamedTuple):
     """One operation of the API. HEAD is answered wherever GET is."""
 
     name: str
@@ -47,7 +47,7 @@ class Operation(NamedTuple):
     answers: tuple[type[msgspec.Struct], ...]
     faults: tuple[Entry, ...]
     body: tuple[Field, ...] = ()
-    query: tuple[Parameter, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
     replays: bool = False
     """Whether a `reference` makes it safe to repeat; its answer then says whether it was."""
     shown: tuple[tuple[str, ...], ...] = ()
@@ -59,64 +59,64 @@ _SEND_MEANING = (
     "repeated safely."
 )
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
+OPERATIONS: tuple[CustomerOperation, ...] = (
+    CustomerOperation(
         "send_message", "POST", MESSAGES, 1, "messages", "Send or schedule",
         f"{_SEND_MEANING} With `time` it is scheduled, and charged at once.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[1],
         replays=True, shown=(("to", "from", "content", "reference"), ("to", "from", "content", "time")),
     ),
-    Operation(
+    CustomerOperation(
         "list_messages", "GET", MESSAGES, 1, "messages", "List",
         "By time, the oldest first. Cancelled messages are never listed, scheduled ones with `pending`.",
         (shapes.RecordList,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.LIST, shown=(("limit", "order"),),
     ),
-    Operation(
+    CustomerOperation(
         "quote_message", "POST", "/api/v1/messages/quote", 1, "messages", "Quote",
         "What a request to send would cost. It is checked as that would be; nothing is sent or charged.",
         (shapes.QuoteResult,), (*_BODY, *_CREDENTIALS, *_ALWAYS), fields.SEND[1],
     ),
-    Operation(
+    CustomerOperation(
         "get_message", "GET", ONE_MESSAGE, 1, "messages", "Get",
         "A message by its id; by a batch's id its messages, in the order of the request, whatever their state.",
         (shapes.Record, shapes.RecordList), (*_QUERY, *_CREDENTIALS, NOT_FOUND, *_ALWAYS), query=fields.PAGE,
     ),
-    Operation(
+    CustomerOperation(
         "reschedule_message", "PUT", ONE_MESSAGE, 1, "messages", "Reschedule",
         "Gives a scheduled message a new time; by a batch's id all of its messages that are still scheduled.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS), fields.RESCHEDULE,
     ),
-    Operation(
+    CustomerOperation(
         "cancel_message", "DELETE", ONE_MESSAGE, 1, "messages", "Cancel",
         "Cancels a scheduled message, or those of a batch that are still scheduled. What was charged comes back.",
         (shapes.Done,), (*_CREDENTIALS, NOT_FOUND, CONFLICT, *_ALWAYS),
     ),
-    Operation(
+    CustomerOperation(
         "list_message_events", "GET", EVENTS, 1, "messages", "History",
         "What has happened to a message, segment by segment: for whoever asks why it did not arrive.",
         (shapes.History,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
-    Operation(
+    CustomerOperation(
         "get_balance", "POST", "/api/v1/account/balance", 1, "account", "Balance",
         "The account's credit. There is nothing to send with it.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
-    Operation(
+    CustomerOperation(
         "send_message_v2", "POST", "/api/v2/messages", 2, "messages", "Send (v2)",
         f"{_SEND_MEANING} v2 does not schedule: a `time` is refused.",
         (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[2],
         replays=True, shown=(("to", "from", "content", "dlr", "dlr-url"),),
     ),
-    Operation(
+    CustomerOperation(
         "get_balance_v2", "POST", "/api/v2/account/balance", 2, "account", "Balance (v2)",
         "The account's credit. There is nothing to send with it.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
     ),
-    Operation(
+    CustomerOperation(
         "get_liveness", "GET", "/health/live", 0, "health", "Liveness", "Whether the gateway runs.",
         (shapes.Health,), (INTERNAL,),
     ),
-    Operation(
+    CustomerOperation(
         "get_readiness", "GET", "/health/ready", 0, "health", "Readiness",
         "Whether requests are taken: 503 while the store cannot be written.",
         (shapes.Health,), _ALWAYS,

@@ -17,7 +17,7 @@ PAGE_PATH = "/docs"
 PATHS = (DOCUMENT_PATH, PAGE_PATH)
 
 
-class Content(NamedTuple):
+class Document(NamedTuple):
     """The document at a path."""
 
     body: bytes
@@ -32,7 +32,7 @@ class Reference:
 
     def __init__(self, terms: Terms) -> None:
         self._make = {DOCUMENT_PATH: partial(_document, terms), PAGE_PATH: partial(_page, terms)}
-        self._contents: dict[str, Content] = {}
+        self._contents: dict[str, Document] = {}
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         path = scope["path"].removesuffix("/")
@@ -69,18 +69,18 @@ def _has(scope: Scope, tag: bytes) -> bool:
     return False
 
 
-def _content(body: bytes, *headers: tuple[bytes, bytes]) -> Content:
+def _content(body: bytes, *headers: tuple[bytes, bytes]) -> Document:
     tag = b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode()
-    return Content(body, (*headers, (b"x-content-type-options", b"nosniff")), tag)
+    return Document(body, (*headers, (b"x-content-type-options", b"nosniff")), tag)
 
 
-def _document(terms: Terms) -> Content:
+def _document(terms: Terms) -> Document:
     from heliograph.api import openapi
 
     return _content(msgspec.json.encode(openapi.document(terms)), (b"content-type", b"application/json"))
 
 
-def _page(terms: Terms) -> Content:
+def _page(terms: Terms) -> Document:
     from heliograph.api import openapi, reference_page
 
     page = reference_page.render(openapi.document(terms))

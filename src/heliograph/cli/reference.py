@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from heliograph.cli.metrics_page import metrics_page
-from heliograph.config import Entry, entries, sections
+from heliograph.config import SettingEntry, entries, sections
 
 #: What the help of each command says and the page says once.
 _EVERYWHERE = re.compile(r"\nOptions of every command:\n(?:  .*\n?)+")
@@ -65,7 +65,7 @@ def settings_page() -> str:
     return "".join(parts)
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: SettingEntry) -> str:
     names = f"`{entry.name}`<br>`{entry.variable}`"
     return f"| {names} | `{to_toml(entry.default)}` | {entry.expected} | {entry.doc} |\n"
 

@@ -12,7 +12,7 @@ from heliograph.http.asgi import Asgi, Headers
 from heliograph.runtime.engine import Engine
 
 if TYPE_CHECKING:
-    from heliograph.adapters.tracing import Traces
+    from heliograph.adapters.tracing import TraceWatcher
     from heliograph.api.app import Api
     from heliograph.http.reply import Reply
 
@@ -94,7 +94,7 @@ class Watching:
             await self._traces.close()
 
 
-def _open_traces(settings: Settings, clock: Clock) -> "Traces | None":
+def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
     """None where the settings name no endpoint. Raises Unusable where OpenTelemetry is not installed."""
     traces = settings.traces
     if not traces.endpoint:

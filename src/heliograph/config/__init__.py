@@ -1,7 +1,7 @@
 """The settings: one typed file, `heliograph.toml`, and `HELIOGRAPH_*` variables, which win over it."""
 
 from heliograph.config.check import ROLES, parse_address
-from heliograph.config.entry import PREFIX, Entry, SettingsError, entries, sections
+from heliograph.config.entry import PREFIX, SettingEntry, SettingsError, entries, sections
 from heliograph.config.settings import DEFAULT_DATA, MetricsSettings, Settings, StoreSettings
 from heliograph.config.sources import FILE_NAME, OTHER_VARIABLES, changed, load
 
@@ -11,8 +11,8 @@ __all__ = [
     "OTHER_VARIABLES",
     "PREFIX",
     "ROLES",
-    "Entry",
     "MetricsSettings",
+    "SettingEntry",
     "Settings",
     "SettingsError",
     "StoreSettings",

@@ -19,7 +19,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SettingEntry:
     """One setting as the reference shows it."""
 
     section: str
@@ -64,20 +64,20 @@ def sections() -> dict[str, type]:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[SettingEntry, ...]:
     """Every setting, in the order of the file."""
     return tuple(
-        Entry(section=section, name=each.name, type=hints[each.name], default=each.default, **each.metadata)
+        SettingEntry(section=section, name=each.name, type=hints[each.name], default=each.default, **each.metadata)
         for section, kind, hints in ((name, kind, get_type_hints(kind)) for name, kind in sections().items())
         for each in fields(kind)
     )
 
 
-def entry_of(key: str) -> Entry | None:
+def entry_of(key: str) -> SettingEntry | None:
     return next((entry for entry in entries() if entry.key == key), None)
 
 
-def from_text(entry: Entry, text: str, where: str) -> Any:
+def from_text(entry: SettingEntry, text: str, where: str) -> Any:
     """Converts a variable's text to the setting's type; returns text that does not fit for `checked` to refuse."""
     if entry.type is bool:
         words = {
@@ -101,7 +101,7 @@ def from_text(entry: Entry, text: str, where: str) -> Any:
     return text
 
 
-def checked(entry: Entry, value: Any, where: str) -> Any:
+def checked(entry: SettingEntry, value: Any, where: str) -> Any:
     """The value as its field keeps it. Raises SettingsError."""
     wrong = partial(_wrong, entry, value, where)
     if get_origin(entry.type) is Literal:
@@ -148,7 +148,7 @@ def no_section(name: str, where: str) -> SettingsError:
     return SettingsError(f"there is no section [{name}] ({where}){hint} {LIST}")
 
 
-def _wrong(entry: Entry, value: object, where: str, problem: str | None = None) -> SettingsError:
+def _wrong(entry: SettingEntry, value: object, where: str, problem: str | None = None) -> SettingsError:
     if problem is not None:
         return SettingsError(f"{entry.key} in {where} is wrong: {problem}")
     shown = "it is not" if entry.secret else f"it is {value!r}"

@@ -11,7 +11,7 @@ from typing import Any
 from heliograph.config.entry import (
     LIST,
     PREFIX,
-    Entry,
+    SettingEntry,
     SettingsError,
     checked,
     entries,
@@ -114,6 +114,6 @@ def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings
     return settings
 
 
-def _with(settings: Settings, entry: Entry, value: Any) -> Settings:
+def _with(settings: Settings, entry: SettingEntry, value: Any) -> Settings:
     section = replace(getattr(settings, entry.section), **{entry.name: value})
     return replace(settings, **{entry.section: section})

@@ -14,8 +14,8 @@ from heliograph.http.short_cut import PendingRequest
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Line(Protocol):
-    """A connection, as one exchange knows it."""
+class ExchangeConnection(Protocol):
+    """The connection that an exchange runs on, as the exchange sees it."""
 
     transport: Transport
     flow: Flow
@@ -33,7 +33,7 @@ class Exchange(PendingRequest):
 
     __slots__ = ("_body", "_gone", "_line", "_more", "_news", "_response", "_waits_to_send", "scope")
 
-    def __init__(self, line: Line, scope: Scope, keep_alive: bool) -> None:
+    def __init__(self, line: ExchangeConnection, scope: Scope, keep_alive: bool) -> None:
         super().__init__(keep_alive)
         self.scope = scope
         self._line = line

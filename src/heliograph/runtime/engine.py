@@ -27,7 +27,7 @@ from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
-from heliograph.runtime.upkeep import Upkeep
+from heliograph.runtime.upkeep import Housekeeping
 
 CALLBACKS_END_S = 5.0
 """Seconds that a graceful stop waits for callbacks in the air; the rest are tried again at the next start."""
@@ -88,7 +88,7 @@ class Engine:
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
         self._spawn(feeder.seek(), "lookup")
-        upkeep = Upkeep(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
+        upkeep = Housekeeping(environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease)
         self._spawn(upkeep.run(), "housekeeping")
         parts.gatherer.wake()
         parts.gatherer.stir()

@@ -54,8 +54,8 @@ EARLY_KEPT_MS = 60_000
 HOUR_MS = 3_600_000
 
 
-class Upkeep:
-    """The rounds of housekeeping."""
+class Housekeeping:
+    """Runs the rounds of housekeeping."""
 
     def __init__(
         self,

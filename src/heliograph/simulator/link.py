@@ -12,7 +12,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp.constants import Role
 from heliograph.smpp.pdu import Pdu
 from heliograph.smpp.session import Session, SessionOptions
-from heliograph.smpp.state import State
+from heliograph.smpp.state import SessionState
 
 MAX_UNANSWERED: Final = 10_000
 """Unanswered requests of one peer above which reading from it stops."""
@@ -78,7 +78,7 @@ class SimulatorLink(asyncio.Protocol):
     @property
     def receives(self) -> bool:
         """Whether receipts may come on this bind, whether or not its window has room."""
-        return self.session.state in (State.BOUND_RX, State.BOUND_TRX)
+        return self.session.state in (SessionState.BOUND_RX, SessionState.BOUND_TRX)
 
     def now(self) -> float:
         """The time by the clock of the sessions, in seconds."""
@@ -125,7 +125,7 @@ class SimulatorLink(asyncio.Protocol):
         elif self.session.may_send(c.UNBIND):
             self.session.unbind(self._loop.time())
             self.flush()
-        elif self.session.state is not State.UNBOUND:
+        elif self.session.state is not SessionState.UNBOUND:
             self.cut()
 
     def flush(self) -> None:

@@ -169,7 +169,7 @@ class Simulator:
 
     # Binds.
 
-    def _on_bind(self, link: SimulatorLink, request: p.Bind) -> None:
+    def _on_bind(self, link: SimulatorLink, request: p.BindRequest) -> None:
         status = self._bind_status(request)
         response_type = p.PDU_TYPES[request.command_id | c.RESPONSE_BIT]
         if status:
@@ -185,7 +185,7 @@ class Simulator:
         self._respond(link, response)
         self._deliveries.bound(link)
 
-    def _bind_status(self, request: p.Bind) -> int:
+    def _bind_status(self, request: p.BindRequest) -> int:
         b = self._behaviour
         if b.bind_status:
             return b.bind_status

@@ -6,8 +6,8 @@ from typing import Any
 
 from heliograph.smpp import codec, tlv
 from heliograph.smpp.error import PduError
-from heliograph.smpp.pdu import AlertNotification, Bind, BindResp, DataSm, DeliverSm, Outbind, Pdu
-from heliograph.smpp.state import State
+from heliograph.smpp.pdu import AlertNotification, BindRequest, BindResp, DataSm, DeliverSm, Outbind, Pdu
+from heliograph.smpp.state import SessionState
 
 
 class CloseReason(StrEnum):
@@ -30,7 +30,7 @@ class CloseReason(StrEnum):
 class Bound:
     """The peer accepted our bind. `interface_version` is what it says it speaks, where it says so."""
 
-    state: State
+    state: SessionState
     response: BindResp
 
     @property
@@ -49,7 +49,7 @@ class BindRefused:
 class BindRequested:
     """An ESME wants to bind: answer `request` with `Session.respond` or `Session.answer`."""
 
-    request: Bind
+    request: BindRequest
 
 
 @dataclass(slots=True, repr=False)

@@ -52,8 +52,8 @@ class Pdu:
 
 
 @dataclass(slots=True, repr=False)
-class Bind(Pdu):
-    """Fields that the three binds share: SMPP v3.4, 4.1."""
+class BindRequest(Pdu):
+    """A request to bind: the fields that its three kinds share (SMPP v3.4, 4.1)."""
 
     system_id: str = ""
     password: str = ""
@@ -65,17 +65,17 @@ class Bind(Pdu):
 
 
 @dataclass(slots=True, repr=False)
-class BindTransmitter(Bind):
+class BindTransmitter(BindRequest):
     command_id = c.BIND_TRANSMITTER
 
 
 @dataclass(slots=True, repr=False)
-class BindReceiver(Bind):
+class BindReceiver(BindRequest):
     command_id = c.BIND_RECEIVER
 
 
 @dataclass(slots=True, repr=False)
-class BindTransceiver(Bind):
+class BindTransceiver(BindRequest):
     command_id = c.BIND_TRANSCEIVER
 
 

@@ -77,7 +77,7 @@ _TRIMMINGS: Final = " \t\r\n\0,;'\""
 
 
 @dataclass(slots=True, repr=False)
-class Receipt:
+class ReceiptContent:
     """The content of a receipt. The addresses are those of the PDU: a receipt comes *from* the message's recipient."""
 
     message_id: str
@@ -108,7 +108,7 @@ def is_receipt(esm_class: int) -> bool:
     return esm_class & (c.ESM_RECEIPT | c.ESM_INTERMEDIATE) != 0
 
 
-def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
+def parse_receipt(pdu: DeliverSm | DataSm) -> ReceiptContent | None:
     """The receipt in `pdu`; None where esm_class says that it is something else, whatever it looks like."""
     if not is_receipt(pdu.esm_class):
         return None
@@ -120,7 +120,7 @@ def parse_receipt(pdu: DeliverSm | DataSm) -> Receipt | None:
         number = tlv.find_integer(pdu.tlvs, tlv.MESSAGE_STATE)
         state = None if number is None else _STATE_OF_NUMBER.get(number)
         error = _network_error(tlv.find(pdu.tlvs, tlv.NETWORK_ERROR_CODE), err)
-    return Receipt(
+    return ReceiptContent(
         message_id or text_id or "",
         (text_id or None) if message_id and text_id != message_id else None,
         state or _state_of_text(stat or ""),

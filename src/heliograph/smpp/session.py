@@ -20,7 +20,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.error import PduError, StateError
 from heliograph.smpp.framer import Framer
-from heliograph.smpp.state import BOUND, BOUND_BY, REQUESTS, State
+from heliograph.smpp.state import BOUND, BOUND_BY, REQUESTS, SessionState
 from heliograph.smpp.window import Pending, Window
 
 _AFTER_LENGTH: Final = Struct(">III")
@@ -92,12 +92,12 @@ class Session:
         self._sendable = _NOTHING
         self._acceptable = _NOTHING
         self.role = role
-        self.state = State.OPEN
+        self.state = SessionState.OPEN
         self.closing = False
         """The connection is to be closed once `data_to_send` is written."""
         self.unanswered = 0
         """Requests of the peer that the owner has not answered yet. Stop reading where they grow too many."""
-        self._enter(State.OPEN)
+        self._enter(SessionState.OPEN)
 
     # What the owner asks about.
 
@@ -136,7 +136,7 @@ class Session:
 
     # Requests.
 
-    def bind(self, request: p.Bind, now: float) -> int:
+    def bind(self, request: p.BindRequest, now: float) -> int:
         """Ask to bind, as an ESME. `Bound`, `BindRefused` or `Closing(BIND_TIMEOUT)` follows."""
         if self._bind_pending:
             raise StateError("a bind waits for its answer")
@@ -186,15 +186,15 @@ class Session:
         self._check(c.UNBIND)
         sequence = self._window.open_link_request(c.UNBIND, now + self._options.unbind_timeout)
         self._put(c.UNBIND, 0, sequence, b"")
-        self.state = State.UNBOUND
-        self._sendable = REQUESTS[self.role][State.UNBOUND]
+        self.state = SessionState.UNBOUND
+        self._sendable = REQUESTS[self.role][SessionState.UNBOUND]
 
     # Answers.
 
     def answer(self, request: p.Pdu, status: int = 0) -> bool:
         """Answer a request of the peer with an otherwise empty response of its kind; see `respond`."""
         if request.command_id == c.DELIVER_SM and self._unbind_sequence is None:
-            if self.closing or self.state is State.CLOSED:
+            if self.closing or self.state is SessionState.CLOSED:
                 return False
             self._out.append(_DELIVER_SM_RESP.pack(17, c.DELIVER_SM_RESP, status, request.sequence, 0))
             self._settle()
@@ -207,12 +207,12 @@ class Session:
         False where the link has gone meanwhile: the peer cannot learn the answer here and may repeat its
         request. A bind_resp with ESME_ROK binds the session.
         """
-        if self.closing or self.state is State.CLOSED:
+        if self.closing or self.state is SessionState.CLOSED:
             return False
         self._out.append(codec.encode(response))
         if isinstance(response, p.BindResp):
             self._bind_pending = False
-            if response.status == 0 and self.state is State.OPEN:
+            if response.status == 0 and self.state is SessionState.OPEN:
                 self._enter(BOUND_BY[response.command_id & ~c.RESPONSE_BIT])
             return True
         self._settle()
@@ -228,7 +228,7 @@ class Session:
 
     def receive(self, data: bytes, now: float) -> list[e.Event]:
         """Take what the connection brought."""
-        if self.state is State.CLOSED:
+        if self.state is SessionState.CLOSED:
             return []
         events: list[e.Event] = []
         frames = self._framer.feed(data)
@@ -259,7 +259,7 @@ class Session:
 
     def connection_lost(self) -> list[e.Event]:
         """The connection is gone. `Lost` holds the tokens of all requests that waited, if any did."""
-        self.state = State.CLOSED
+        self.state = SessionState.CLOSED
         self.closing = True
         self._sendable = self._acceptable = _NOTHING
         self._out.clear()
@@ -294,7 +294,7 @@ class Session:
 
     # The rest is ours.
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: SessionState) -> None:
         self.state = state
         self._sendable = REQUESTS[self.role][state]
         self._acceptable = REQUESTS[self.role.peer][state]
@@ -360,7 +360,7 @@ class Session:
         events.append(e.ProtocolError(error))
         if not self.closing:
             self._close(e.CloseReason.PROTOCOL, events)
-        self.state = State.CLOSED
+        self.state = SessionState.CLOSED
 
     def _on_response(self, frame: bytes, pending: Pending, sequence: int, status: int, events: list[e.Event]) -> None:
         """A response to a request that waited, other than submit_sm_resp."""
@@ -423,7 +423,7 @@ class Session:
     def _on_owners_request(self, pdu: p.Pdu, events: list[e.Event]) -> None:
         """A request that the owner answers, or that nobody does."""
         match pdu:
-            case p.Bind():
+            case p.BindRequest():
                 self._bind_pending = True
                 self._init_deadline = None
                 events.append(e.BindRequested(pdu))
@@ -440,9 +440,9 @@ class Session:
 
     def _on_unbind(self, sequence: int, now: float, events: list[e.Event]) -> None:
         events.append(e.Unbound(by_peer=True))
-        self.state = State.UNBOUND
-        self._sendable = REQUESTS[self.role][State.UNBOUND]
-        self._acceptable = REQUESTS[self.role.peer][State.UNBOUND]
+        self.state = SessionState.UNBOUND
+        self._sendable = REQUESTS[self.role][SessionState.UNBOUND]
+        self._acceptable = REQUESTS[self.role.peer][SessionState.UNBOUND]
         self._unbind_sequence = sequence
         if not self.unanswered:
             self._agree_to_unbind()

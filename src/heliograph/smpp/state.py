@@ -7,7 +7,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp.constants import Role
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """State of a session. Both ends are in the same one, but for PDUs on the wire between them."""
 
     OPEN = "open"
@@ -24,12 +24,12 @@ class State(StrEnum):
     """The connection is gone, or what came from it can no longer be read."""
 
 
-BOUND: Final = frozenset({State.BOUND_TX, State.BOUND_RX, State.BOUND_TRX})
+BOUND: Final = frozenset({SessionState.BOUND_TX, SessionState.BOUND_RX, SessionState.BOUND_TRX})
 
 BOUND_BY: Final = {
-    c.BIND_TRANSMITTER: State.BOUND_TX,
-    c.BIND_RECEIVER: State.BOUND_RX,
-    c.BIND_TRANSCEIVER: State.BOUND_TRX,
+    c.BIND_TRANSMITTER: SessionState.BOUND_TX,
+    c.BIND_RECEIVER: SessionState.BOUND_RX,
+    c.BIND_TRANSCEIVER: SessionState.BOUND_TRX,
 }
 """The state a bind leads to once its response says ESME_ROK."""
 
@@ -41,22 +41,22 @@ _ANY_BOUND: Final = frozenset({c.UNBIND, c.ENQUIRE_LINK})
 _LINK_ONLY: Final = frozenset({c.ENQUIRE_LINK})
 _NOTHING: Final[frozenset[int]] = frozenset()
 
-REQUESTS: Final[dict[Role, dict[State, frozenset[int]]]] = {
+REQUESTS: Final[dict[Role, dict[SessionState, frozenset[int]]]] = {
     Role.ESME: {
-        State.OPEN: c.BIND_COMMANDS | _LINK_ONLY,
-        State.BOUND_TX: _SUBMISSIONS,
-        State.BOUND_RX: _ANY_BOUND,
-        State.BOUND_TRX: _SUBMISSIONS,
-        State.UNBOUND: _LINK_ONLY,
-        State.CLOSED: _NOTHING,
+        SessionState.OPEN: c.BIND_COMMANDS | _LINK_ONLY,
+        SessionState.BOUND_TX: _SUBMISSIONS,
+        SessionState.BOUND_RX: _ANY_BOUND,
+        SessionState.BOUND_TRX: _SUBMISSIONS,
+        SessionState.UNBOUND: _LINK_ONLY,
+        SessionState.CLOSED: _NOTHING,
     },
     Role.MC: {
-        State.OPEN: _LINK_ONLY | {c.OUTBIND},
-        State.BOUND_TX: _ANY_BOUND,
-        State.BOUND_RX: _DELIVERIES,
-        State.BOUND_TRX: _DELIVERIES,
-        State.UNBOUND: _LINK_ONLY,
-        State.CLOSED: _NOTHING,
+        SessionState.OPEN: _LINK_ONLY | {c.OUTBIND},
+        SessionState.BOUND_TX: _ANY_BOUND,
+        SessionState.BOUND_RX: _DELIVERIES,
+        SessionState.BOUND_TRX: _DELIVERIES,
+        SessionState.UNBOUND: _LINK_ONLY,
+        SessionState.CLOSED: _NOTHING,
     },
 }
 """The requests each end may issue in each state. Responses follow from the requests they answer."""

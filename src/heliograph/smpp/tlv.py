@@ -18,7 +18,7 @@ Value = int | str | bytes
 _HEAD: Final = struct.Struct(">HH")
 
 
-class Kind(StrEnum):
+class ValueForm(StrEnum):
     """The form of the octets of a value."""
 
     INTEGER = "integer"
@@ -30,7 +30,7 @@ class Definition(NamedTuple):
     """One row of the table of tags: `octets` is the exact size of an integer, the largest size of others."""
 
     name: str
-    kind: Kind
+    kind: ValueForm
     octets: int
 
 
@@ -90,15 +90,15 @@ ITS_SESSION_INFO: Final = 0x1383
 
 
 def _integer(name: str, octets: int = 1) -> Definition:
-    return Definition(name, Kind.INTEGER, octets)
+    return Definition(name, ValueForm.INTEGER, octets)
 
 
 def _text(name: str, octets: int) -> Definition:
-    return Definition(name, Kind.TEXT, octets)
+    return Definition(name, ValueForm.TEXT, octets)
 
 
 def _octets(name: str, octets: int) -> Definition:
-    return Definition(name, Kind.OCTETS, octets)
+    return Definition(name, ValueForm.OCTETS, octets)
 
 
 DEFINITIONS: Final[dict[int, Definition]] = {
@@ -210,7 +210,7 @@ def make(tag: int, value: Value) -> tuple[int, bytes]:
             return tag, value.encode("latin-1") + b"\0"
         except UnicodeEncodeError as error:
             raise FieldError(name_of(tag), "not Latin-1") from error
-    if definition is None or definition.kind is not Kind.INTEGER:
+    if definition is None or definition.kind is not ValueForm.INTEGER:
         raise FieldError(name_of(tag), "not an integer parameter")
     try:
         return tag, value.to_bytes(definition.octets, "big")
@@ -243,9 +243,9 @@ def described(tlvs: Tlvs) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for tag, value in tlvs:
         definition = DEFINITIONS.get(tag)
-        if definition is None or definition.kind is Kind.OCTETS:
+        if definition is None or definition.kind is ValueForm.OCTETS:
             found[name_of(tag)] = value
-        elif definition.kind is Kind.TEXT:
+        elif definition.kind is ValueForm.TEXT:
             found[definition.name] = value.partition(b"\0")[0].decode("latin-1")
         else:
             sized = len(value) == definition.octets

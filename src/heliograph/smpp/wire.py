@@ -17,7 +17,7 @@ from heliograph.smpp.pdu import Address, DistributionList, FailedDestination
 _FAILURE_STATUS: Final = Struct(">I")
 
 
-class Field(Protocol):
+class WireField(Protocol):
     """One field: `read` gives the value and where the next field begins.
 
     A frame that ends too early makes `read` raise IndexError or ValueError; `read` of the layout turns them
@@ -32,7 +32,7 @@ class Field(Protocol):
     def write(self, value: Any) -> bytes: ...
 
 
-Layout = tuple[Field, ...]
+Layout = tuple[WireField, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import Role
-from heliograph.smpp.receipt import Receipt, parse_receipt
+from heliograph.smpp.receipt import ReceiptContent, parse_receipt
 from heliograph.smpp.session import Session, SessionOptions
 from tests.support.patience import PATIENCE_S
 
@@ -34,7 +34,7 @@ class Esme(asyncio.Protocol):
         self.reads: list[bytes] = []
         self.order: list[str] = []
         """`answer ID` and `receipt ID` as they came."""
-        self.receipts: list[Receipt] = []
+        self.receipts: list[ReceiptContent] = []
         self.deliveries: list[p.DeliverSm] = []
         self.unmatched: list[p.Pdu] = []
         self.refusal: int | None = None
@@ -148,7 +148,7 @@ class Smsc:
 
     async def bind(
         self,
-        kind: type[p.Bind] = p.BindTransceiver,
+        kind: type[p.BindRequest] = p.BindTransceiver,
         system_id: str = "acme",
         password: str = "secret",
         *,

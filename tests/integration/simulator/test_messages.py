@@ -37,7 +37,7 @@ async def test_submit_and_receipt(start: Start) -> None:
 
 
 @pytest.mark.parametrize("kind", [p.BindTransmitter, p.BindReceiver, p.BindTransceiver])
-async def test_every_kind_of_bind(start: Start, kind: type[p.Bind]) -> None:
+async def test_every_kind_of_bind(start: Start, kind: type[p.BindRequest]) -> None:
     smsc = await start()
     await smsc.bind(kind)
     assert smsc.simulator.counters.bound == 1

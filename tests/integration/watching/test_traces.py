@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from heliograph.adapters.tracing import Traces
+from heliograph.adapters.tracing import TraceWatcher
 from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -48,7 +48,7 @@ class Traced:
     def __init__(self, gateway: Gateway, ratio: float) -> None:
         self.gateway = gateway
         self.exporter = InMemorySpanExporter()
-        self.traces = Traces(SimpleSpanProcessor(self.exporter), ratio, gateway.clock)
+        self.traces = TraceWatcher(SimpleSpanProcessor(self.exporter), ratio, gateway.clock)
         gateway.sending._intake = self.traces.intake(gateway.intake)
         self.fake = FakeSender()
         self.sender = self.traces.sender(self.fake)

@@ -30,7 +30,7 @@ FAILED = st.builds(p.FailedDestination, OCTET, OCTET, text(c.ADDRESS_OCTETS), SE
 TLVS = st.lists(st.tuples(st.integers(0, 0xFFFF), st.binary(max_size=40)), max_size=4).map(tuple)
 
 
-def values_of(field: wire.Field) -> st.SearchStrategy[Any]:
+def values_of(field: wire.WireField) -> st.SearchStrategy[Any]:
     match field:
         case wire.Octet():
             return OCTET

@@ -155,7 +155,9 @@ def test_no_addresses(text: str) -> None:
 
 
 @pytest.mark.parametrize("entry", config.entries(), ids=lambda entry: entry.key)
-def test_every_setting_says_what_it_means_and_its_default_is_in_range(entry: config.Entry, tmp_path: Path) -> None:
+def test_every_setting_says_what_it_means_and_its_default_is_in_range(
+    entry: config.SettingEntry, tmp_path: Path
+) -> None:
     assert entry.doc.endswith(".")
     assert entry.unit or entry.type not in (int, float)
     assert changed(Settings(), entry.key, entry.default, "here") == Settings()

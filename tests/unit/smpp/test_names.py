@@ -1,7 +1,7 @@
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
-from heliograph.smpp.state import BOUND, REQUESTS, State
+from heliograph.smpp.state import BOUND, REQUESTS, SessionState
 
 
 def test_statuses_have_names_whatever_they_are() -> None:
@@ -29,19 +29,19 @@ def test_every_request_may_be_issued_somewhere_and_has_its_response() -> None:
 def test_the_table_of_the_specification() -> None:
     """SMPP v3.4, table 2-1, by who issues what where."""
 
-    def issued(role: Role, command: int) -> set[State]:
+    def issued(role: Role, command: int) -> set[SessionState]:
         return {state for state, commands in REQUESTS[role].items() if command in commands}
 
-    transmitting = {State.BOUND_TX, State.BOUND_TRX}
-    receiving = {State.BOUND_RX, State.BOUND_TRX}
+    transmitting = {SessionState.BOUND_TX, SessionState.BOUND_TRX}
+    receiving = {SessionState.BOUND_RX, SessionState.BOUND_TRX}
     for command in c.BIND_COMMANDS:
-        assert (issued(Role.ESME, command), issued(Role.MC, command)) == ({State.OPEN}, set())
+        assert (issued(Role.ESME, command), issued(Role.MC, command)) == ({SessionState.OPEN}, set())
     for command in (c.SUBMIT_SM, c.SUBMIT_MULTI, c.QUERY_SM, c.CANCEL_SM, c.REPLACE_SM):
         assert (issued(Role.ESME, command), issued(Role.MC, command)) == (transmitting, set())
     for command in (c.DELIVER_SM, c.ALERT_NOTIFICATION):
         assert (issued(Role.ESME, command), issued(Role.MC, command)) == (set(), receiving)
     assert (issued(Role.ESME, c.DATA_SM), issued(Role.MC, c.DATA_SM)) == (transmitting, receiving)
-    assert (issued(Role.ESME, c.OUTBIND), issued(Role.MC, c.OUTBIND)) == (set(), {State.OPEN})
+    assert (issued(Role.ESME, c.OUTBIND), issued(Role.MC, c.OUTBIND)) == (set(), {SessionState.OPEN})
     for role in Role:
         assert issued(role, c.UNBIND) == BOUND
-        assert issued(role, c.ENQUIRE_LINK) == set(State) - {State.CLOSED}
+        assert issued(role, c.ENQUIRE_LINK) == set(SessionState) - {SessionState.CLOSED}

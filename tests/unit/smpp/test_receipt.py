@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.smpp import tlv
 from heliograph.smpp.pdu import DataSm, DeliverSm
-from heliograph.smpp.receipt import Receipt, parse_receipt
+from heliograph.smpp.receipt import ReceiptContent, parse_receipt
 from heliograph.smpp.tlv import Tlvs
 
 APPENDIX_B = (
@@ -14,7 +14,7 @@ APPENDIX_B = (
 )
 
 
-def read(text: str | bytes, *, esm_class: int = 4, data_coding: int = 0, tlvs: Tlvs = ()) -> Receipt:
+def read(text: str | bytes, *, esm_class: int = 4, data_coding: int = 0, tlvs: Tlvs = ()) -> ReceiptContent:
     content = text if isinstance(text, bytes) else text.encode("latin-1")
     pdu = DeliverSm(1, 0, tlvs, source_addr="447700900123", destination_addr="Me", esm_class=esm_class)
     pdu.data_coding = data_coding

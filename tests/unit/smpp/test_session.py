@@ -9,14 +9,14 @@ from heliograph.smpp.error import StateError, WindowFullError
 from heliograph.smpp.event import CloseReason
 from heliograph.smpp.framer import Framer
 from heliograph.smpp.session import Session, SessionOptions
-from heliograph.smpp.state import State
+from heliograph.smpp.state import SessionState
 
 BODY = codec.encode_body(p.SubmitSm(destination_addr="447700900123", short_message=b"hi"))
 RECEIPT = p.DeliverSm(9, esm_class=4, source_addr="447700900123", short_message=b"id:1 stat:DELIVRD")
 BINDS = {
-    State.BOUND_TX: p.BindTransmitter,
-    State.BOUND_RX: p.BindReceiver,
-    State.BOUND_TRX: p.BindTransceiver,
+    SessionState.BOUND_TX: p.BindTransmitter,
+    SessionState.BOUND_RX: p.BindReceiver,
+    SessionState.BOUND_TRX: p.BindTransceiver,
 }
 
 
@@ -28,7 +28,7 @@ def sent(session: Session) -> list[p.Pdu]:
     return found
 
 
-def esme(state: State = State.BOUND_TRX, options: SessionOptions | None = None) -> Session:
+def esme(state: SessionState = SessionState.BOUND_TRX, options: SessionOptions | None = None) -> Session:
     """A client bound at time 0."""
     session = Session(Role.ESME, 0.0, options)
     bind = BINDS[state](system_id="us", password="pw")
@@ -41,7 +41,7 @@ def esme(state: State = State.BOUND_TRX, options: SessionOptions | None = None) 
     return session
 
 
-def centre(state: State = State.BOUND_TRX, options: SessionOptions | None = None) -> Session:
+def centre(state: SessionState = SessionState.BOUND_TRX, options: SessionOptions | None = None) -> Session:
     """A message centre to which an ESME is bound at time 0."""
     session = Session(Role.MC, 0.0, options)
     (event,) = session.receive(codec.encode(BINDS[state](1, system_id="them")), 0.0)
@@ -54,13 +54,13 @@ def centre(state: State = State.BOUND_TRX, options: SessionOptions | None = None
 
 class TestBinding:
     @pytest.mark.parametrize("state", list(BINDS))
-    def test_both_ends_come_to_the_same_state(self, state: State) -> None:
+    def test_both_ends_come_to_the_same_state(self, state: SessionState) -> None:
         ours, theirs = Session(Role.ESME, 0.0), Session(Role.MC, 0.0)
         ours.bind(BINDS[state](system_id="us", password="pw"), 0.0)
         (asked,) = theirs.receive(ours.data_to_send(), 0.1)
         assert isinstance(asked, e.BindRequested)
         assert (asked.request.system_id, asked.request.password) == ("us", "pw")
-        assert theirs.state is State.OPEN
+        assert theirs.state is SessionState.OPEN
 
         response = p.PDU_TYPES[asked.request.command_id | c.RESPONSE_BIT](
             asked.request.sequence, 0, (tlv.make(tlv.SC_INTERFACE_VERSION, 0x34),)
@@ -79,7 +79,7 @@ class TestBinding:
         events = session.receive(codec.encode(p.BindTransceiverResp(1, CommandStatus.ESME_RINVPASWD)), 1.0)
 
         assert events == [e.BindRefused(CommandStatus.ESME_RINVPASWD)]
-        assert session.state is State.OPEN
+        assert session.state is SessionState.OPEN
         assert session.bind(p.BindTransceiver(), 1.0) == 2
 
     def test_a_nack_is_a_refusal(self) -> None:
@@ -132,7 +132,7 @@ class TestBinding:
 
         session.answer(event.request, CommandStatus.ESME_RINVPASWD)
 
-        assert session.state is State.OPEN
+        assert session.state is SessionState.OPEN
         assert sent(session) == [p.BindTransceiverResp(1, CommandStatus.ESME_RINVPASWD)]
 
     def test_outbind_asks_for_a_bind(self) -> None:
@@ -248,7 +248,7 @@ class TestRequests:
 
     def test_a_receiver_may_not_submit(self) -> None:
         with pytest.raises(StateError):
-            esme(State.BOUND_RX).send_request(c.SUBMIT_SM, BODY, None, 0.0)
+            esme(SessionState.BOUND_RX).send_request(c.SUBMIT_SM, BODY, None, 0.0)
         with pytest.raises(StateError):
             Session(Role.ESME, 0.0).send_request(c.SUBMIT_SM, BODY, None, 0.0)
 

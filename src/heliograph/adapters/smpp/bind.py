@@ -18,7 +18,7 @@ from heliograph.smpp.link import WRONG_CREDENTIALS, Backoff
 SHORTEST_PAUSE_S: Final = 0.05
 """Between two attempts, whatever the settings say."""
 
-ROLES: Final[dict[str, tuple[type[p.Bind], ...]]] = {
+ROLES: Final[dict[str, tuple[type[p.BindRequest], ...]]] = {
     "transceiver": (p.BindTransceiver,),
     "transmitter+receiver": (p.BindTransmitter, p.BindReceiver),
 }
@@ -32,7 +32,7 @@ class BindOwner(Protocol):
         """A connection is up, or no longer is."""
 
 
-def bind_request(settings: SmppSettings, role: type[p.Bind]) -> p.Bind:
+def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindRequest:
     """The bind PDU of a connector (SMPP v3.4, 4.1)."""
     dialect = settings.dialect
     return role(
@@ -49,7 +49,7 @@ def bind_request(settings: SmppSettings, role: type[p.Bind]) -> p.Bind:
 class Bind:
     """Holds at most one connection at a time. `number` counts from 1."""
 
-    def __init__(self, context: BindContext, owner: BindOwner, number: int, role: type[p.Bind]) -> None:
+    def __init__(self, context: BindContext, owner: BindOwner, number: int, role: type[p.BindRequest]) -> None:
         settings, timings = context.settings, context.timings
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")

@@ -28,7 +28,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.error import FieldError
 from heliograph.smpp.session import Session, SessionOptions
-from heliograph.smpp.state import State
+from heliograph.smpp.state import SessionState
 
 BARE_OCTETS: Final = 17
 """Octets of a submit_sm_resp without optional parameters, beyond its message_id."""
@@ -70,7 +70,12 @@ class BindConnection(asyncio.Protocol):
     )  # fmt: skip
 
     def __init__(
-        self, context: BindContext, owner: ConnectionOwner, request: p.Bind, counters: BindCounters, bind_timeout: float
+        self,
+        context: BindContext,
+        owner: ConnectionOwner,
+        request: p.BindRequest,
+        counters: BindCounters,
+        bind_timeout: float,
     ) -> None:
         timings = context.timings
         self._context = context
@@ -118,7 +123,7 @@ class BindConnection(asyncio.Protocol):
     @property
     def transmits(self) -> bool:
         """Whether the connection is bound and takes submit_sm now."""
-        return self.up and self.session.state is not State.BOUND_RX
+        return self.up and self.session.state is not SessionState.BOUND_RX
 
     @property
     def free(self) -> int:
@@ -432,7 +437,7 @@ class BindConnection(asyncio.Protocol):
     def unbind(self, reason: str) -> None:
         """Begins the end: what is under way may still be answered until the operator agrees."""
         if not self.session.bound or self.session.closing:
-            if self.session.state is not State.UNBOUND:
+            if self.session.state is not SessionState.UNBOUND:
                 self._close()
             return
         self.reason = self.reason or reason

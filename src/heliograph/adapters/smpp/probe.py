@@ -92,7 +92,7 @@ async def _try(
     report: ProbeReport,
     settings: SmppSettings,
     address: tuple[str, int],
-    role: type[p.Bind],
+    role: type[p.BindRequest],
     timeout_s: float,
 ) -> bool:
     """One bind, from resolving to unbinding; False if a step failed."""
@@ -144,7 +144,7 @@ async def _start_tls(writer: asyncio.StreamWriter, host: str, dialect: Dialect, 
     return f"{secured.version()}; {trust}"
 
 
-async def _bind(talk: _Talk, settings: SmppSettings, role: type[p.Bind]) -> str:
+async def _bind(talk: _Talk, settings: SmppSettings, role: type[p.BindRequest]) -> str:
     talk.session.bind(bind_request(settings, role), time.monotonic())
     while True:
         for event in await talk.receive():
@@ -161,7 +161,7 @@ async def _bind(talk: _Talk, settings: SmppSettings, role: type[p.Bind]) -> str:
                     pass
 
 
-async def _enquire_link(talk: _Talk, _settings: SmppSettings, _role: type[p.Bind]) -> str:
+async def _enquire_link(talk: _Talk, _settings: SmppSettings, _role: type[p.BindRequest]) -> str:
     began = time.monotonic()
     talk.session.enquire_link(began)
     while talk.session.next_deadline() is not None:  # that of the question is the only one
@@ -169,7 +169,7 @@ async def _enquire_link(talk: _Talk, _settings: SmppSettings, _role: type[p.Bind
     return f"answered in {(time.monotonic() - began) * 1000:.1f} ms"
 
 
-async def _unbind(talk: _Talk, _settings: SmppSettings, _role: type[p.Bind]) -> str:
+async def _unbind(talk: _Talk, _settings: SmppSettings, _role: type[p.BindRequest]) -> str:
     talk.session.unbind(time.monotonic())
     while not any(isinstance(event, e.Unbound) for event in await talk.receive()):
         pass

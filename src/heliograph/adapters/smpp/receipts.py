@@ -14,7 +14,7 @@ from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import DataSm, DeliverSm
 from heliograph.smpp.receipt import parse_receipt
 from heliograph.smpp.session import Session
-from heliograph.smpp.state import State
+from heliograph.smpp.state import SessionState
 
 MAX_UNACKNOWLEDGED: Final = 5_000
 """Receipts of one connection that may wait to be durable; what comes beyond is put off with ESME_RX_T_APPN."""
@@ -83,7 +83,7 @@ class ReceiptReceiver:
     @property
     def _only_receipts_come(self) -> bool:
         """Whether no part awaits an answer any more, so that only deliver_sm come, which may never end."""
-        return self._session.in_flight == 0 or self._session.state is State.UNBOUND
+        return self._session.in_flight == 0 or self._session.state is SessionState.UNBOUND
 
     def _acknowledge(self, request: DeliverSm | DataSm, kept: bool) -> None:
         """Answers a receipt; does nothing if the connection is gone, since the operator sends it again elsewhere."""

@@ -3,6 +3,6 @@
 It needs the extra `otel`, and is imported only where the settings ask for it.
 """
 
-from heliograph.adapters.tracing.traces import Traces, open_traces
+from heliograph.adapters.tracing.traces import TraceWatcher, open_traces
 
-__all__ = ["Traces", "open_traces"]
+__all__ = ["TraceWatcher", "open_traces"]

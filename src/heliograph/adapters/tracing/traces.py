@@ -35,8 +35,8 @@ _MS = 1_000_000
 """Nanoseconds in one."""
 
 
-class Traces:
-    """A `Watcher`, and what goes around the requests, the intake and the sender."""
+class TraceWatcher:
+    """Makes spans of the facts that it is told as a `Watcher`, and wraps the requests, the intake and the sender."""
 
     def __init__(self, processor: SpanProcessor, ratio: float, clock: Clock) -> None:
         """`ratio` of the requests that bring no decision with them are traced."""
@@ -175,7 +175,7 @@ class Traces:
 
 
 class _TracedIntake:
-    def __init__(self, intake: Intake, traces: Traces) -> None:
+    def __init__(self, intake: Intake, traces: TraceWatcher) -> None:
         self._intake = intake
         self._traces = traces
 
@@ -193,7 +193,7 @@ class _TracedIntake:
 
 
 class _TracedSender:
-    def __init__(self, sender: WebhookSender, traces: Traces) -> None:
+    def __init__(self, sender: WebhookSender, traces: TraceWatcher) -> None:
         self._sender = sender
         self._traces = traces
 
@@ -223,8 +223,8 @@ def _below(parent: SpanContext) -> Context:
     return set_span_in_context(NonRecordingSpan(parent))
 
 
-def open_traces(endpoint: str, ratio: float, clock: Clock) -> Traces:
+def open_traces(endpoint: str, ratio: float, clock: Clock) -> TraceWatcher:
     """Spans leave by OTLP over HTTP, in a thread of their own; what cannot be sent is dropped."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    return Traces(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), ratio, clock)
+    return TraceWatcher(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), ratio, clock)

@@ -37,8 +37,8 @@ EXIT_SECONDS = 2.0
 """The time, beyond its drain, for the child to end by itself."""
 
 
-class Channel(asyncio.Protocol):
-    """One end of the pair of sockets."""
+class SocketEnd(asyncio.Protocol):
+    """One end of the pair of sockets between parent and child: writes and reads whole frames."""
 
     def __init__(self, on_frame: Callable[[bytes], None]) -> None:
         self._on_frame = on_frame
@@ -85,7 +85,7 @@ class ProcessSender:
         self._owed: set[int] = set()
         self._out: list[WebhookJob] = []
         self._busy: list[TryResult] = []
-        self._channel: Channel | None = None
+        self._channel: SocketEnd | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._heard = 0.0
         self._stopping = asyncio.Event()
@@ -152,7 +152,7 @@ class ProcessSender:
 
     # --- the child
 
-    async def _keep(self, channel: Channel) -> None:
+    async def _keep(self, channel: SocketEnd) -> None:
         """Waits for the child's death and starts the next, until the sender is closed."""
         pause = 0.0
         while not self._stopping.is_set():
@@ -177,13 +177,13 @@ class ProcessSender:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         return self._stopping.is_set()
 
-    async def _spawn(self) -> Channel:
+    async def _spawn(self) -> SocketEnd:
         ours, theirs = socket.socketpair()
         try:
             ours.setblocking(False)
             # fork and exec of a large process can take a while: not on the loop.
             self._child = await asyncio.to_thread(start_child, theirs)
-            _, channel = await self._loop.create_unix_connection(lambda: Channel(self._on_frame), sock=ours)
+            _, channel = await self._loop.create_unix_connection(lambda: SocketEnd(self._on_frame), sock=ours)
         except BaseException:
             ours.close()
             raise
@@ -255,12 +255,12 @@ class SenderProcess:
         self._sender: LocalSender | None = None
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(list[WebhookJob]).decode
-        self._channel: Channel | None = None
+        self._channel: SocketEnd | None = None
         self._last = asyncio.Event()
 
     async def run(self, sock: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        _, channel = await loop.create_unix_connection(lambda: Channel(self._on_frame), sock=sock)
+        _, channel = await loop.create_unix_connection(lambda: SocketEnd(self._on_frame), sock=sock)
         self._channel = channel
         last = asyncio.ensure_future(self._last.wait())
         await asyncio.wait((last, channel.ended), return_when=asyncio.FIRST_COMPLETED)

@@ -13,7 +13,7 @@ from heliograph.app.webhook_job import TryResult, WebhookJob
 HTTP_GONE = 410
 
 
-class Renderer(Protocol):
+class SubjectRenderer(Protocol):
     """Renders one type of subject for webhooks."""
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
@@ -23,7 +23,9 @@ class Renderer(Protocol):
 class WebhookDeliverer:
     """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`."""
 
-    def __init__(self, sender: WebhookSender, accounts: KnownAccounts, renderers: Mapping[type, Renderer]) -> None:
+    def __init__(
+        self, sender: WebhookSender, accounts: KnownAccounts, renderers: Mapping[type, SubjectRenderer]
+    ) -> None:
         """`renderers` are by the type of the subject that they render."""
         self._sender = sender
         self._accounts = accounts

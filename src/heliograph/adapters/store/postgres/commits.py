@@ -4,7 +4,7 @@ from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.shared.recovery import recovery
 from heliograph.adapters.store.shared.replay import replayed
-from heliograph.adapters.store.shared.steps import Q, Steps, Way
+from heliograph.adapters.store.shared.steps import Q, RunMode, Steps
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.marks import Recovery
 from heliograph.app.ports import Fenced, Unavailable
@@ -26,7 +26,7 @@ class PostgresCommits:
         account, reference = accept.account, accept.reference
         assert reference is not None
         try:
-            found = await self._database.run(Way.LOOKUP, lambda: replayed(account, reference))
+            found = await self._database.run(RunMode.LOOKUP, lambda: replayed(account, reference))
         except Unavailable:
             return
         if found is not None:
@@ -38,7 +38,7 @@ class PostgresCommits:
     async def recover(self, worker: int, node: int) -> Recovery:
         """Gives up the claims of the node that had this worker number before; those of dead nodes are given up by
         `Leases.release_dead`."""
-        recovered = await self._database.run(Way.WRITE, lambda: _recover(worker, node))
+        recovered = await self._database.run(RunMode.WRITE, lambda: _recover(worker, node))
         await self.recorder.become(node, worker)
         return recovered
 

@@ -1,4 +1,4 @@
-"""The engine of the database: operations, run on a connection of the pool."""
+"""The runner of the database: operations, run on a connection of the pool."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, assert_never
@@ -10,7 +10,7 @@ from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.postgres.faults import translated
 from heliograph.adapters.store.postgres.servers import Servers
-from heliograph.adapters.store.shared.steps import Steps, Way
+from heliograph.adapters.store.shared.steps import RunMode, Steps
 from heliograph.app.ports import Unavailable
 
 R = TypeVar("R")
@@ -26,23 +26,23 @@ class Database:
         self._fixed: dict[str, Any] = {"first_slot": slots[0], "last_slot": slots[1]}
         self._closed = False
 
-    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+    async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation on a connection that is free. Raises Unavailable, and what the operation raises."""
 
         def work(db: Db) -> Any:
             return drive(db, operation, self._fixed)
 
-        match way:
-            case Way.WRITE:
+        match mode:
+            case RunMode.WRITE:
                 return await self.pool.write(work)
-            case Way.READ | Way.BROWSE:
+            case RunMode.READ | RunMode.BROWSE:
                 return await self.pool.look(work)
-            case Way.LOOKUP | Way.GLANCE | Way.LISTING:
+            case RunMode.LOOKUP | RunMode.GLANCE | RunMode.LISTING:
                 return await self.pool.read(work)
-            case Way.SCAN:
+            case RunMode.SCAN:
                 return await self.scan(work)
             case _:
-                assert_never(way)
+                assert_never(mode)
 
     async def scan(self, work: Work[R]) -> R:
         """Takes as long as reading all rows does, on a connection of its own, as they are at one moment."""

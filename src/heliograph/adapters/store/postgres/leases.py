@@ -4,7 +4,7 @@ import asyncio
 
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, Way, first, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, RunMode, Steps, first, read, write
 
 KEPT_MS = 7 * 24 * 3_600_000
 """Milliseconds for which the rows of dead nodes are kept."""
@@ -24,7 +24,7 @@ class PostgresLeases(Operations):
 
     async def heartbeat(self, node: int, lasts: int) -> bool:
         try:
-            renewed = await self._database.run(Way.WRITE, lambda: _heartbeat(node, lasts))
+            renewed = await self._database.run(RunMode.WRITE, lambda: _heartbeat(node, lasts))
         except asyncio.CancelledError:
             # The heartbeat timed out. A dead host closes no connection, so idle ones are dropped and new ones opened
             # next; after SILENT timeouts the running transactions are cut, too.

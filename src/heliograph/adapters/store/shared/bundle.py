@@ -1,4 +1,4 @@
-"""The ports whose operations are written once, over one engine."""
+"""The ports whose operations are written once, over one runner."""
 
 from collections.abc import Callable
 from copy import copy
@@ -13,7 +13,7 @@ from heliograph.adapters.store.shared.notices import StoredNotices
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.search import StoredMessages
-from heliograph.adapters.store.shared.steps import Engine
+from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.tokens import StoredTokens
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredUsers
@@ -39,25 +39,25 @@ class Bundle:
     customers_of: type[StoredCustomers] = StoredCustomers
     """The class of the customers' port, where an engine has its own."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._use(engine)
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._use(runner)
 
-    def _use(self, engine: Engine) -> None:
-        self.accounts = StoredAccounts(engine)
-        self.network = StoredNetwork(engine)
-        self.users = StoredUsers(engine)
-        self.tokens = StoredTokens(engine)
-        self.audit_log = StoredAuditLog(engine)
-        self.customers = self.customers_of(engine)
-        self.queue = StoredQueue(engine)
-        self.receipts = StoredReceipts(engine)
-        self.notices = StoredNotices(engine)
-        self.messages = StoredMessages(engine)
-        self.upkeep = StoredUpkeep(engine)
+    def _use(self, runner: Runner) -> None:
+        self.accounts = StoredAccounts(runner)
+        self.network = StoredNetwork(runner)
+        self.users = StoredUsers(runner)
+        self.tokens = StoredTokens(runner)
+        self.audit_log = StoredAuditLog(runner)
+        self.customers = self.customers_of(runner)
+        self.queue = StoredQueue(runner)
+        self.receipts = StoredReceipts(runner)
+        self.notices = StoredNotices(runner)
+        self.messages = StoredMessages(runner)
+        self.upkeep = StoredUpkeep(runner)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         """`app.ports.Store.noting`."""
         noting = copy(self)
-        noting._use(Noted(self._engine, describe))  # noqa: SLF001 - another of its kind
+        noting._use(Noted(self._runner, describe))  # noqa: SLF001 - another of its kind
         return noting

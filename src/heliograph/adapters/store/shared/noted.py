@@ -4,24 +4,24 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from heliograph.adapters.store.shared.audit_log import append
-from heliograph.adapters.store.shared.steps import Engine, Steps, Way
+from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
 from heliograph.app.admin.oversight import AuditEntry
 
 R = TypeVar("R")
 
 
 class Noted:
-    """An engine whose writing operations end with a line in the audit log."""
+    """A runner whose writing operations end with a line in the audit log."""
 
-    def __init__(self, engine: Engine, describe: Callable[[Any], AuditEntry | None]) -> None:
+    def __init__(self, runner: Runner, describe: Callable[[Any], AuditEntry | None]) -> None:
         """`describe` makes the line from what the operation returns, or None for none."""
-        self._engine = engine
+        self._runner = runner
         self._describe = describe
 
-    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+    async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation, and the line as its last step if it writes."""
-        if way is not Way.WRITE:
-            return await self._engine.run(way, operation)
+        if mode is not RunMode.WRITE:
+            return await self._runner.run(mode, operation)
 
         def noted() -> Steps[R]:
             result = yield from operation()
@@ -30,4 +30,4 @@ class Noted:
                 yield append(deed)
             return result
 
-        return await self._engine.run(way, noted)
+        return await self._runner.run(mode, noted)

@@ -42,7 +42,7 @@ def first(query: Query) -> Steps[Row | None]:
     return rows[0] if rows else None
 
 
-class Way(Enum):
+class RunMode(Enum):
     """Ways to run an operation. A transaction sees the rows as they are at one moment."""
 
     WRITE = auto()
@@ -61,18 +61,18 @@ class Way(Enum):
     """Like READ, of whole tables, on a connection of its own and without a time limit."""
 
 
-class Engine(Protocol):
+class Runner(Protocol):
     """Runs operations on a database."""
 
-    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+    async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Raises Unavailable, Fenced, and what the operation raises; then nothing was done."""
 
 
 class Operations:
     """A port's operations; a subclass for each port."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
 
 
 class _Decorator(Protocol):
@@ -81,21 +81,21 @@ class _Decorator(Protocol):
     ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]: ...
 
 
-def _run_as(way: Way) -> _Decorator:
+def _run_as(mode: RunMode) -> _Decorator:
     def method(operation: Callable[Concatenate[S, P], Steps[R]]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
         @wraps(operation)
         def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
-            return self.engine.run(way, partial(operation, self, *args, **kwargs))
+            return self.runner.run(mode, partial(operation, self, *args, **kwargs))
 
         return run
 
     return method
 
 
-write: Final = _run_as(Way.WRITE)
-read: Final = _run_as(Way.READ)
-lookup: Final = _run_as(Way.LOOKUP)
-glance: Final = _run_as(Way.GLANCE)
-browse: Final = _run_as(Way.BROWSE)
-listing: Final = _run_as(Way.LISTING)
-scan: Final = _run_as(Way.SCAN)
+write: Final = _run_as(RunMode.WRITE)
+read: Final = _run_as(RunMode.READ)
+lookup: Final = _run_as(RunMode.LOOKUP)
+glance: Final = _run_as(RunMode.GLANCE)
+browse: Final = _run_as(RunMode.BROWSE)
+listing: Final = _run_as(RunMode.LISTING)
+scan: Final = _run_as(RunMode.SCAN)

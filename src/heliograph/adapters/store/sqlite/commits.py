@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from heliograph.adapters.store.shared.recovery import recovery
-from heliograph.adapters.store.shared.steps import Q, Steps, Way
+from heliograph.adapters.store.shared.steps import Q, RunMode, Steps
 from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection, syncs_quickly
 from heliograph.adapters.store.sqlite.record import record
@@ -42,7 +42,7 @@ class SqliteCommits:
             if await asyncio.to_thread(syncs_quickly, self._path.parent):
                 self._threads.on_loop = LoopConnection(self._path)
             await self._threads.writer.transact(lengthen, self._path)
-        return await self._threads.run(Way.WRITE, lambda: _recover(worker, node))
+        return await self._threads.run(RunMode.WRITE, lambda: _recover(worker, node))
 
 
 def _recover(worker: int, node: int) -> Steps[Recovery]:

@@ -1,11 +1,11 @@
-"""The engine of the file: operations of the event loop, run by the writer's or a reader's thread."""
+"""The runner of the file: operations of the event loop, run by the writer's or a reader's thread."""
 
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, assert_never, cast
 
-from heliograph.adapters.store.shared.steps import Steps, Way
+from heliograph.adapters.store.shared.steps import RunMode, Steps
 from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.worker import FileConnection, Worker
@@ -26,30 +26,30 @@ class Threads:
         # what people look for takes its time: the gateway's own reading does not wait for it
         self.searcher = Worker("store-searcher", FileConnection(path, busy_ms, read_only=True), calls)
 
-    async def run(self, way: Way, operation: Callable[[], Steps[R]]) -> R:
+    async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation by the thread that is for it. Raises Unavailable, and what the operation raises."""
-        match way:
-            case Way.WRITE:
+        match mode:
+            case RunMode.WRITE:
                 return await self.writer.transact(drive, operation)
-            case Way.READ:
+            case RunMode.READ:
                 return await self.reader.transact(drive, operation)
-            case Way.LOOKUP:
+            case RunMode.LOOKUP:
                 return await self.reader.look(drive, operation)
-            case Way.GLANCE:
+            case RunMode.GLANCE:
                 # done here, it takes less than handing it over does, if the disk is a quick one
                 if self.on_loop is not None:
                     done, result = self.on_loop.try_look(drive, operation)
                     if done:
                         return cast("R", result)
                 return await self.reader.look(drive, operation)
-            case Way.BROWSE:
+            case RunMode.BROWSE:
                 return await self.searcher.transact(drive, operation)
-            case Way.LISTING:
+            case RunMode.LISTING:
                 return await self.searcher.look(drive, operation)
-            case Way.SCAN:
+            case RunMode.SCAN:
                 return await asyncio.to_thread(self._scan, operation)
             case _:
-                assert_never(way)
+                assert_never(mode)
 
     def _scan(self, operation: Callable[[], Steps[R]]) -> R:
         """Takes as long as reading all rows does, on a connection of its own; other calls do not wait for it."""
