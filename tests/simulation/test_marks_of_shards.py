@@ -9,10 +9,9 @@ from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
-from heliograph.domain.slot import SLOTS, slot_of
 from tests.simulation.faults import Odds
 from tests.simulation.world import Plan, Simulation
-from tests.support.shards import Shards
+from tests.support.shards import SLOTS, Shards, slot_of
 from tests.support.store import CREDIT, HOUR
 from tests.support.virtual_time import run
 

@@ -14,14 +14,13 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
-from heliograph.domain.slot import SLOTS
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.memory_rows import Rows, merged
-from tests.support.shards import Shards
+from tests.support.shards import SLOTS, Shards
 from tests.support.store import CREDIT
 from tests.support.virtual_time import VirtualClock
 

@@ -17,9 +17,14 @@ from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Store, Unavailable, Unfit
-from heliograph.domain.slot import slot_of
 
 Found = TypeVar("Found")
+
+SLOTS = 64
+"""Queue keys: which part of the work an account belongs to, and so where its rows are."""
+
+_GOLDEN = 0x9E3779B9
+"""2 to the 32nd, divided by the golden ratio: neighbouring accounts come to lie far apart."""
 
 RETRY_S = 0.05
 """Seconds before a shard is asked again that could not be."""
@@ -58,6 +63,11 @@ def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
         for name in getattr(facts, kind):
             getattr(shards[shard_of(name[0], firsts)], kind).append(name)
     return shards, Facts(early=list(facts.early), early_matched=list(facts.early_matched))
+
+
+def slot_of(account: int) -> int:
+    """Returns the queue key of an account."""
+    return (account & 0xFFFFFFFF) * _GOLDEN >> 26 & (SLOTS - 1)
 
 
 def shard_of(account: int, firsts: Sequence[int]) -> int:

@@ -17,7 +17,6 @@ from heliograph.app.facts import (
     Final,
     Message,
     PartReceipt,
-    Queueing,
     Submission,
     Verdict,
 )
@@ -431,19 +430,3 @@ async def test_the_audit_finds_claims_of_nodes_that_are_gone(
 async def test_list_intervals_hold_over_nodes(store: PostgresStore, other: PostgresStore, account: Account) -> None:
     waits = await asyncio.gather(*(each.customers.admit_list(account.id, START, 10_000) for each in [store, other] * 5))
     assert sorted(waits) == [0] + [10_000] * 9
-
-
-async def test_slots_split_the_work(url: str, store: PostgresStore, given: Given) -> None:
-    accounts = [await given.account(f"a{n}") for n in range(12)]
-    sent = [await given.sent(account.id, queued=True) for account in accounts]
-    await store.commits.record(
-        Facts(queueings=[Queueing(sent[0].account, sent[0].key, 1, START, START + HOUR, attempted=False, held=False)])
-    )
-    low = await PostgresStore.open(url, limits=AMPLE, slots=(0, 31))
-    high = await PostgresStore.open(url, limits=AMPLE, slots=(32, 63))
-    shares = [{each.message.key for each in await half.queue.claim(1, 99, START, 1)} for half in (low, high)]
-    assert all(shares)
-    assert not shares[0] & shares[1]
-    assert shares[0] | shares[1] == {message.key for message in sent}
-    await low.close()
-    await high.close()

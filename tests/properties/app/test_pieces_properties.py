@@ -24,8 +24,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.domain.receipt import Delivery
-from heliograph.domain.slot import SLOTS, slot_of
-from tests.support.shards import divide
+from tests.support.shards import SLOTS, divide, slot_of
 
 ACCOUNTS = st.integers(1, 300)
 KEYS = st.one_of(st.integers(1, 3), st.integers(1, 1 << 60))

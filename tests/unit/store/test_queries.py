@@ -23,9 +23,6 @@ SPREAD = {
 }
 """What a call with `**account_values(...)` names."""
 
-FIXED = frozenset({"first_slot", "last_slot"})
-"""Parameters that an engine knows by itself."""
-
 
 def asked(engine: str) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Each statement that some operation of an engine yields, with the parameters that it names where that is seen."""
@@ -56,7 +53,7 @@ def test_each_statement_that_is_asked_for_is_there_and_has_its_parameters(engine
     for name, parameters in asked(engine):
         assert name in statements, f"nothing in {engine} is called {name}"
         if parameters is not None:
-            missing = frozenset(statements[name].parameters) - parameters - FIXED
+            missing = frozenset(statements[name].parameters) - parameters
             assert not missing, f"{name} of {engine} has parameters that its caller does not name: {missing}"
 
 

@@ -19,18 +19,16 @@ R = TypeVar("R")
 class Database:
     """One database on one or more servers."""
 
-    def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
-        """`slots` are the queue keys, both inclusive, of the accounts whose rows are claimed."""
+    def __init__(self, servers: Servers) -> None:
         self.servers = servers
         self.pool = Pool(servers)
-        self._fixed: dict[str, Any] = {"first_slot": slots[0], "last_slot": slots[1]}
         self._closed = False
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation on a connection that is free. Raises Unavailable, and what the operation raises."""
 
         def work(db: Db) -> Any:
-            return drive(db, operation, self._fixed)
+            return drive(db, operation)
 
         match mode:
             case RunMode.WRITE:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.shared import sql
@@ -27,16 +27,14 @@ DIALECT: Final = sql.SqlDialect(
 STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))
 
 
-async def drive(db: Db, operation: Callable[[], Steps[R]], fixed: dict[str, Any]) -> R:
-    """Runs the operation to its end, and returns what it does. The transaction is the caller's. `fixed` are the values
-    of parameters that the operation does not name."""
+async def drive(db: Db, operation: Callable[[], Steps[R]]) -> R:
+    """Runs the operation to its end, and returns what it does. The transaction is the caller's."""
     steps = operation()
     try:
         query = next(steps)
         while True:
             statement = STATEMENTS[query.name]
-            values = fixed | query.values if fixed else query.values
-            parameters = [values[name] for name in statement.parameters]
+            parameters = [query.values[name] for name in statement.parameters]
             rows = await db.fetch(statement.text, *parameters) if statement.text else ()
             query = steps.send([tuple(row) for row in rows])
     except StopIteration as end:

@@ -6,14 +6,6 @@
 
 -- --- what others use
 
--- The queue key: which of 64 parts of the work an account belongs to, as domain.slot says. Only bits 26 to 31 of the
--- product of its low 32 bits count; it is made of two halves, since the whole may be more than a bigint.
-CREATE OR REPLACE FUNCTION slot_of(p_account bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT (
-        (p_account & 65535) * 2654435769 + (((p_account >> 16 & 65535) * 2654435769 & 65535) << 16) >> 26 & 63
-    )::smallint
-$$;
-
 -- Returns whether nobody has given this node's work to others; until the transaction ends nobody will. A node that is
 -- not known has no lease, hence none to lose.
 CREATE OR REPLACE FUNCTION node_lives(p_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -173,10 +165,8 @@ BEGIN
         WHERE r.last <> 0 AND verdicts[r.n] = {Verdict.ACCEPTED};
     END IF;
     IF true = ANY (m_queued) THEN
-        INSERT INTO queue (key, account, slot, connector, due, expires, attempted)
-        SELECT
-            m.key, p_accounts[r_place[m.request]], slot_of(p_accounts[r_place[m.request]]), m.connector, m.time,
-            m.expires, false
+        INSERT INTO queue (key, account, connector, due, expires, attempted)
+        SELECT m.key, p_accounts[r_place[m.request]], m.connector, m.time, m.expires, false
         FROM unnest(m_request, m_key, m_connector, m_time, m_expires, m_queued)
             AS m (request, key, connector, time, expires, queued)
         WHERE m.queued AND verdicts[m.request] = {Verdict.ACCEPTED};
@@ -189,10 +179,10 @@ CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO queue (key, account, slot, connector, due, expires, attempted, node, put_off)
+    INSERT INTO queue (key, account, connector, due, expires, attempted, node, put_off)
     SELECT
-        q.key, coalesce(m.account, 0), slot_of(coalesce(m.account, 0)), q.connector, q.due, q.expires, q.attempted,
-        q.node, coalesce(m.time < q.due, false)
+        q.key, coalesce(m.account, 0), q.connector, q.due, q.expires, q.attempted, q.node,
+        coalesce(m.time < q.due, false)
     FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
         AS q (key, connector, due, expires, attempted, node)
     LEFT JOIN message AS m ON m.key = q.key
@@ -347,11 +337,10 @@ CREATE OR REPLACE FUNCTION record_callback_retries(
     p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first", node)
-    SELECT r.key, slot_of(coalesce(m.account, 0)), r.due, r.attempts, r.body, r.problem, r."first", r.node
+    INSERT INTO callback_retry (key, due, attempts, body, problem, "first", node)
+    SELECT r.key, r.due, r.attempts, r.body, r.problem, r."first", r.node
     FROM unnest(p_key, p_due, p_attempts, p_body, p_problem, p_first, p_node)
         AS r (key, due, attempts, body, problem, "first", node)
-    LEFT JOIN message AS m ON m.key = r.key
     ORDER BY r.key
     ON CONFLICT (key) DO UPDATE SET
         due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
@@ -504,7 +493,7 @@ END $$;
 
 -- Claims rows of the queue and returns them, oldest due first. Scheduled messages become Sent. Raises HG001.
 CREATE OR REPLACE FUNCTION claim_queue(
-    p_connector bigint, p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
+    p_connector bigint, p_limit integer, p_now bigint, p_node bigint
 ) RETURNS TABLE (key bigint, connector bigint, attempted boolean) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -514,14 +503,13 @@ BEGIN
     IF p_connector IS NULL THEN
         SELECT array_agg(d.key) INTO keys FROM (
             SELECT q.key FROM queue AS q
-            WHERE q.node IS NULL AND q.expires <= p_now AND q.slot BETWEEN p_first AND p_last
+            WHERE q.node IS NULL AND q.expires <= p_now
             ORDER BY q.expires, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         ) AS d;
     ELSE
         SELECT array_agg(d.key) INTO keys FROM (
             SELECT q.key FROM queue AS q
             WHERE q.node IS NULL AND q.connector = p_connector AND q.due <= p_now
-              AND q.slot BETWEEN p_first AND p_last
             ORDER BY q.due, q.key LIMIT p_limit FOR UPDATE SKIP LOCKED
         ) AS d;
     END IF;
@@ -559,7 +547,7 @@ BEGIN
 END $$;
 
 -- Returns the accounts that have unclaimed rows of a connector due by `p_now`. Each is found by a jump in the index.
-CREATE OR REPLACE FUNCTION queued_accounts(p_connector bigint, p_now bigint, p_first smallint, p_last smallint)
+CREATE OR REPLACE FUNCTION queued_accounts(p_connector bigint, p_now bigint)
 RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_  bigint[] := '{}';
@@ -570,7 +558,7 @@ BEGIN
         WHERE q.node IS NULL AND q.connector = p_connector AND q.account > account_
         ORDER BY q.account LIMIT 1;
         EXIT WHEN NOT FOUND;
-        IF slot_of(account_) BETWEEN p_first AND p_last AND EXISTS (
+        IF EXISTS (
             SELECT 1 FROM queue AS q
             WHERE q.node IS NULL AND q.connector = p_connector AND q.account = account_ AND q.due <= p_now
         ) THEN
@@ -581,9 +569,7 @@ BEGIN
 END $$;
 
 -- Claims callbacks that are due and returns them, oldest first. Raises HG001.
-CREATE OR REPLACE FUNCTION claim_retries(
-    p_limit integer, p_now bigint, p_node bigint, p_first smallint, p_last smallint
-) RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION claim_retries(p_limit integer, p_now bigint, p_node bigint) RETURNS TABLE (key bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     keys bigint[];
@@ -591,7 +577,7 @@ BEGIN
     PERFORM check_node(p_node);
     SELECT array_agg(d.key) INTO keys FROM (
         SELECT r.key FROM callback_retry AS r
-        WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due <= p_now AND r.slot BETWEEN p_first AND p_last
+        WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due <= p_now
         ORDER BY r.due, r.key LIMIT p_limit FOR UPDATE SKIP LOCKED
     ) AS d;
     UPDATE callback_retry AS r SET node = p_node WHERE r.key = ANY (keys);
@@ -692,8 +678,8 @@ DECLARE
     told       bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'callback'), 0);
     latest     bigint := coalesce((SELECT max(key) FROM message), 0);
 BEGIN
-    INSERT INTO queue (key, account, slot, connector, due, expires, attempted)
-    SELECT m.key, m.account, slot_of(m.account), m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
+    INSERT INTO queue (key, account, connector, due, expires, attempted)
+    SELECT m.key, m.account, m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
     FROM message AS m
     LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
     WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = {State.SENT}
@@ -707,9 +693,9 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
       AND NOT EXISTS (SELECT 1 FROM part_receipt AS p WHERE p.key = s.key AND p.segment = s.segment)
     ON CONFLICT DO NOTHING;
-    INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first")
-    SELECT f.key, slot_of(m.account), f.at, 0, '', '', f.at
-    FROM final AS f JOIN message AS m ON m.key = f.key
+    INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
+    SELECT f.key, f.at, 0, '', '', f.at
+    FROM final AS f
     WHERE f.key > told AND f.key & 31 = p_worker AND f.owed AND f.state IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
     ON CONFLICT DO NOTHING;

@@ -236,7 +236,7 @@ CREATE TABLE callback (
 
 CREATE INDEX callback_failed ON callback (key) WHERE "end" <> {CallbackEnd.DELIVERED};
 
--- the slow tables: what is to be done later. `node` is who has claimed the row, `slot` is slot_of(account)
+-- the slow tables: what is to be done later. `node` is who has claimed the row
 
 -- Messages to be sent: scheduled, deferred by an operator, or more than a lane holds.
 CREATE TABLE queue (
@@ -245,7 +245,6 @@ CREATE TABLE queue (
     due       bigint NOT NULL,
     expires   bigint NOT NULL,
     node      bigint,
-    slot      smallint NOT NULL,
     attempted boolean NOT NULL,                -- a part may have been sent without an answer
     account   bigint NOT NULL,                 -- an account's messages keep their order
     put_off   boolean NOT NULL DEFAULT false   -- an operator deferred it, or did not answer
@@ -288,7 +287,6 @@ CREATE TABLE callback_retry (
     "first"  bigint NOT NULL,                  -- when it was first owed, or replayed
     node     bigint,
     attempts integer NOT NULL,
-    slot     smallint NOT NULL,
     problem  text NOT NULL,                    -- why the last attempt failed
     body     bytea NOT NULL                    -- '' before the first attempt
 ) WITH (fillfactor = 80);

@@ -13,10 +13,6 @@ from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app import ports
-from heliograph.domain.slot import SLOTS
-
-ALL_SLOTS = (0, SLOTS - 1)
-"""The queue keys, both inclusive: which part of the accounts a claim is about."""
 
 
 class PostgresStore(Bundle):
@@ -24,9 +20,9 @@ class PostgresStore(Bundle):
 
     customers_of = PostgresCustomers
 
-    def __init__(self, servers: Servers, slots: tuple[int, int]) -> None:
+    def __init__(self, servers: Servers) -> None:
         """The schema must be there; see `open`."""
-        self._database = database = Database(servers, slots)
+        self._database = database = Database(servers)
         super().__init__(database)
         commits = PostgresCommits(database)
         self._recorder = commits.recorder
@@ -39,17 +35,16 @@ class PostgresStore(Bundle):
         url: str,
         *,
         limits: DatabaseLimits | None = None,
-        slots: tuple[int, int] = ALL_SLOTS,
         schema: Schema | None = None,
     ) -> Self:
         """Brings the schema up to date and opens the store; connections are made when they are needed.
 
-        `slots` narrows what this store claims to accounts of some queue keys. Raises Unavailable when the database
-        cannot be used, SchemaTooNew or SchemaChanged when it is not for this version of the program.
+        Raises Unavailable when the database cannot be used, SchemaTooNew or SchemaChanged when it is not for this
+        version of the program.
         """
         servers = Servers(url, limits or DatabaseLimits())
         await migrate(servers, schema or shipped())
-        return cls(servers, slots)
+        return cls(servers)
 
     async def close(self) -> None:
         """Closes all connections. Later calls raise Unavailable."""

@@ -1,5 +1,5 @@
 -- claim_notices: Claims the notices that are due, oldest first.
-SELECT key FROM claim_retries(:limit, :now, :node, :first_slot, :last_slot);
+SELECT key FROM claim_retries(:limit, :now, :node);
 
 -- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
 SELECT c.key FROM callback AS c
@@ -8,8 +8,8 @@ WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR m.acco
 ORDER BY c.key FOR UPDATE OF c;
 
 -- owe_again: Owes some notices from now on.
-INSERT INTO callback_retry (key, slot, due, attempts, body, problem, "first")
-SELECT key, slot_of(account), :now, 0, '', '', :now FROM message WHERE key {among(keys)} ORDER BY key
+INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
+SELECT key, :now, 0, '', '', :now FROM message WHERE key {among(keys)} ORDER BY key
 ON CONFLICT (key) DO UPDATE SET due = :now, attempts = 0, "first" = :now, node = NULL;
 
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.

@@ -1,11 +1,11 @@
 -- claim_due: Claims the rows of a connector that are due, oldest first.
-SELECT key, connector, attempted FROM claim_queue(:connector, :limit, :now, :node, :first_slot, :last_slot);
+SELECT key, connector, attempted FROM claim_queue(:connector, :limit, :now, :node);
 
 -- claim_of: Claims the rows of a connector that are due, so many of each account, each one's oldest first.
 SELECT key, connector, attempted FROM claim_queue_of(:connector, :accounts, :limit, :now, :node);
 
 -- claim_expired: Claims the rows whose messages are no longer valid, of any connector.
-SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node, :first_slot, :last_slot);
+SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node);
 
 -- claim: Done already.
 
@@ -28,7 +28,7 @@ SELECT connector, (
 FROM waiting AS w WHERE connector IS NOT NULL;
 
 -- queued_accounts: The accounts that have rows due, found by jumps in the index.
-SELECT unnest(queued_accounts(:connector, :now, :first_slot, :last_slot));
+SELECT unnest(queued_accounts(:connector, :now));
 
 -- release_messages: Gives up a node's claims of messages.
 UPDATE queue SET node = NULL WHERE key IN (SELECT key FROM queue WHERE node = :node ORDER BY key FOR UPDATE)
