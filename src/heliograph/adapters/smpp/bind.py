@@ -16,7 +16,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.link import WRONG_CREDENTIALS, Backoff
 
 SHORTEST_PAUSE_S: Final = 0.05
-"""Between two attempts, whatever the settings say."""
+"""Shortest pause between two attempts, in seconds, whatever the settings say."""
 
 ROLES: Final[dict[str, tuple[type[p.BindRequest], ...]]] = {
     "transceiver": (p.BindTransceiver,),
@@ -29,7 +29,7 @@ class BindOwner(Protocol):
     """The owner of a bind."""
 
     def binds_changed(self) -> None:
-        """A connection is up, or no longer is."""
+        """Called when the bind's connection is up, or no longer is."""
 
 
 def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindRequest:
@@ -59,7 +59,7 @@ class Bind:
         self._owner = owner
         self._request = bind_request(settings, role)
         self._hosts = ((settings.host, settings.port), *settings.dialect.hosts)
-        # Several binds begin with different hosts, so that one host's end is not that of all.
+        # Several binds begin with different hosts, so that one host's failure does not take all of them down.
         self._turn = (number - 1) % len(self._hosts)
         self._backoff = Backoff(max(SHORTEST_PAUSE_S, timings.reconnect_first_s), timings.reconnect_most_s)
         self._stopping = False
@@ -125,7 +125,7 @@ class Bind:
             return self._backoff.pause(random.random())
         timings, credentials, now = self._context.timings, self._context.credentials, self._context.clock.monotonic()
         if credentials.until > now:
-            # Another bind had the same answer just before: it is also the one to try again first.
+            # Another bind was refused with the same status just before; it tries again first.
             return (credentials.until - now) * (1.05 + 0.2 * random.random())
         ceiling = timings.credentials_first_s * 2.0 ** min(credentials.refusals, 16)
         self._backoff.credentials_pause = min(timings.credentials_most_s, ceiling)
@@ -166,7 +166,7 @@ class Bind:
 
     def _fail(self, reason: str, *, lost: bool = False) -> None:
         context = self._context
-        # The same trouble again is no news: it stands in the state. That it was bound was said, and so is its end.
+        # A repeated failure is logged at debug level, as the state shows it; the loss of a bind is always a warning.
         level = "debug" if reason == self._error and self._backoff.failures and not lost else "warning"
         self._error, self._error_at = reason, context.clock.now()
         context.journal.say(
@@ -218,7 +218,7 @@ class Bind:
 
     @property
     def reconnect_in(self) -> float | None:
-        """Seconds until the next attempt, if it waits for that."""
+        """Seconds until the next attempt, None unless the bind waits for one."""
         return max(0.0, self._retry_at - self._context.clock.monotonic()) if self._state == "waiting" else None
 
     def state(self) -> BindState:

@@ -48,7 +48,7 @@ class SmppCarrier:
         self._draining = False
 
     def start(self) -> None:
-        """Begins to bind."""
+        """Starts all binds."""
         if self._problems:
             self._journal.say("error", "smpp.bad_options", connector=self._connector.name, problems=self._problems)
             return
@@ -63,7 +63,8 @@ class SmppCarrier:
         return self._capacity
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes each connection's share in one go. Parts that lost their places with it come back as not sent."""
+        """Writes each connection's share in one piece. Parts whose connection closed meanwhile come back as not
+        sent."""
         connections = self._connections
         used = 0
         for connection in connections:
@@ -90,7 +91,7 @@ class SmppCarrier:
         self._complaints.close()
 
     def binds_changed(self) -> None:
-        """A connection is up, or no longer is."""
+        """Called by a bind whose connection is up, or no longer is."""
         up = [bind.connection for bind in self._binds if bind.connection and bind.connection.transmits]
         connections = [] if self._draining else up
         capacity = sum(connection.session.window_limit for connection in connections)

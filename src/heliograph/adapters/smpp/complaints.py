@@ -16,13 +16,14 @@ LINE_S: Final = 60.0
 """Seconds between two log lines about one complaint. A complaint that has not recurred for so long has ended."""
 
 QUIET_S: Final = {"smpp.put_off": 360.0}
-"""Events that are over only after more seconds: what is put off again and again is tried every five minutes."""
+"""Seconds without a recurrence after which these events have ended, instead of LINE_S: deferred parts are tried again
+every five minutes."""
 
 MOST: Final = 40
 """Complaints that are told apart for one connector: an operator may make up any number of statuses."""
 
 OTHERS: Final = "others"
-"""The status of those beyond."""
+"""Status under which complaints beyond MOST are counted together."""
 
 NO_ANSWER: Final = "no answer"
 """The status of a part that has none."""

@@ -54,10 +54,10 @@ class ConnectionOwner(Protocol):
     """The owner of a connection."""
 
     def on_bound(self) -> None:
-        """The session is bound."""
+        """Called when the session is bound."""
 
     def on_unbound(self) -> None:
-        """The session was bound, and takes nothing new any more; answers may still come."""
+        """Called when a bound session takes no new parts any more; answers may still come."""
 
 
 class BindConnection(asyncio.Protocol):
@@ -202,7 +202,7 @@ class BindConnection(asyncio.Protocol):
         self._context.events.on_outcome(part, outcome)
 
     def _on_refusal(self, event: e.Answered) -> None:
-        """An answer that says no, or anything but the usual."""
+        """Handles an answer with an error status, or one whose meaning the connector overrides."""
         context, status = self._context, event.status
         outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
         if status in THROTTLING:
@@ -232,12 +232,12 @@ class BindConnection(asyncio.Protocol):
         cast("PortionedReader", self._reader).feed(data)
 
     def pause_writing(self) -> None:
-        """The operator does not read."""
+        """Pauses reading as well, and sets the timer that ends the connection unless the operator reads again."""
         cast("PortionedReader", self._reader).pause()
         self._stalled = self._loop.call_later(self._context.timings.response_timeout_s, self._cut_off)
 
     def resume_writing(self) -> None:
-        """The operator has read a good part of what waited."""
+        """Resumes reading, and submits the parts that waited."""
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
@@ -288,7 +288,8 @@ class BindConnection(asyncio.Protocol):
             self._arm()
 
     def _heard(self, now: float) -> None:
-        """A submit_sm was answered: the others have waited since then, as far as anybody can tell."""
+        """Restarts the clock of `unanswered_since`: the other parts in flight have waited since this answer, as far as
+        can be told."""
         self.unanswered_since = now if self.session.in_flight else None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -330,7 +331,7 @@ class BindConnection(asyncio.Protocol):
                 self.reason = self.reason or (NOT_READ if self._stalled is not None else why_closed(reason))
                 self._down()
                 if reason in (e.CloseReason.LINK_DEAD, e.CloseReason.BIND_TIMEOUT, e.CloseReason.UNBIND_TIMEOUT):
-                    # Nobody reads there: a polite end would wait for ever.
+                    # The operator does not read, so an orderly close would never finish.
                     self.abort()
             case e.Unbound(by_peer):
                 if by_peer:
@@ -366,10 +367,10 @@ class BindConnection(asyncio.Protocol):
             self._tell_quiet()
 
     def _arm(self) -> None:
-        """Sets the timer to the session's next deadline, unless it goes off before: then it is set again.
+        """Sets the timer to the session's next deadline, unless it fires before; then it is set again.
 
-        Deadlines move later as things happen, save that an answered enquire_link makes room for the next one: hence
-        never more than an interval ahead.
+        Deadlines only move later, except that an answered enquire_link allows the next one: hence the timer is never
+        more than an interval ahead.
         """
         deadline = self.session.next_deadline()
         if deadline is None:
@@ -435,7 +436,7 @@ class BindConnection(asyncio.Protocol):
         return self.session.in_flight == 0 and self.session.unanswered <= 0
 
     def unbind(self, reason: str) -> None:
-        """Begins the end: what is under way may still be answered until the operator agrees."""
+        """Sends unbind; parts in flight may still be answered until the operator agrees."""
         if not self.session.bound or self.session.closing:
             if self.session.state is not SessionState.UNBOUND:
                 self._close()
@@ -447,10 +448,8 @@ class BindConnection(asyncio.Protocol):
         self._arm()
 
     async def retire(self, deadline: float) -> None:
-        """Takes nothing new, waits until everything is answered or `deadline` (of the loop's clock), then unbinds.
-
-        Receipts are taken while answers are waited for; what comes later is put off, and the operator sends it again.
-        """
+        """Takes no new parts, waits until everything is answered or `deadline` (of the loop's clock), then unbinds.
+        Receipts are taken while answers are awaited; later ones are deferred, and the operator sends them again."""
         self._receipts.retiring = True
         self._down()
         if self.session.bound and not self._is_quiet:

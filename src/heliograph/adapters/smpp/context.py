@@ -1,4 +1,4 @@
-"""Everything that the binds of one connector share, and the connections of one bind after another."""
+"""State that the binds of one connector share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class BindContext:
     settled: Callable[[Part], None] | None = None
     credentials: CredentialsPause = field(default_factory=CredentialsPause)
     said: set[str] = field(default_factory=set)
-    """Events that were logged and are logged once only."""
+    """Events that are logged once only and have been."""
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
     complaints: Complaints = field(init=False)

@@ -12,8 +12,8 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 def tls_context(dialect: Dialect) -> ssl.SSLContext:
-    """Verifies the operator's certificate and its name unless the dialect says otherwise. Reads files: OSError,
-    ssl.SSLError."""
+    """Makes a TLS context that verifies the operator's certificate and its name, unless the dialect says otherwise.
+    Reads files: raises OSError, ssl.SSLError."""
     context = ssl.create_default_context(cafile=dialect.ca_file or None)
     if not dialect.tls_verify:
         context.check_hostname = False
@@ -26,7 +26,7 @@ def tls_context(dialect: Dialect) -> ssl.SSLContext:
 async def dial(
     make: Callable[[], P], host: str, port: int, *, tls: bool, dialect: Dialect, timeout_s: float
 ) -> tuple[asyncio.Transport, P]:
-    """A connection whose protocol is `make()`. Raises OSError, TimeoutError and ssl.SSLError among them."""
+    """Opens a connection whose protocol is `make()`. Raises OSError, TimeoutError and ssl.SSLError among them."""
     async with asyncio.timeout(timeout_s):
         # Loading the system's certificates takes tens of milliseconds, which the loop does not have.
         context = await asyncio.to_thread(tls_context, dialect) if tls else None

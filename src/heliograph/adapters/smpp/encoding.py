@@ -46,7 +46,8 @@ class Encoder:
         return HEADER16_OCTETS if self._concatenation == "udh16" else HEADER_OCTETS
 
     def body(self, part: Part, now: int) -> bytes:
-        """The body of a part's submit_sm; `now` in ms since the epoch. `FieldError` for what no submit_sm can hold."""
+        """Encodes the body of a part's submit_sm; `now` in ms since the epoch. Raises FieldError for values that no
+        submit_sm can hold."""
         message = part.message
         encoding, octets = part.encoding, part.octets
         if self._codec and encoding == Encoding.GSM7:
@@ -66,7 +67,7 @@ class Encoder:
         return self._rarer(template, part, octets)
 
     def _rarer(self, template: BodyTemplate, part: Part, octets: bytes) -> bytes:
-        """A part of a long message, numbered in any way but the usual one."""
+        """Encodes a part of a long message with any but the usual 8-bit numbering."""
         destination, number = part.message.destination, part.segment + 1
         # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF

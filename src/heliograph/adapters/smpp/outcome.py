@@ -36,7 +36,7 @@ ESME_RINVBNDSTS on a link that we hold for bound says that the operator does not
 """
 
 THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME_RMSGQFUL})
-"""Statuses that say that we are too fast."""
+"""Statuses by which an operator throttles."""
 
 MAX_PAUSE_S: Final = 3600.0
 

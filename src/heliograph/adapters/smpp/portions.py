@@ -13,12 +13,12 @@ PORTION_OCTETS: Final = 16_384
 
 
 class PortionedReader:
-    """Hands on to `take` what is fed to it. While something is held back nothing more is read."""
+    """Hands the octets fed to it on to `take`, in portions. Reading is paused while some are held back."""
 
     __slots__ = ("_held", "_loop", "_paused", "_take", "_transport")
 
     def __init__(self, transport: asyncio.Transport, take: Callable[[bytes], None]) -> None:
-        """Belongs to the running loop."""
+        """Makes a reader of the running loop that hands on to `take`."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._take = take
@@ -26,19 +26,19 @@ class PortionedReader:
         self._paused = False
 
     def feed(self, data: bytes) -> None:
-        """Takes `data` at once if it is little and nothing is held back, else after what is held back."""
+        """Hands on `data` at once if it is short and nothing is held back; else appends it to the octets held back."""
         if self._held or self._paused or len(data) > PORTION_OCTETS:
             self._hold(data)
         else:
             self._take(data)
 
     def pause(self) -> None:
-        """Hands on nothing more until `resume`."""
+        """Stops handing on until `resume`."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Goes on after `pause`."""
+        """Resumes handing on after `pause`."""
         self._paused = False
         if self._held:
             self._loop.call_soon(self._go_on)
@@ -46,7 +46,7 @@ class PortionedReader:
             self._transport.resume_reading()
 
     def finish(self) -> None:
-        """Hands on all that is left: the connection is gone."""
+        """Hands on all octets held back, since the connection is closed."""
         self._paused = False
         held, self._held = self._held, b""
         for start in range(0, len(held), PORTION_OCTETS):
@@ -67,7 +67,7 @@ class PortionedReader:
         try:
             self._take(portion)
         except BaseException:
-            # As the loop does where it calls by itself: else the connection would stay, and be read no more.
+            # The loop aborts a connection whose `data_received` raises; called from here, that is ours to do.
             self._held = b""
             self._transport.abort()
             raise

@@ -40,7 +40,8 @@ class _Failed(Exception):
 
 
 class _Talk:
-    """A session on streams, one question at a time. Receipts that come meanwhile are put off: they come again."""
+    """A session on streams, one request at a time. Receipts that come meanwhile are deferred; the operator sends them
+    again."""
 
     def __init__(self, session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.session = session
@@ -53,7 +54,7 @@ class _Talk:
         await self._writer.drain()
 
     async def receive(self) -> list[e.Event]:
-        """The next events, once what was to be said is written. Raises _Failed when the connection ends."""
+        """Sends pending octets and returns the next events. Raises _Failed when the connection ends."""
         await self.flush()
         data = await self._reader.read(READ_OCTETS)
         if not data:

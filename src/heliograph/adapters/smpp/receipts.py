@@ -39,8 +39,8 @@ def report_of(pdu: DeliverSm | DataSm) -> Report | None:
 
 
 class ReceiptReceiver:
-    """Receives what the operator sends of its own accord on one connection, and answers it: a receipt once its fate is
-    known, a message from a phone at once."""
+    """Receives the operator's requests on one connection (deliver_sm, data_sm) and answers them: receipts once they are
+    durable or refused, messages from phones at once."""
 
     __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "flush_due", "retiring")
 
@@ -69,7 +69,7 @@ class ReceiptReceiver:
             context.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
             session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
         elif not report.operator_id:
-            # Nothing can be learnt from it, now or when it came again.
+            # Without an id it matches nothing, not even when sent again: it is acknowledged.
             counters.receipts_unreadable += 1
             context.say_once("warning", "smpp.receipt_without_id")
             session.answer(request)

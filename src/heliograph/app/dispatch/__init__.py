@@ -1,1 +1,1 @@
-"""From accepted messages to the operators' answers: a lane for each connector."""
+"""Dispatch: brings accepted messages to the operators and takes in their answers, in a lane for each connector."""

@@ -29,7 +29,7 @@ class SpillStage(IntEnum):
 
 
 class AccountQueue(Generic[T]):
-    """The messages of one account in memory that are behind its rows, or were."""
+    """Keeps the messages of one account that are in memory behind its rows, or were."""
 
     __slots__ = ("account", "items", "later", "since", "stage", "written")
 
@@ -41,16 +41,17 @@ class AccountQueue(Generic[T]):
         """Messages that go when the last rows are here, while the account drains."""
         self.stage = SpillStage.OPEN
         self.since = 0
-        """Key up to which what stands in the fast lane goes first."""
+        """Highest key of the account's messages in the fast lane that go before its rows."""
         self.written = 0
-        """Number of the lane's commit that wrote the last of the rows, or will."""
+        """Number of the lane's commit that wrote the account's last row, or will write it."""
 
 
 class AccountQueues(Generic[T]):
-    """The queues of a lane's accounts, which take turns: a million messages of one are not in the way of another's ten.
+    """Takes the messages of a lane's accounts in turn, so that one account's million messages do not hold up another's
+    ten.
 
-    `begun` and `done` count commits: a row that is asked for now is of the commit after `begun`, and can be read if
-    it is of `done` or an earlier one.
+    `begun` and `done` count commits: a row that is asked for now is written by the commit after `begun`, and can be
+    read once `done` has reached that number.
     """
 
     __slots__ = ("_turns", "awaited", "begun", "by_account", "count", "done", "held")
@@ -58,22 +59,23 @@ class AccountQueues(Generic[T]):
     def __init__(self) -> None:
         self.by_account: dict[int, AccountQueue[T]] = {}
         self._turns: deque[AccountQueue[T]] = deque()
-        """Queues with something that may go, each once."""
+        """Queues with at least one message that may go, each once."""
         self.count = 0
         """Messages that may go, of all accounts."""
         self.held = 0
-        """Messages that may not, since older ones are still in the rows."""
+        """Messages that may not go yet, since older ones are still in the rows."""
         self.begun = 0
         self.done = 0
         self.awaited = 0
-        """Number of the commit until whose end rows are missing that are older than some that are there."""
+        """Number of the commit before whose end claims must wait: until then older rows are missing while newer ones
+        are there."""
 
     def __len__(self) -> int:
         return self.count + self.held
 
     @property
     def expectant(self) -> bool:
-        """Whether somebody must look if rows of some account are left."""
+        """Whether the rows must be read to find out if any account still has some."""
         return any(queue.stage in (SpillStage.SPILLING, SpillStage.DRAINING) for queue in self.by_account.values())
 
     def waiting(self) -> Iterator[deque[T]]:
@@ -172,8 +174,8 @@ class AccountQueues(Generic[T]):
     # --- what is found out about the rows
 
     def found(self, left: Collection[int], done: int) -> None:
-        """Takes in a look at the rows, begun when the commit `done` was the last one over: it found unclaimed ones of
-        the accounts `left`. All that was claimed before is here."""
+        """Applies a reading of the rows that was begun after the commit `done`: the accounts `left` have unclaimed
+        rows. Every row claimed before must have been passed to `claimed`."""
         for queue in list(self.by_account.values()):
             if queue.account in left or queue.stage not in (SpillStage.SPILLING, SpillStage.DRAINING):
                 continue
@@ -192,7 +194,7 @@ class AccountQueues(Generic[T]):
         self.done = self.begun
 
     def refused(self) -> None:
-        """Notes that the commit failed: its rows, if they are still to be written, are the next one's."""
+        """Notes that the commit failed; rows that it was to write are now expected from the next one."""
         if self.awaited == self.begun:
             self.awaited += 1
         for queue in self.by_account.values():

@@ -165,7 +165,8 @@ class QueueClaims:
             self._gathering.wake()
 
     def _resume(self, lane: Lane, item: LaneItem) -> None:
-        """Hands an item to its lane; but where it may have been sent already, and the lane waits for word, not yet."""
+        """Hands an item to its lane, unless it may have been sent already and the lane first waits for a late answer or
+        a receipt."""
         if not item.attempted:
             lane.resume(item)
             return
@@ -189,7 +190,7 @@ class QueueClaims:
         return await self._matcher.load(message)
 
     def _known_better(self, queued: Queued, connector: int) -> Queued:
-        """Returns the row with the answers that came after it was read."""
+        """Adds to a row the answers that came after it was read."""
         unknown = self._unknown.of(queued.message.key, connector) if self._unknown else None
         if unknown is None or not unknown.answered:
             return queued

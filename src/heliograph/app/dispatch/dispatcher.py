@@ -91,8 +91,8 @@ class Dispatcher:
     # --- around a commit
 
     def prepare(self, facts: Facts, now: int) -> None:
-        """Enlists accepted messages, right before the commit that gives them their keys, and chooses what goes after
-        it."""
+        """Puts accepted messages into their lanes, right before the commit that gives them their keys, and chooses the
+        parts that are sent after it."""
         for accept in facts.accepts:
             for message in accept.messages:
                 if accept.scheduled or message.queued:
@@ -115,7 +115,7 @@ class Dispatcher:
             lane.refused()
 
     def pump(self) -> float | None:
-        """Writes what is ready; returns the monotonic time to be called again at because of a rate, or None."""
+        """Submits the ready parts; returns the monotonic time at which a rate lets the next one go, or None."""
         monotonic = self._clock.monotonic()
         again: float | None = None
         for lane in self.lanes.values():
@@ -153,10 +153,8 @@ class Dispatcher:
     # --- connectors that come and go
 
     def reroute(self, live: Collection[int]) -> None:
-        """Moves messages of connectors that are no more to the queue of another, or fails them for want of a route.
-
-        A message that has a part under way stays until that is answered, lest the part be sent twice.
-        """
+        """Moves messages of removed connectors to the queue of another, or fails them for want of a route. A message
+        with a part under way stays until that is answered, so that no part is sent twice."""
         for connector in [connector for connector in self.lanes if connector not in live]:
             lane = self.lanes[connector]
             for item in lane.vacate():
@@ -165,7 +163,7 @@ class Dispatcher:
                 del self.lanes[connector]
 
     def park(self) -> None:
-        """Stops sending before a planned end, and gives what is not with the operator its row."""
+        """Stops sending before a planned shutdown, and gives a row to each message that the operator does not have."""
         for lane in self.lanes.values():
             lane.paused_until = inf
             for item in lane.vacate():
@@ -173,7 +171,7 @@ class Dispatcher:
         self.gathering.wake()
 
     def hand_back(self, lane: Lane) -> None:
-        """Puts what waits in the lane into the queue, where other nodes find it, whose the connector is now."""
+        """Moves the lane's waiting messages to the queue, for the nodes that have the connector now."""
         for item in lane.vacate():
             self.outcomes.requeue(lane, item)
             self.gathering.wake()

@@ -13,13 +13,14 @@ from heliograph.domain.pace import Pace
 from heliograph.domain.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
-"""New messages that a lane keeps in memory; what comes beyond waits in the queue's rows."""
+"""New messages that a lane keeps in memory; further ones wait in the queue's rows."""
 
 FAST_MESSAGES_PER_ACCOUNT = 2_000
-"""Messages of one account among those; so that one customer's campaign leaves room for another's one-time passwords."""
+"""New messages of one account that a lane keeps in memory, so that a campaign leaves room for others' one-time
+passwords."""
 
 TROUBLES = 3
-"""Parts that an operator puts off one after the other before the whole lane pauses."""
+"""Parts deferred in a row after which the whole lane pauses."""
 
 SLOW_MESSAGES = 1_000
 """Messages that a lane claims from the queue ahead of their turn."""
@@ -152,8 +153,8 @@ class Lane:
         self.expect_row(account)
 
     def expect_row(self, account: int) -> None:
-        """Notes that the next commit gives a message of the account its row: what is newer goes behind it, and what is
-        in the fast lane already before it."""
+        """Notes that the next commit gives a message of the account its row: newer messages go behind it, those in the
+        fast lane before it."""
         newest = self.incoming or self.fast
         for item in self.queues.write(account, newest[-1].message.key if newest else 0):
             self.forget(item)
@@ -164,7 +165,7 @@ class Lane:
                 self._behind.remove(item)
 
     def resume(self, item: LaneItem) -> None:
-        """Takes in a message that the rows know: of the queue, or of the fast lane of an earlier run."""
+        """Takes in a message that has a row: in the queue, or from the fast lane of an earlier run."""
         if item.row:
             self.ahead += 1
             self.queues.claimed(item.message.account, item)
@@ -183,7 +184,7 @@ class Lane:
         self._disordered = True
 
     def unready(self, *, overtaken: bool = False) -> None:
-        """Puts what was ready to the front again, in its order: no bind is up, or nothing more is to be sent."""
+        """Puts the ready parts to the front again, in their order, since no bind is up or sending has stopped."""
         if self.marked and (self.ready or overtaken):
             self._overtaking = True
         while self.ready:
@@ -193,10 +194,8 @@ class Lane:
     # --- out
 
     def prepare(self, facts: Facts, now: float, now_ms: int) -> list[LaneItem]:
-        """Chooses, right before a commit, what goes right after it, and puts the mark over it.
-
-        Returns the messages that it came across whose validity is over; these wait in the lane no more.
-        """
+        """Chooses, right before a commit, the parts that are sent right after it, and moves the mark past their
+        messages. Returns the expired messages that it came across; these have left the lane's queues."""
         late: list[LaneItem] = []
         aside: dict[str, list[LaneItem]] = {}
         self._crowded = False
@@ -234,10 +233,8 @@ class Lane:
         return late
 
     def pump(self, now: float) -> float | None:
-        """Writes what is ready, as window, pause and rate allow; right after a commit, or when time has come.
-
-        Returns when to be called again because of the rate, or None.
-        """
+        """Submits the ready parts as window, pause and rate allow; right after a commit, or when the time that it
+        returned has come. Returns the monotonic time at which the rate lets the next one go, or None."""
         ready, carrier = self.ready, self.carrier
         if not ready or carrier is None or now < self.paused_until:
             return None
@@ -257,8 +254,8 @@ class Lane:
         return None
 
     def committed(self) -> None:
-        """Takes in the end of a commit: answered parts leave the window, marked ones may go; what it accepted stays,
-        what it refused leaves."""
+        """Applies a successful commit: answered parts leave the window, marked ones become ready; accepted messages
+        stay, refused ones leave."""
         self.in_flight -= self._committing
         self._committing = 0
         marked, self.marked = self.marked, []
@@ -275,7 +272,7 @@ class Lane:
             self.more = True
 
     def refused(self) -> None:
-        """Takes in that the commit failed: what it would have accepted leaves; all the rest waits for the next one."""
+        """Applies a failed commit: messages that it would have accepted leave; all others wait for the next one."""
         self.marked = [part for part in self.marked if self._is_accepted(part.owner)]
         self._settle()
         self.queues.refused()
@@ -290,8 +287,8 @@ class Lane:
         return True
 
     def hold(self, now: float, pause: float, *, throttled: bool) -> None:
-        """Pauses the lane where the operator takes a part not now and says that all is too fast, or has put off
-        `TROUBLES` parts without taking one: then it is not about the messages."""
+        """Notes a deferred part. Pauses the lane if the operator throttles and the pace says so, or if it deferred
+        `TROUBLES` parts in a row: then the messages are not the reason."""
         if self.took:
             self.pace.taken(now, self.took)
             self.took = self._troubles = 0
@@ -310,7 +307,7 @@ class Lane:
         return any(part.message.destination == destination for part in (*self.flying, *self.ready, *self.marked))
 
     def drop(self, item: LaneItem) -> None:
-        """Takes out an item that has nothing to send any more."""
+        """Removes an item that has nothing left to send."""
         for waiting in (self.front, self.fast):
             if item in waiting:
                 waiting.remove(item)
@@ -318,11 +315,11 @@ class Lane:
             self._leave([item])
 
     def expire(self, now_ms: int) -> list[LaneItem]:
-        """Takes out the waiting messages whose validity is over."""
+        """Removes and returns the waiting messages whose validity has ended."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
     def vacate(self, accounts: Collection[int] | None = None) -> list[LaneItem]:
-        """Takes out every message that has no part under way, of these accounts or of all, for good."""
+        """Removes and returns every message without a part under way, of these accounts or of all."""
         self.unready()
         items = self._take_out(lambda item: item.away == 0 and (accounts is None or item.message.account in accounts))
         for item in items:
@@ -330,7 +327,7 @@ class Lane:
         return items
 
     def items(self) -> Iterator[LaneItem]:
-        """Yields all items that are not over; some maybe more than once."""
+        """Yields all unfinished items, some maybe more than once."""
         for part in (*self.marked, *self.ready, *self.flying):
             yield part.owner
         yield from self.front
@@ -345,7 +342,8 @@ class Lane:
         return min((waiting[0].message.time for waiting in queues if waiting), default=None)
 
     def forget(self, item: LaneItem) -> None:
-        """Gives back what an item holds that is over with, or leaves the lane. Harmless when repeated."""
+        """Frees the concatenation reference of an item that has ended or leaves the lane, and takes it off its
+        account's count. Idempotent."""
         message = item.message
         self.cutter.release(item)
         if item.counted:
@@ -399,11 +397,11 @@ class Lane:
 
     @property
     def _sendable(self) -> int:
-        """Messages that wait for nothing but a place."""
+        """Counts the messages that wait only for a place in the window."""
         return len(self.front) + len(self.fast) + self.queues.count
 
     def _begin(self, facts: Facts, now: float) -> None:
-        """Begins a commit; what went from memory to the queue gets its rows from it."""
+        """Begins a commit, which also writes the rows of messages that went from memory to the queue."""
         self._committing += self._gathered
         self._gathered = 0
         if self.took:
@@ -455,8 +453,8 @@ class Lane:
         return None
 
     def _goes_aside(self, item: LaneItem, aside: dict[str, list[LaneItem]]) -> bool:
-        """Says whether as many long messages to the item's number are under way as there are references, or one before
-        it waits for that; then puts it aside."""
+        """Returns whether the item must wait for a free concatenation reference to its number, or behind another that
+        does; if so, puts it aside."""
         message = item.message
         destination = message.destination
         if destination not in aside and (message.segments == 1 or not self.cutter.is_full(destination)):
@@ -465,7 +463,7 @@ class Lane:
         return True
 
     def _put_aside(self, aside: dict[str, list[LaneItem]]) -> None:
-        """Puts back, in its order, what has to wait for an answer to others to the same number."""
+        """Puts the items set aside back in their order; they wait for an answer to others to the same number."""
         items = [item for group in aside.values() for item in group]
         for item in reversed(items):
             if item.accept is None:

@@ -1,4 +1,4 @@
-"""A message in a lane: which of its parts wait, which are away, and how it is cut."""
+"""A message in a lane: which of its parts wait, which are under way, and how it is cut."""
 
 from heliograph.app.facts import Accept, Message, Queued
 
@@ -6,11 +6,11 @@ from heliograph.app.facts import Accept, Message, Queued
 class LaneItem:
     """A message in a lane.
 
-    Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, it was never
-    started) or is away: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and
-    will not be asked about again; `doubtful` are those that it may have, and that are sent again; `withheld` are of
-    these the ones that wait for word from the operator first. `row` says that the queue has a row for it. `tries`
-    counts answers that never came. `whole`: a long message that goes as one part, number 0, which stands for all.
+    Each of its parts without an answer (`open` of them) either waits (`to_send`; None: all of them, none was ever sent)
+    or is under way: marked, ready or in flight. `taken` counts the parts that the operator has, or may have and that
+    are never sent again. `doubtful` are parts with an unknown outcome that are sent again; the `withheld` ones of these
+    first wait for a late answer or a receipt. `row` says that the queue has a row for the message. `tries` counts
+    answers that never came. `whole`: a long message is sent as one part, number 0, which stands for all.
     """
 
     __slots__ = (
@@ -36,7 +36,7 @@ class LaneItem:
 
     @classmethod
     def of_queue(cls, queued: Queued, *, row: bool = True) -> "LaneItem":
-        """Makes the item of a message that the rows know: only its parts without an answer are sent."""
+        """Makes the item of a message that was read from its row: only its parts without an answer are sent."""
         item = cls(queued.message)
         item.row = row
         item.taken = len(queued.taken)
@@ -58,7 +58,7 @@ class LaneItem:
         return tuple(range(self.message.segments)) if self.whole else (segment,)
 
     def shape(self, whole: bool) -> None:
-        """Makes one part of a message of which all waits, or several again."""
+        """Joins the parts of a message into one, or splits it again; only while all of them wait."""
         total = self.message.segments
         if whole == self.whole or total == 1 or len(self.waiting) < (1 if self.whole else total):
             return
@@ -71,15 +71,15 @@ class LaneItem:
 
     @property
     def away(self) -> int:
-        """Parts that are on their way, or about to be."""
+        """Counts the parts that are marked, ready or in flight."""
         return 0 if self.to_send is None else self.open - len(self.to_send) - len(self.withheld)
 
     @property
     def attempted(self) -> bool:
-        """Whether one of its parts without an answer may have reached the operator."""
+        """Whether a part without an answer may have reached the operator."""
         return bool(self.doubtful) or self.away > 0
 
     @property
     def unsent(self) -> bool:
-        """Whether no part of it has reached the operator, nor may have."""
+        """Whether certainly no part has reached the operator."""
         return self.taken == 0 and not self.attempted

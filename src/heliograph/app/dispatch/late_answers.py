@@ -15,7 +15,7 @@ GUESS_MS = 1_000
 
 
 class LateAnswers:
-    """Settles parts whose outcome was unknown, by what comes to light later."""
+    """Settles parts whose outcome was unknown, by late answers and unmatched receipts."""
 
     def __init__(self, outcomes: PartOutcomes, lanes: dict[int, Lane], clock: Clock) -> None:
         """`lanes` are those of all connectors, by id."""
@@ -47,7 +47,8 @@ class LateAnswers:
                 unknown.late[segment] = outcome.operator_id
 
     async def settle(self) -> None:
-        """Takes in what came to light about parts in doubt: late answers, and receipts that nothing else explains."""
+        """Applies late answers and unmatched receipts to parts whose outcome is unknown. Raises Unavailable; what is
+        left is applied by the next call."""
         words, self._words = self._words, []
         now = self._clock.now()
         if self._unknown and not 0 <= now - self._guessed_at < GUESS_MS:
@@ -70,7 +71,7 @@ class LateAnswers:
             self._take_word(lane, unknown, item, segment, outcome)
 
     def _take_word(self, lane: Lane, unknown: UnknownOutcome, item: LaneItem, segment: int, outcome: Outcome) -> None:
-        """Settles a part in doubt, which has its outcome after all."""
+        """Settles a part whose outcome was unknown, by the outcome that was found."""
         message = item.message
         unknown.copies -= 1
         if item.to_send and segment in item.to_send:
@@ -87,11 +88,11 @@ class LateAnswers:
         self._gathering.wake()
 
     def _guesses(self, now: int) -> Iterable[tuple[Lane, UnknownOutcome, int, Outcome]]:
-        """Yields what receipts that match nothing say about parts in doubt.
+        """Yields the outcomes that unmatched receipts suggest for parts whose outcome is unknown.
 
-        A receipt for a number to which nothing is on its way, and one part in doubt that waits for word, is taken for
-        that part's. Where nothing is in doubt any more, the receipt is that of a first copy whose message was settled
-        by the second, and is dropped.
+        If nothing is under way to the receipt's number, and exactly one part to it has an unknown outcome, in a lane
+        that waits for receipts, the receipt is taken for that part's. If no outcome to the number is unknown any more,
+        the receipt belongs to a first copy whose message the second copy settled; it is dropped.
         """
         for early in self._matcher.early.all():
             there = self._unknown.at(early.connector, early.destination)

@@ -16,13 +16,13 @@ from heliograph.app.receipts.matcher import NO_CODE, ReceiptMatcher
 from heliograph.domain.receipt import Delivery
 
 UNANSWERED_TRIES = 3
-"""Times that a part is sent that gets no answer; then it counts as sent, with an unknown fate."""
+"""Times that a part without an answer is sent; then it counts as sent, with an unknown fate."""
 
 PUT_OFF_SHARE = 4
-"""A message that the operator does not want now comes again after this part of its age."""
+"""A deferred message is due again after its age divided by this."""
 
 LONGEST_PUT_OFF_MS = 300_000
-"""Milliseconds after which such a message comes again at the latest."""
+"""Longest time, in milliseconds, until a deferred message is due again."""
 
 Finish = Callable[[Message, Final], None]
 
@@ -76,8 +76,8 @@ class PartOutcomes:
         self.gathering.wake()
 
     def _unanswered(self, lane: Lane, item: LaneItem, segment: int) -> None:
-        """Sends a part again that the operator may have: at once, or when nothing was heard of it for long; not for
-        ever."""
+        """Handles a part whose outcome is unknown: sends it again, at once or after waiting for a late answer or a
+        receipt, up to UNANSWERED_TRIES times."""
         if lane.unknown_wait_ms and segment not in item.doubtful:
             item.doubtful.add(segment)
             item.withheld.add(segment)
@@ -90,7 +90,7 @@ class PartOutcomes:
             self._end_part(lane, item, segment, Delivery.UNKNOWN)
 
     def rest(self, lane: Lane, item: LaneItem) -> None:
-        """Puts a message into the queue of which nothing but withheld parts is left."""
+        """Moves a message to the queue if only withheld parts are left of it."""
         message = item.message
         unknown = self.unknown.of(message.key, lane.connector)
         if unknown is None or unknown.queued or item.open > len(item.withheld):
@@ -117,7 +117,7 @@ class PartOutcomes:
     def refuse(
         self, lane: Lane, item: LaneItem, segment: int, refused: Refused, waited: int = -1, took: int = -1
     ) -> None:
-        """Notes that the operator will never take the part."""
+        """Notes that the operator refused the part for good."""
         message = item.message
         self.gathering.facts.submissions.append(
             Submission(
@@ -144,7 +144,7 @@ class PartOutcomes:
         return int((self._clock.monotonic() - part.written) * 1000)
 
     def _put_off(self, lane: Lane, item: LaneItem, segment: int, pause: float) -> None:
-        """Puts the message into the queue for a while, the longer the older it is, so that others may pass it."""
+        """Moves the message to the queue for a while, longer the older it is, so that others may pass it."""
         message = item.message
         now = self._clock.now()
         item.to_send = [segment]
@@ -153,7 +153,7 @@ class PartOutcomes:
         self.hold(lane, item, due)
 
     def _hand_over(self, lane: Lane, item: LaneItem) -> None:
-        """Notes that the queue has the message: late answers to its parts must not count on memory from now on."""
+        """Notes that the message is in the queue, so that late answers to its parts no longer rely on memory."""
         item.row = True
         if item.message.segments > 1:
             self.matcher.leave(item.message.key)
@@ -162,7 +162,7 @@ class PartOutcomes:
             unknown.queued = True
 
     def _end_part(self, lane: Lane, item: LaneItem, segment: int, state: Delivery, status: int = NO_ANSWER) -> None:
-        """Ends a part that is sent no more, if it ever was, and that the operator never answered for."""
+        """Ends a part that is not sent again, whether or not it ever was, and that has no answer."""
         message = item.message
         for number in item.covers(segment):
             self.gathering.facts.submissions.append(

@@ -18,12 +18,13 @@ class PartCutter:
         self._used: dict[str, set[int]] = {}
 
     def __len__(self) -> int:
-        """Numbers to which long messages are under way."""
+        """Counts the numbers to which long messages are under way."""
         return len(self._used)
 
     def cut(self, item: LaneItem, header_octets: int, *, joins: bool) -> list[Part]:
-        """Returns the waiting parts of the item, which wait no more. They leave `header_octets` free where that makes
-        no more of them than the customer was charged for. `joins`: a long message goes as one part."""
+        """Cuts the waiting parts of the item, and takes them from `to_send`. The parts leave `header_octets` free,
+        unless that would make more of them than the customer was charged for. `joins`: a long message becomes one
+        part."""
         message = item.message
         total = message.segments
         item.shape(joins)
@@ -45,11 +46,11 @@ class PartCutter:
         ]
 
     def is_full(self, destination: str) -> bool:
-        """Says whether as many long messages to a number are under way as there are references."""
+        """Returns whether all concatenation references to a number are in use."""
         return bool(self._used) and len(self._used.get(destination, ())) >= REFERENCES
 
     def release(self, item: LaneItem) -> None:
-        """Gives the item's reference back; harmless when it has none."""
+        """Frees the item's concatenation reference. Idempotent."""
         if item.reference:
             destination = item.message.destination
             used = self._used.get(destination)

@@ -14,10 +14,11 @@ copy; longer than an answer is waited for."""
 
 @dataclass(slots=True, eq=False)
 class UnknownOutcome:
-    """One message of which something was written and not answered for, of late.
+    """A message with parts that were written recently and have no answer.
 
     `item` is there until all its parts have an answer; `queued` says that it waits in the queue, and in no lane.
-    `copies` counts what the operator may have, over what it answered for: so many receipts may match nothing.
+    `copies` counts the copies that the operator may have beyond those it answered for: as many receipts may match
+    nothing.
     """
 
     connector: int
@@ -25,16 +26,16 @@ class UnknownOutcome:
     item: LaneItem | None = None
     queued: bool = False
     until: int = 0
-    """Time in ms from which the message may be sent again; 0 where it does not wait for word."""
+    """Time in ms from which the message may be sent again; 0 if it is not held for a late answer or a receipt."""
     copies: int = 0
     answered: dict[int, str | None] = field(default_factory=dict)
-    """Parts with an answer: the operator's id, or None for what it does not have."""
+    """Parts with an answer: the operator's id, or None for a part that it does not have."""
     late: dict[int, str] = field(default_factory=dict)
     """Ids of late answers to the first copies of parts whose next copy is on its way."""
 
     @property
     def uncertain(self) -> list[int]:
-        """Numbers of the parts that were written, and are not on their way again."""
+        """Numbers of the parts whose outcome is unknown and that are not under way again."""
         item = self.item
         if item is None or item.to_send is None:
             return []
@@ -42,7 +43,7 @@ class UnknownOutcome:
 
 
 class UnknownOutcomes:
-    """Messages of all lanes with such parts, found by key and by number."""
+    """Messages of all lanes with parts of unknown outcome, found by key and by number."""
 
     __slots__ = ("_by_key", "_by_number")
 
@@ -54,12 +55,13 @@ class UnknownOutcomes:
         return len(self._by_key)
 
     def of(self, key: int, connector: int) -> UnknownOutcome | None:
-        """Returns what is known of a message's parts at this connector, None where nothing is in doubt."""
+        """Returns the unknown outcomes of a message at this connector, None if there are none."""
         unknown = self._by_key.get(key)
         return unknown if unknown is not None and unknown.connector == connector else None
 
     def note(self, item: LaneItem, connector: int, copies: int) -> UnknownOutcome:
-        """Notes that so many more parts of the item were written and not answered for."""
+        """Notes that `copies` more parts of the item were written and have no answer. Beyond MOST_UNKNOWN messages,
+        forgets the oldest."""
         key = item.message.key
         unknown = self.of(key, connector)
         if unknown is None:
@@ -78,7 +80,7 @@ class UnknownOutcomes:
         return [self._by_key[key] for key in keys]
 
     def forget(self, key: int) -> None:
-        """Forgets a message; harmless when it is not here."""
+        """Forgets a message. Idempotent."""
         unknown = self._by_key.pop(key, None)
         if unknown is None:
             return

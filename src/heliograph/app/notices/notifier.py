@@ -1,7 +1,4 @@
-"""The notifier: keeps each notice until its account has it, or time is up.
-
-What a notice is, and what the notifier does not know of it, is told in `app.notice`.
-"""
+"""The notifier: keeps each notice until its account has it, or time is up; `app.notice` tells what a notice is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +14,7 @@ from heliograph.domain.limits import CALLBACK_RETRY_HOURS
 from heliograph.domain.retry import next_pause
 
 IN_THE_AIR = 10_000
-"""The most notices that are being tried at once; those beyond wait in their rows."""
+"""The most notices in flight at once; further ones wait in their rows."""
 
 CLAIM = 1_000
 """The most notices that are claimed from their rows at once."""
@@ -98,7 +95,7 @@ class Notifier:
         self._next = []
 
     def spill(self, facts: Facts, now: int, last_key: int) -> None:
-        """Gives a row to each notice that has been in the air for long or was left by the commit before, and moves the
+        """Gives a row to each notice that has been in flight for long or was left by the commit before, and moves the
         mark on. Once a second, right before a commit.
 
         The mark never passes `last_key`, the highest key that was given: the clock may have been ahead of itself.
@@ -127,7 +124,7 @@ class Notifier:
     # --- from the rows
 
     async def next_due(self, notices: Notices) -> int | None:
-        """Returns when there is something to take up (ms), or None. While the air is full: a second from now."""
+        """Returns the time (ms) of the next due notice, or None; a second from now while no more may be in flight."""
         return self._clock.now() + 1_000 if self.room == 0 else await notices.next_due()
 
     async def take_up(self, notices: Notices, node: int) -> bool:

@@ -208,7 +208,7 @@ class AwaitedReceipts:
             track.held = False
             self.let_go(track)
 
-    # --- where there are other nodes
+    # --- with several nodes
 
     def keep(self, connector: int) -> None:
         """Notes that this node has all binds of the connector: its receipts come to no other node."""
@@ -249,7 +249,7 @@ class AwaitedReceipts:
         self.ended[key] = self.generation
 
     def let_go(self, track: TrackedMessage) -> None:
-        """Lets a message go that no lane holds any more: now if no receipt is awaited, else with its last one."""
+        """Forgets a message that no lane holds any more: now if no receipt is awaited, else with its last one."""
         if not track.entries:
             self._let_leave(track)
 

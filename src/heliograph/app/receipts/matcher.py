@@ -157,7 +157,7 @@ class ReceiptMatcher:
         self._acknowledge_next.append(acknowledge)
 
     def turn_away(self) -> None:
-        """Refuses from now on receipts that memory does not match: nobody looks among the rows any more."""
+        """Refuses unmatched receipts from now on, since the look-up of rows has stopped."""
         self._turns_away = True
         missed, self.missed = self.missed, []
         for _, _, acknowledge in missed:

@@ -22,7 +22,8 @@ class PostgresCommits:
             await self._replay(accept)
 
     async def _replay(self, accept: Accept) -> None:
-        """The commit is over: what cannot be looked up now stays UNAVAILABLE, and can be asked again."""
+        """Looks up the first result of a replayed request, after the commit. If the store is unavailable the request
+        stays UNAVAILABLE; its client may repeat it."""
         account, reference = accept.account, accept.reference
         assert reference is not None
         try:
@@ -44,8 +45,8 @@ class PostgresCommits:
 
 
 def _recover(worker: int, node: int) -> Steps[Recovery]:
-    """The node becomes the one of this worker number. Another node that still was it is fenced: it is an earlier run,
-    or a mistake."""
+    """Makes the node the one of this worker number. Another node that still had it is fenced: it is an earlier run, or
+    a mistake."""
     yield Q.without_time_limit()
     yield Q.with_custom_plans()
     yield Q.join_nodes(node=node)

@@ -17,12 +17,12 @@ from heliograph.app.ports import Fenced, Unavailable
 R = TypeVar("R")
 
 TRIES = 8
-"""Attempts at a transaction that others were in the way of."""
+"""Attempts at a transaction that conflicts with others."""
 
 _BEGIN = "BEGIN; UPDATE writer SET seq = {seq} WHERE id = {writer} AND NOT over"
 
 _RECONNECT_S = 0.1
-"""Seconds between two attempts to ask what became of a transaction."""
+"""Seconds between two attempts to find out the outcome of a transaction."""
 
 PLANS_S = 10.0
 """Seconds that plans are kept. A plan that was made while a table was all but empty reads the whole of it, and some

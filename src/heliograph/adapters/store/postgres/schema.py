@@ -25,7 +25,7 @@ everybody who comes after waits behind: nodes that are at work must get on meanw
 
 TRIES = 60
 PAUSE_S = 0.5
-"""Seconds between two tries, in which the others get on."""
+"""Seconds between two tries, in which other transactions proceed."""
 
 _STEPS_TAKEN = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
@@ -71,7 +71,7 @@ async def _check_server(db: Db) -> None:
 
 
 async def _advance(db: Db, schema: Schema) -> None:
-    """Takes the next step, again for as long as somebody holds a table that it needs."""
+    """Takes the next step; tries again while another transaction holds a table that it needs."""
     for last in [False] * (TRIES - 1) + [True]:
         try:
             await _take_next(db, schema)

@@ -59,8 +59,8 @@ class StoredCustomers(Operations):
 
     @write
     def admit_list(self, account: int, now: int, interval: int, unanswered: int | None = None) -> Steps[int]:
-        """A later question may be asked earlier: a last query soon after this one counts. One far in the future (the
-        clock went back) does not."""
+        """Counts a last query only if it is not after this one, or soon after it: calls may arrive out of order. One
+        far in the future (the clock was set back) does not count."""
         if (yield Q.admit_list(account=account, now=now, interval=interval, unanswered=unanswered)):
             return 0
         last = yield from first(Q.last_list(account=account))

@@ -16,7 +16,7 @@ AHEAD = 4096
 
 
 def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
-    """Enters nothing where nothing changes. The account must be locked."""
+    """Adds `amount` to the balance and makes a ledger entry; none for 0. The account must be locked."""
     if amount == 0:
         return
     key = yield from _free(account, at, 1)

@@ -1,4 +1,4 @@
-"""`app.ports.Notices`: what is owed by the table of notices that could not be delivered at once."""
+"""`app.ports.Notices`: the table of notices that could not be delivered at once."""
 
 from collections.abc import Sequence
 from dataclasses import replace

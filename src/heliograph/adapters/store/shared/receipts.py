@@ -1,4 +1,4 @@
-"""`app.ports.Receipts`: what is awaited, and what matches nothing."""
+"""`app.ports.Receipts`: awaited receipts, and receipts that match no message."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Requests that come again: what the reference of each was first used for."""
+"""Idempotent replays: looks up the first result of the request that used a reference."""
 
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.shared.steps import Q, Steps

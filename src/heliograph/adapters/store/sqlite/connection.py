@@ -8,15 +8,15 @@ from heliograph.app.ports import Unavailable
 
 WRITER_CACHE_KIB = 2 * 1024
 READER_CACHE_KIB = 4 * 1024
-"""Pages kept in memory, a connection: a commit of another one voids them, and the system has them all. What a commit
-needs beyond goes to the log early. More of them are dearer to look through than a page is to read again. There is no
-memory map: a disk's fault would then be a signal, not an error."""
+"""Page caches of a writing and a reading connection, in KiB. They are small: a commit voids the others' caches, and the
+system caches the whole file; looking pages up in a larger cache costs more than reading them again. Pages that a commit
+needs beyond go to the log early. There is no memory map: a disk's fault would then be a signal, not an error."""
 
 WAL_LIMIT = 64 * 1024 * 1024
-"""Octets to which the log is cut after a checkpoint."""
+"""Octets to which the write-ahead log is truncated after a checkpoint."""
 
 STATEMENTS = 512
-"""Prepared statements kept, a connection."""
+"""Prepared statements that a connection keeps."""
 
 _OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_INTERRUPT})

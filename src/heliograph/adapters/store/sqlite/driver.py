@@ -35,5 +35,5 @@ def drive(db: sqlite3.Connection, operation: Callable[[], Steps[R]]) -> R:
 
 
 def _bound(values: dict[str, Any]) -> dict[str, Any]:
-    """A list is one JSON text."""
+    """Converts values for SQLite: a list becomes one JSON text."""
     return {name: many(value) if isinstance(value, list | tuple) else value for name, value in values.items()}

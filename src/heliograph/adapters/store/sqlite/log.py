@@ -16,7 +16,7 @@ LOG_OCTETS = 8 * 1024 * 1024
 PAGE = 4_096
 
 LEAST_FREE = 16 * LOG_OCTETS
-"""Octets that must be free on the disk; where there are fewer they are not for this."""
+"""Octets that must be free on the disk; with fewer the log is not lengthened."""
 
 
 def lengthen(db: sqlite3.Connection, path: Path) -> None:
@@ -37,7 +37,8 @@ def lengthen(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _append_zeros(log: int, size: int) -> None:
-    """Page by page: where much was written in one piece, the system counts a change to a page of it as one to all."""
+    """Appends zeros page by page: after one large write the system would count a change to a page of it as one to
+    all."""
     try:
         for start in range(size, LOG_OCTETS, PAGE):
             os.pwrite(log, bytes(min(LOG_OCTETS - start, PAGE)), start)

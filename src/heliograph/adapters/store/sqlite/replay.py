@@ -1,4 +1,4 @@
-"""Requests that come again: what the reference of each was first used for."""
+"""Idempotent replays: looks up the first result of the request that used a reference."""
 
 import sqlite3
 from dataclasses import replace

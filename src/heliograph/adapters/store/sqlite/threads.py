@@ -14,7 +14,8 @@ R = TypeVar("R")
 
 
 class Threads:
-    """Three threads, each with a connection of its own, and one of the loop's own where the disk is quick."""
+    """Runs operations in three threads, each with its own connection, and on the loop's connection if the disk is
+    quick."""
 
     def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None) -> None:
         """Starts the threads. At most `calls` wait for each; one more is refused as Unavailable."""
