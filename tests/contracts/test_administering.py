@@ -42,6 +42,7 @@ FULL = Account(
     networks=("10.0.0.0/8", "2001:db8::/32"),
     senders=("Heliograph",),
     created=START,
+    inbound_url="https://customer.example/mo",
 )
 
 

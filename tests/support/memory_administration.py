@@ -11,6 +11,7 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     Exists,
+    InboundNumber,
     LedgerEntry,
     Missing,
     Price,
@@ -128,6 +129,8 @@ class MemoryNetwork(MemoryPart):
             [replace(each) for each in rows.connectors.values()],
             [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
             [Price(plan, prefix, price) for (plan, prefix), price in sorted(rows.prices.items())],
+            sorted(map(replace, rows.numbers.values()), key=lambda each: (each.number, each.keyword, each.id)),
+            frozenset(each.account for each in rows.numbers.values() if rows.accounts[each.account].inbound_url),
         )
 
     async def add_connector(self, connector: Connector) -> Connector:
@@ -155,6 +158,7 @@ class MemoryNetwork(MemoryPart):
             raise Missing("no such connector")
         del rows.connectors[gone]
         rows.routes = {of: route for of, route in rows.routes.items() if route.connector != gone}
+        rows.numbers = {of: number for of, number in rows.numbers.items() if number.connector != gone}
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.connector != gone}
         rows.revision += 1
 
@@ -174,6 +178,24 @@ class MemoryNetwork(MemoryPart):
         rows = self._open()
         if rows.routes.pop(route, None) is None:
             raise Missing("no such route")
+        rows.revision += 1
+
+    async def add_number(self, number: InboundNumber) -> InboundNumber:
+        rows = self._open()
+        if number.account not in rows.accounts or (number.connector and number.connector not in rows.connectors):
+            raise Missing("no such account or connector")
+        same = (number.number, number.keyword, number.connector)
+        if any((each.number, each.keyword, each.connector) == same for each in rows.numbers.values()):
+            raise Exists(number.number)
+        added = replace(number, id=self._place.next("number"))
+        rows.numbers[added.id] = added
+        rows.revision += 1
+        return replace(added)
+
+    async def remove_number(self, number: int) -> None:
+        rows = self._open()
+        if rows.numbers.pop(number, None) is None:
+            raise Missing("no such number")
         rows.revision += 1
 
     async def set_price(self, price: Price) -> None:

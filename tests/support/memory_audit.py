@@ -57,6 +57,14 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)
         if end.owed and key <= rows.marks.get(CALLBACK, 0) and not waits:
             yield f"Nothing will make the callback of {_name(rows.messages[key])}."
+    for key, inbound in rows.inbound.items():
+        retry = rows.retries.get(key)
+        waits = key in rows.callbacks or (retry is not None and retry.due is not None)
+        if inbound.owed and key <= rows.marks.get(CALLBACK, 0) and not waits:
+            yield f"Nothing will make the callback of the inbound message {to_hex(key, inbound.tail)}."
+    for row in rows.inbound_parts.values():
+        if row.joined and row.joined not in rows.inbound:
+            yield f"A part was joined to an inbound message (key {row.joined}) that is not there."
 
 
 def _name(message: Message) -> str:

@@ -33,8 +33,9 @@ from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
+from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_operators import MemoryReading
-from tests.support.memory_rows import Batch, End, Moved, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows
 
 
 def _check(value: object, *, is_content: bool = False) -> None:
@@ -60,8 +61,8 @@ def _check(value: object, *, is_content: bool = False) -> None:
             _check(getattr(value, each.name), is_content=each.name == "content")
 
 
-def _claimable(rows: Rows) -> list[QueueRow | RetryRow]:
-    return [*rows.queue.values(), *rows.retries.values()]
+def _claimable(rows: Rows) -> list[QueueRow | RetryRow | PartRow]:
+    return [*rows.queue.values(), *rows.retries.values(), *rows.inbound_parts.values()]
 
 
 class MemoryCommits(MemoryReading):
@@ -87,6 +88,7 @@ class MemoryCommits(MemoryReading):
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
         rows.awaiting -= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting_matched}
+        keep_inbound(rows, facts, self._place.node)
         for done in facts.callbacks:
             self._called_back(rows, done)
         for retry in facts.callback_retries:
@@ -176,11 +178,13 @@ class MemoryCommits(MemoryReading):
         self._place.node = node
         for row in _claimable(rows):
             row.node = row.node if row.node == node else None
+        for unanswered in rows.unanswered.values():
+            unanswered.lost = unanswered.lost or unanswered.node != node
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
         above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
         open_keys = sorted(rows.messages.keys() - rows.finals.keys())
         return Recovery(
-            last_key=max((*rows.messages, *rows.batches), default=0),
+            last_key=max((*rows.messages, *rows.batches, *rows.inbound), default=0),
             marks=dict(rows.marks),
             unsent=[
                 self._queued(rows, key, key <= rows.marks.get(attempted(rows.messages[key].connector), 0), queued=False)
@@ -197,7 +201,12 @@ class MemoryCommits(MemoryReading):
                 for key, end in sorted(rows.finals.items())
                 if key > above[CALLBACK] and end.owed and end.state is not None
                 if key not in rows.callbacks and key not in rows.retries
+            ] + [
+                self._notice(rows, key, message.at)
+                for key, message in sorted(rows.inbound.items())
+                if key > above[CALLBACK] and message.owed and key not in rows.callbacks and key not in rows.retries
             ],
+            unanswered=any(each.lost for each in rows.unanswered.values()),
             early=list(rows.early),
         )  # fmt: skip
 
@@ -309,7 +318,10 @@ class MemoryNotices(MemoryReading):
         due = sorted(
             (row.due, key)
             for key, row in rows.retries.items()
-            if row.node is None and row.due is not None and row.due <= now and key in rows.finals
+            if row.node is None
+            and row.due is not None
+            and row.due <= now
+            and (key in rows.finals or key in rows.inbound)
         )
         owed = []
         for _, key in due[:limit]:
@@ -329,7 +341,7 @@ class MemoryNotices(MemoryReading):
             for done in rows.callbacks.values()
             if done.end is not CallbackEnd.DELIVERED
             and key in (None, done.key)
-            and account in (None, rows.messages[done.key].account)
+            and account in (None, self._subject(rows, done.key).account)
         ]
         for each in ended:
             old = rows.retries.get(each)
@@ -345,7 +357,9 @@ class MemoryNotices(MemoryReading):
             for key, row in rows.retries.items()
             if row.node is None and row.due is not None
         )  # fmt: skip
-        views = [self._callback(rows, rows.messages[key]) for due, key in places if after is None or (due, key) > after]
+        views = [
+            self._callback(rows, self._subject(rows, key)) for due, key in places if after is None or (due, key) > after
+        ]
         return [view for view in views if view is not None][:limit]
 
     async def ended(self, limit: int, before: int | None = None) -> list[CallbackView]:
@@ -353,7 +367,7 @@ class MemoryNotices(MemoryReading):
         keys = sorted(
             (key for key, done in rows.callbacks.items() if done.end is not CallbackEnd.DELIVERED), reverse=True
         )
-        views = [self._callback(rows, rows.messages[key]) for key in keys if before is None or key < before]
+        views = [self._callback(rows, self._subject(rows, key)) for key in keys if before is None or key < before]
         return [view for view in views if view is not None][:limit]
 
     async def drop(self, keys: Sequence[int], now: int) -> int:
@@ -363,7 +377,8 @@ class MemoryNotices(MemoryReading):
             retry = rows.retries.get(key)
             if retry is not None and retry.node is None and retry.due is not None:
                 rows.callbacks.setdefault(
-                    key, CallbackDone(rows.messages[key].account, key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now)
+                    key,
+                    CallbackDone(self._subject(rows, key).account, key, CallbackEnd.GIVEN_UP, 0, retry.attempts, now),
                 )
                 retry.due = None
                 dropped += 1

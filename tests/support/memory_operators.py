@@ -19,6 +19,7 @@ from heliograph.app.facts import (
     NO_ANSWER,
     Accept,
     CallbackEnd,
+    InboundMessage,
     Message,
     Outstanding,
     Queued,
@@ -72,16 +73,26 @@ class MemoryReading(MemoryPart):
                 operator_ids[name] = (*operator_ids.get(name, ()), segment)
         return Outstanding(replace(rows.messages[key]), operator_ids, states)
 
+    def _subject(self, rows: Rows, key: int) -> Message | InboundMessage:
+        return rows.inbound[key] if key in rows.inbound else rows.messages[key]
+
     def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
+        inbound = rows.inbound.get(key)
+        if inbound is not None:
+            return Notice(inbound.account, key, replace(inbound), first, attempts, body)
         end, message = rows.finals[key], replace(rows.messages[key])
         assert end.state is not None
         return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
 
-    def _callback(self, rows: Rows, message: Message) -> CallbackView | None:
+    def _callback(self, rows: Rows, message: Message | InboundMessage) -> CallbackView | None:
         retry, done = rows.retries.get(message.key), rows.callbacks.get(message.key)
         if retry is None and done is None:
             return None
-        view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
+        if isinstance(message, Message):
+            url = message.callback_url
+        else:
+            url = rows.accounts[message.account].inbound_url if message.account else ""
+        view = CallbackView(message.key, message.tail, message.account, url, 0, "", 0)
         if retry is not None:
             view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
             view.due, view.held = retry.due, retry.node is not None
@@ -247,6 +258,7 @@ class MemoryUpkeep(MemoryReading):
         parts = Counter(key for key, _ in rows.sent)
         times = [
             *map(time_of, rows.messages),
+            *map(time_of, rows.inbound),
             *(entry.at for entry in rows.ledger),
             *(move.at for move in rows.moved),
             *(end.at for end in rows.finals.values()),
@@ -257,7 +269,8 @@ class MemoryUpkeep(MemoryReading):
             sum(m.state == State.SCHEDULED for m in rows.messages.values()),
             sum(parts[m.key] < m.segments for m in going),
             sum(parts[m.key] >= m.segments and m.wants_receipt for m in going),
-            sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items()),
+            sum(end.owed and end.state is not None and key not in rows.callbacks for key, end in rows.finals.items())
+            + sum(message.owed and key not in rows.callbacks for key, message in rows.inbound.items()),
         )
 
     async def audit(self) -> list[str]:

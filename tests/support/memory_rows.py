@@ -8,10 +8,21 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
+    InboundNumber,
     LedgerEntry,
     Route,
 )
-from heliograph.app.facts import Attempt, CallbackDone, EarlyReceipt, Message, PartReceipt, Submission
+from heliograph.app.facts import (
+    Attempt,
+    CallbackDone,
+    EarlyReceipt,
+    InboundMessage,
+    InboundPart,
+    Message,
+    PartReceipt,
+    PartSet,
+    Submission,
+)
 from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
@@ -73,6 +84,24 @@ class Moved:
 
 
 @dataclass(slots=True)
+class PartRow:
+    """`joined` is the key of the message that the part became, 0 while it waits."""
+
+    part: InboundPart
+    joined: int = 0
+    node: int | None = None
+
+
+@dataclass(slots=True)
+class UnansweredRow:
+    connector: int
+    digest: int
+    node: int
+    at: int
+    lost: bool
+
+
+@dataclass(slots=True)
 class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
@@ -97,6 +126,10 @@ class Rows:
     awaiting: set[tuple[int, str, int, int]] = field(default_factory=set)
     callbacks: dict[int, CallbackDone] = field(default_factory=dict)
     retries: dict[int, RetryRow] = field(default_factory=dict)
+    numbers: dict[int, InboundNumber] = field(default_factory=dict)
+    inbound: dict[int, InboundMessage] = field(default_factory=dict)
+    inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
+    unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
@@ -107,7 +140,18 @@ def merged(shards: Sequence[Rows]) -> Rows:
     """The rows of several stores as if one had them; but what is administered is the first one's, and a mark is each
     one's own."""
     rows = replace(shards[0], marks={})
-    for name in ("messages", "batches", "references", "queue", "sent", "parts", "finals", "callbacks", "retries"):
+    for name in (
+        "messages",
+        "batches",
+        "references",
+        "queue",
+        "sent",
+        "parts",
+        "finals",
+        "callbacks",
+        "retries",
+        "inbound",
+    ):
         setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
     for name in ("ledger", "moved", "attempts", "progress", "early"):
         setattr(rows, name, [row for shard in shards for row in getattr(shard, name)])

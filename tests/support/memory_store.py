@@ -20,6 +20,7 @@ from tests.support.memory_delivery import (
     MemoryQueue,
     MemoryReceipts,
 )
+from tests.support.memory_inbound import MemoryInbound
 from tests.support.memory_operators import MemoryMessages, MemoryUpkeep
 from tests.support.memory_rows import MemoryPart, Place, Rows
 
@@ -59,6 +60,7 @@ class MemoryStore:
         self.queue: ports.Queue = MemoryQueue(place)
         self.receipts: ports.Receipts = MemoryReceipts(place)
         self.notices: ports.Notices = MemoryNotices(place)
+        self.inbound: ports.Inbound = MemoryInbound(place)
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)

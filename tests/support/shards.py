@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from heliograph.app.commit.isolate import Bisection, UnfitPiece
-from heliograph.app.commit.pieces import NAMED, OWNED
+from heliograph.app.commit.pieces import NAMED, NOBODYS, OWNED
 from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
@@ -44,7 +44,7 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
 
 _PORTS = (
     "commits", "queue", "receipts", "notices", "customers", "accounts", "network", "users", "tokens", "audit_log",
-    "messages", "upkeep",
+    "messages", "upkeep", "inbound",
 )  # fmt: skip
 
 
@@ -62,7 +62,10 @@ def divide(facts: Facts, firsts: Sequence[int]) -> tuple[list[Facts], Facts]:
     for kind in NAMED:
         for name in getattr(facts, kind):
             getattr(shards[shard_of(name[0], firsts)], kind).append(name)
-    return shards, Facts(early=list(facts.early), early_matched=list(facts.early_matched))
+    nobodys = Facts()
+    for kind in NOBODYS:
+        getattr(nobodys, kind).extend(getattr(facts, kind))
+    return shards, nobodys
 
 
 def slot_of(account: int) -> int:

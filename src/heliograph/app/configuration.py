@@ -33,12 +33,14 @@ class Account:
     senders: tuple[str, ...] = ()
     """Sender IDs that the account may use; none means any."""
     created: int = 0
+    inbound_url: str = ""
+    """Where inbound messages are pushed; empty: nowhere."""
 
 
 #: What `account set` may change, and nothing else.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
-    "callback_url", "callback_format", "content_decoding", "networks", "senders",
+    "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
 )  # fmt: skip
 
 
@@ -108,13 +110,28 @@ class Price:
 
 
 @dataclass(slots=True)
+class InboundNumber:
+    """Messages to `number` belong to `account`: those that begin with `keyword` (empty: all others), over `connector`
+    (0: over any)."""
+
+    id: int
+    number: str
+    account: int
+    keyword: str = ""
+    connector: int = 0
+
+
+@dataclass(slots=True)
 class Tables:
-    """Everything about connectors, routes and prices at one moment; `revision` grows with each change of any."""
+    """Everything about connectors, routes, prices and numbers at one moment; `revision` grows with each change of
+    any. `pushed` are the accounts with numbers that have an `inbound_url`."""
 
     revision: int
     connectors: list[Connector]
     routes: list[Route]
     prices: list[Price]
+    numbers: list[InboundNumber] = field(default_factory=list)
+    pushed: frozenset[int] = frozenset()
 
 
 class Exists(Exception):

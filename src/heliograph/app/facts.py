@@ -248,6 +248,63 @@ class CallbackRetry:
     held: bool = False
 
 
+@dataclass(slots=True)
+class InboundMessage:
+    """A message from a phone, whole; one row, written once.
+
+    `account` is its owner, 0 while it is unrouted. `octets` is what was sent without headers, `content` its text, empty
+    where it has none; `coding` is the SMPP data_coding. `keyword` is that of the rule that found the owner. `complete`
+    is False where parts never came. `owed`: a notice is owed to the account. `digest` (63 bits) stands for the octets
+    on the wire until they are answered, since an operator repeats what it has no answer to; 0 where nobody waits for an
+    answer. `lost`: the answer cannot be written any more. `parts_of` names the parts it was joined from. The gatherer
+    gives the key right before the commit, out of the sequence of the messages' keys.
+    """
+
+    account: int
+    connector: int
+    sender: str
+    recipient: str
+    content: str
+    octets: bytes
+    coding: int
+    at: int
+    keyword: str = ""
+    parts: int = 1
+    complete: bool = True
+    owed: bool = False
+    digest: int = 0
+    lost: bool = False
+    parts_of: "PartSet | None" = None
+    key: int = 0
+    tail: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartSet:
+    """The name of a long message from a phone whose parts come one by one, over any bind of the connector."""
+
+    connector: int
+    sender: str
+    recipient: str
+    reference: int
+    total: int
+
+
+@dataclass(slots=True)
+class InboundPart:
+    """One part of a long message from a phone; the first one of its number stays until all are joined.
+
+    `octets` is the user data as it came, with its header if `has_header`. `number` counts from 1.
+    """
+
+    parts_of: PartSet
+    number: int
+    coding: int
+    has_header: bool
+    octets: bytes
+    at: int
+
+
 MessageName = tuple[int, int]
 """A message by its account and its key, for facts that say nothing else."""
 
@@ -276,6 +333,12 @@ class Facts:
     awaiting_matched: list[Awaiting] = field(default_factory=list)
     """Parts whose receipts have come, with or without a row. Several messages may await one id: an operator whose
     counter starts again gives it twice."""
+    inbound_lost: list[int] = field(default_factory=list)
+    """Keys of inbound messages whose answer could not be written: what equals one of them is that one again."""
+    inbound_answered: list[int] = field(default_factory=list)
+    """Keys of inbound messages whose answer was written, or a repeat of which was answered."""
+    inbound: list[InboundMessage] = field(default_factory=list)
+    inbound_parts: list[InboundPart] = field(default_factory=list)
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
@@ -298,6 +361,10 @@ class Facts:
             or self.awaiting
             or self.awaiting_matched
             or self.callback_retries
+            or self.inbound
+            or self.inbound_parts
+            or self.inbound_answered
+            or self.inbound_lost
             or self.marks
         )
 

@@ -44,3 +44,5 @@ class Recovery:
     """Notices above the mark CALLBACK that have no row; the others are claimed when they are due."""
     early: list[EarlyReceipt]
     """Receipts that wait for their message, newest last, bounded."""
+    unanswered: bool = False
+    """There are inbound messages that were never answered: they may come again."""

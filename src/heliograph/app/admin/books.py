@@ -27,9 +27,14 @@ CHECKS: dict[str, str] = {
     "unsent": "The message {id} is to be sent, and nothing will send it.",
     "unrecognised": "The receipt of part {part} of the message {id} is awaited, and would not be recognised.",
     "no_callback": "A callback is owed for the message {id}, and nothing will make it.",
+    "no_inbound_callback": "A callback is owed for the inbound message {id}, and nothing will make it.",
     "early_callback": "A callback for the message {id} is to be made, although the message has not ended.",
+    "joined_nothing": "The inbound message {id} was joined from parts, and does not exist.",
     "gone_queue": "The message {id} is claimed by the node {node}, which is gone.",
     "gone_callback": "The callback for the message {id} is claimed by the node {node}, which is gone.",
+    "gone_part": (
+        "A part of an inbound message over the connector {connector} is claimed by the node {node}, which is gone."
+    ),
 }
 """Sentences about one thing that is wrong, by check. Places `..._credits` are money, `id` is a message or a batch."""
 

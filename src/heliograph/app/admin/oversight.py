@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from heliograph.app.configuration import LedgerEntry
-from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.status import MessageStatus, status_of
 
@@ -249,6 +249,25 @@ class MessageRecord:
     """How it was moved while it was scheduled, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; one that was removed has none."""
+
+
+@dataclass(slots=True)
+class InboundQuery:
+    """What is looked for among inbound messages. `account` is their owner, 0 for those that are unrouted, None for
+    all; `number` is that of the phone, or the one it wrote to. Those with keys below `before`."""
+
+    account: int | None = None
+    number: str = ""
+    before: int | None = None
+    limit: int = 50
+
+
+@dataclass(slots=True)
+class InboundRecord:
+    """One inbound message, and its notice where that is owed by a row or has ended."""
+
+    message: InboundMessage
+    callback: CallbackView | None = None
 
 
 COUNTED = 100_000

@@ -15,6 +15,7 @@ from heliograph.domain.ids import to_hex
 
 _STAND_INS: dict[str, Any] = {
     "operator_id": "", "destination": "", "err": NO_CODE, "code": 0, "problem": "", "body": b"",
+    "sender": "", "recipient": "", "content": "", "octets": b"", "keyword": "",
 }  # fmt: skip
 """Fields with values from operators and receivers, and the values that stand in for those that cannot be written."""
 
@@ -55,6 +56,10 @@ class UnfitPiece:
             return shown | {"connector": first.connector}
         if "early_matched" in held:
             return shown | {"connector": first[0]}
+        if "inbound_parts" in held:
+            return shown | {"connector": first.parts_of.connector}
+        if isinstance(first, int):
+            return shown | {"message": to_hex(first, 0)[:HALF_AN_ID]}
         account, key = first if isinstance(first, tuple) else (first.account, first.key)
         return shown | {"account": account, "message": to_hex(key, 0)[:HALF_AN_ID]}
 

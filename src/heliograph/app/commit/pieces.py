@@ -5,20 +5,22 @@ See docs/decisions/0016-what-the-store-refuses.md.
 
 from collections.abc import Hashable, Iterable
 from dataclasses import fields
+from typing import Any
 
 from heliograph.app.facts import Facts
 
 OWNED = (
     "accepts", "queueings", "attempts", "submissions", "parts", "progress", "finals", "awaiting", "awaiting_matched",
-    "callbacks", "callback_retries",
+    "inbound", "callbacks", "callback_retries",
 )  # fmt: skip
 """Kinds of facts with a field `account`, by the names of their lists in `Facts`."""
 
 NAMED = ("sending", "dequeued")
 """Kinds of facts that are only an account and a key."""
 
-NOBODYS = ("early", "early_matched")
-"""Kinds of facts about receipts whose message is not known, or was not until now: they name no account."""
+NOBODYS = ("early", "early_matched", "inbound_lost", "inbound_answered", "inbound_parts")
+"""Kinds of facts that name no account: receipts whose message is not known, or was not until now, and what has no owner
+yet."""
 
 
 def pieces(facts: Facts) -> list[Facts]:
@@ -36,9 +38,17 @@ def pieces(facts: Facts) -> list[Facts]:
                 getattr(found.setdefault(name, Facts()), kind).append(fact)
     for kind in NOBODYS:
         for fact in getattr(facts, kind):
-            name = fact if kind == "early_matched" else (fact.connector, fact.operator_id)
-            getattr(found.setdefault(("early", *name), Facts()), kind).append(fact)
+            getattr(found.setdefault(_name(kind, fact), Facts()), kind).append(fact)
     return [*found.values(), *(Facts(accepts=[accept]) for accept in facts.accepts)]
+
+
+def _name(kind: str, fact: Any) -> Hashable:
+    """Returns what a fact that names no account is about."""
+    if kind in ("inbound_lost", "inbound_answered"):
+        return kind, fact
+    if kind == "inbound_parts":
+        return fact.parts_of, fact.number
+    return ("early", *fact) if kind == "early_matched" else ("early", fact.connector, fact.operator_id)
 
 
 def joined(pieces: Iterable[Facts]) -> Facts:

@@ -1,18 +1,18 @@
-"""The network: connectors to operators, routes and prices, and what nodes say of their links."""
+"""The network: connectors to operators, routes, prices and numbers, and what nodes say of their links."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, Price, Route, Tables
+from heliograph.app.configuration import Connector, InboundNumber, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
 class Network(Protocol):
-    """Connectors, routes and prices. Each change but of link states adds one to the revision."""
+    """Connectors, routes, prices and numbers. Each change but of link states adds one to the revision."""
 
     async def revision(self) -> int:
-        """Returns a number that grows with each change of accounts, keys, connectors, routes or prices, in any
-        process."""
+        """Returns a number that grows with each change of accounts, keys, connectors, routes, prices or numbers, in
+        any process."""
 
     async def tables(self) -> Tables: ...
 
@@ -34,6 +34,12 @@ class Network(Protocol):
     async def set_price(self, price: Price) -> None: ...
 
     async def remove_price(self, plan: str, prefix: str) -> None:
+        """Raises Missing."""
+
+    async def add_number(self, number: InboundNumber) -> InboundNumber:
+        """Raises Missing for an unknown account or connector, Exists for the same number, keyword and connector."""
+
+    async def remove_number(self, number: int) -> None:
         """Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:

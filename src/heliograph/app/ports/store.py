@@ -7,6 +7,7 @@ from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import Customers
+from heliograph.app.ports.inbound import Inbound
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages
 from heliograph.app.ports.network import Network
@@ -46,6 +47,7 @@ class Store(Protocol):
     queue: Queue
     receipts: Receipts
     notices: Notices
+    inbound: Inbound
     customers: Customers
     accounts: Accounts
     network: Network

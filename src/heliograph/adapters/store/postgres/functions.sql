@@ -313,6 +313,73 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
+CREATE OR REPLACE FUNCTION record_inbound_lost(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE inbound_unanswered SET lost = true WHERE key = ANY (p_key);
+END $$;
+
+CREATE OR REPLACE FUNCTION record_inbound_answered(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM inbound_unanswered WHERE key = ANY (p_key);
+END $$;
+
+CREATE OR REPLACE FUNCTION record_inbound(
+    p_account bigint[], p_connector bigint[], p_sender text[], p_recipient text[], p_octets bytea[], p_coding smallint[],
+    p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_owed boolean[], p_key bigint[],
+    p_tail bigint[], p_digest bigint[], p_lost boolean[], p_content bytea[], p_node bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO inbound (
+        key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content, octets
+    )
+    SELECT i.* FROM unnest(
+        p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_sender, p_recipient,
+        p_keyword, p_content, p_octets
+    ) AS i
+    ON CONFLICT DO NOTHING;
+    INSERT INTO inbound_unanswered (key, connector, digest, node, at, lost)
+    SELECT i.key, i.connector, i.digest, p_node, i.at, i.lost
+    FROM unnest(p_key, p_connector, p_digest, p_at, p_lost) AS i (key, connector, digest, at, lost)
+    WHERE i.digest <> 0
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- Notes that a node's parts of these sets were joined.
+CREATE OR REPLACE FUNCTION record_joined(
+    p_connector bigint[], p_sender text[], p_recipient text[], p_reference integer[], p_total integer[], p_key bigint[],
+    p_node bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE inbound_part AS p SET joined = j.key, node = NULL
+    FROM unnest(p_connector, p_sender, p_recipient, p_reference, p_total, p_key)
+        AS j (connector, sender, recipient, reference, total, key)
+    WHERE p.connector = j.connector AND p.sender = j.sender AND p.recipient = j.recipient AND p.reference = j.reference
+      AND p.total = j.total AND p.joined = 0 AND p.node = p_node;
+END $$;
+
+-- Keeps parts of inbound messages. A part that waits stays as it is; one that was joined stays too, but where other octets
+-- come under its name: these begin another message.
+CREATE OR REPLACE FUNCTION record_inbound_parts(
+    p_connector bigint[], p_sender text[], p_recipient text[], p_reference integer[], p_total integer[],
+    p_number integer[], p_coding smallint[], p_has_header boolean[], p_octets bytea[], p_at bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO inbound_part AS p (
+        connector, sender, recipient, reference, total, number, coding, has_header, octets, at
+    )
+    SELECT DISTINCT ON (n.connector, n.sender, n.recipient, n.reference, n.total, n.number)
+        n.connector, n.sender, n.recipient, n.reference, n.total, n.number, n.coding, n.has_header, n.octets, n.at
+    FROM unnest(
+        p_connector, p_sender, p_recipient, p_reference, p_total, p_number, p_coding, p_has_header, p_octets, p_at
+    ) WITH ORDINALITY AS n (
+        connector, sender, recipient, reference, total, number, coding, has_header, octets, at, place
+    )
+    ORDER BY n.connector, n.sender, n.recipient, n.reference, n.total, n.number, n.place
+    ON CONFLICT (connector, sender, recipient, reference, total, number) DO UPDATE SET
+        coding = excluded.coding, has_header = excluded.has_header, octets = excluded.octets, at = excluded.at, joined = 0
+    WHERE p.joined <> 0 AND p.octets <> excluded.octets;
+END $$;
+
 -- A retry row leaves when its callback was delivered; when it ended otherwise it stays, not due, for a replay.
 CREATE OR REPLACE FUNCTION record_callbacks(
     p_key bigint[], p_end smallint[], p_code integer[], p_attempts integer[], p_at bigint[]
@@ -596,6 +663,7 @@ BEGIN
     UPDATE callback_retry SET node = NULL
     WHERE key IN (SELECT key FROM callback_retry WHERE node = p_node ORDER BY key FOR UPDATE);
     GET DIAGNOSTICS retried = ROW_COUNT;
+    UPDATE inbound_part SET node = NULL WHERE node = p_node;
     RETURN queued + retried;
 END $$;
 
@@ -676,7 +744,9 @@ DECLARE
     dispatched bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'dispatch'), 0);
     awaited    bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'awaiting'), 0);
     told       bigint := coalesce((SELECT value FROM mark WHERE worker = p_worker AND name = 'callback'), 0);
-    latest     bigint := coalesce((SELECT max(key) FROM message), 0);
+    latest     bigint := greatest(
+        coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM inbound), 0)
+    );
 BEGIN
     INSERT INTO queue (key, account, connector, due, expires, attempted)
     SELECT m.key, m.account, m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
@@ -699,6 +769,11 @@ BEGIN
     WHERE f.key > told AND f.key & 31 = p_worker AND f.owed AND f.state IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
     ON CONFLICT DO NOTHING;
+    INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
+    SELECT i.key, i.at, 0, '', '', i.at FROM inbound AS i
+    WHERE i.key > told AND i.key & 31 = p_worker AND i.owed
+      AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
+    ON CONFLICT DO NOTHING;
     PERFORM record_marks(p_worker, ARRAY['dispatch', 'awaiting', 'callback'], ARRAY[latest, latest, latest]);
 END $$;
 
@@ -709,6 +784,7 @@ BEGIN
     UPDATE node SET gone = true WHERE number = p_node;
     DELETE FROM writer WHERE node = p_node;
     PERFORM release_claims(p_node);
+    UPDATE inbound_unanswered SET lost = true WHERE node = p_node;
     DELETE FROM bind_slot WHERE node = p_node;
     DELETE FROM link_state WHERE node = p_node;
 END $$;
@@ -736,7 +812,9 @@ END $$;
 CREATE OR REPLACE FUNCTION lease_worker_number(p_node bigint) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
     leased smallint;
-    latest bigint := coalesce((SELECT max(key) FROM message), 0);
+    latest bigint := greatest(
+        coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM inbound), 0)
+    );
 BEGIN
     PERFORM check_node(p_node);
     LOCK TABLE worker IN SHARE ROW EXCLUSIVE MODE;

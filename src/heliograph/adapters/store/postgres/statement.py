@@ -46,6 +46,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+_SET_NAMES = ("connector", "sender", "recipient", "reference", "total")
+"""Fields of `PartSet`."""
+
+
 def accounts_of(facts: Facts) -> list[int]:
     """Returns the accounts whose balances may change, in the order in which they are locked."""
     accounts = {accept.account for accept in facts.accepts}
@@ -131,11 +135,38 @@ def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, ag
         calls.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
     _add_new(calls, facts, "awaiting", again=again)
     _add_rows(calls, "delete_awaiting", facts, "awaiting_matched")
+    _add_inbound(calls, facts, node)
     _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
         _add_retries(calls, facts.callback_retries, node)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
+
+
+def _add_inbound(calls: FunctionCalls, facts: Facts, node: int) -> None:
+    if facts.inbound_lost:
+        calls.add("record_inbound_lost", facts.inbound_lost)
+    if facts.inbound_answered:
+        calls.add("record_inbound_answered", facts.inbound_answered)
+    inbound = facts.inbound
+    if inbound:
+        calls.add(
+            "record_inbound",
+            *_columns(inbound, "account", "connector", "sender", "recipient", "octets", "coding", "at", "keyword"),
+            *_columns(inbound, "parts", "complete", "owed", "key", "tail", "digest", "lost"),
+            [each.content.encode() for each in inbound],
+            node,
+        )
+        joined = [each for each in inbound if each.parts_of is not None]
+        if joined:
+            sets = [each.parts_of for each in joined]
+            calls.add("record_joined", *_columns(sets, *_SET_NAMES), [each.key for each in joined], node)
+    if facts.inbound_parts:
+        calls.add(
+            "record_inbound_parts",
+            *_columns([part.parts_of for part in facts.inbound_parts], *_SET_NAMES),
+            *_columns(facts.inbound_parts, "number", "coding", "has_header", "octets", "at"),
+        )
 
 
 def _add_columns(calls: FunctionCalls, facts: Facts, *kinds: str) -> None:

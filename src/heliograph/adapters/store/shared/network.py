@@ -1,11 +1,11 @@
-"""`app.ports.Network`: connectors, routes, prices, and what nodes say of their links."""
+"""`app.ports.Network`: connectors, routes, prices, numbers, and what nodes say of their links."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
-from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
+from heliograph.app.configuration import Connector, Exists, InboundNumber, Missing, Price, Route, Tables
 from heliograph.app.ports import ConnectorReport
 
 
@@ -21,11 +21,14 @@ class StoredNetwork(Operations):
         connectors = yield Q.connectors()
         routes = yield Q.routes()
         prices = yield Q.prices()
+        numbers = yield Q.numbers()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
             [Route(*row) for row in routes],
             [Price(*row) for row in prices],
+            [InboundNumber(*row[:5]) for row in numbers],
+            frozenset(row[2] for row in numbers if row[5]),
         )
 
     @write
@@ -53,6 +56,7 @@ class StoredNetwork(Operations):
         if not removed:
             raise Missing(f"there is no connector {name}")
         yield Q.remove_routes(connector=removed[0][0])
+        yield Q.remove_numbers(connector=removed[0][0])
         yield Q.remove_link_states(connector=removed[0][0])
 
     @write
@@ -69,6 +73,26 @@ class StoredNetwork(Operations):
     def remove_route(self, route: int) -> Steps[None]:
         if not (yield Q.remove_route(route=route)):
             raise Missing("no such route")
+        yield tables_changed()
+
+    @write
+    def add_number(self, number: InboundNumber) -> Steps[InboundNumber]:
+        if not (yield Q.account_by_id(account=number.account)):
+            raise Missing("no such account")
+        if number.connector and not (yield Q.connector_exists(connector=number.connector)):
+            raise Missing("no such connector")
+        added = yield Q.add_number(
+            number=number.number, keyword=number.keyword, connector=number.connector, account=number.account
+        )
+        if not added:
+            raise Exists("there is such a number already")
+        yield tables_changed()
+        return replace(number, id=added[0][0])
+
+    @write
+    def remove_number(self, number: int) -> Steps[None]:
+        if not (yield Q.remove_number(number=number)):
+            raise Missing("no such number")
         yield tables_changed()
 
     @write

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.adapters.store.shared.rows import ANY_KEY, MESSAGE_WIDTH, message_of
+from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
 from heliograph.app.admin.oversight import CallbackView
 from heliograph.app.facts import CallbackEnd
@@ -17,8 +17,13 @@ class StoredNotices(Operations):
         due = yield Q.claim_notices(limit=limit, now=now, node=node)
         if not due:
             return []
-        rows = yield Q.notices(keys=[key for (key,) in due])
-        return [notice_of(row) for row in rows]
+        keys = [key for (key,) in due]
+        rows = yield Q.notices(keys=keys)
+        notices = [notice_of(row) for row in rows]
+        if len(notices) < len(keys):
+            rows = yield Q.inbound_notices(keys=keys)
+            notices += [inbound_notice_of(row) for row in rows]
+        return notices
 
     @lookup
     def next_due(self) -> Steps[int | None]:
@@ -60,3 +65,10 @@ def notice_of(row: Row) -> Notice:
     state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
     message = message_of(row)
     return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)
+
+
+def inbound_notice_of(row: Row) -> Notice:
+    """Reads INBOUND_COLUMNS, then attempts, body and when it was first owed."""
+    message = inbound_of(row)
+    attempts, body, first = row[INBOUND_WIDTH:]
+    return Notice(message.account, message.key, message, first, attempts, bytes(body))

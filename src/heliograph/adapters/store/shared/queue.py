@@ -38,7 +38,8 @@ class StoredQueue(Operations):
     def release(self, node: int) -> Steps[int]:
         messages = yield Q.release_messages(node=node)
         notices = yield Q.release_notices(node=node)
-        return len(messages) + len(notices)
+        parts = yield Q.release_parts(node=node)
+        return len(messages) + len(notices) + len(parts)
 
 
 def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:

@@ -1,7 +1,7 @@
 """Recovery: the work that was in flight when the last process ended, told by the rows that are missing above the
 marks."""
 
-from heliograph.adapters.store.shared.notices import notice_of
+from heliograph.adapters.store.shared.notices import inbound_notice_of, notice_of
 from heliograph.adapters.store.shared.queue import queued_of
 from heliograph.adapters.store.shared.receipts import orphans, outstanding_of
 from heliograph.adapters.store.shared.steps import Q, Steps
@@ -19,6 +19,8 @@ def recovery(worker: int) -> Steps[Recovery]:
     unsent = yield Q.unsent(mark=marks.get(DISPATCH, 0), worker=worker)
     outstanding = yield Q.unanswered(mark=marks.get(AWAITING, 0), worker=worker)
     owed = yield Q.untold(mark=marks.get(CALLBACK, 0), worker=worker)
+    owed_inbound = yield Q.untold_inbound(mark=marks.get(CALLBACK, 0), worker=worker)
+    ((unanswered,),) = yield Q.unanswered_inbound()
     ((last_key,),) = yield Q.last_key()
     early = yield from orphans(EARLY_LIMIT)
     queued = {key: key <= marks.get(attempted(connector), 0) for key, connector in unsent}
@@ -27,6 +29,7 @@ def recovery(worker: int) -> Steps[Recovery]:
         marks=marks,
         unsent=(yield from queued_of(queued, queued=False)),
         outstanding=(yield from outstanding_of([key for (key,) in outstanding])),
-        owed=[notice_of(row) for row in owed],
+        owed=[*map(notice_of, owed), *map(inbound_notice_of, owed_inbound)],
+        unanswered=bool(unanswered),
         early=early[::-1],
     )

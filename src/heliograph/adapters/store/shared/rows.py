@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector
-from heliograph.app.facts import Message
+from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 
 MESSAGE_COLUMNS = (
@@ -21,13 +21,28 @@ MESSAGE_WIDTH = 17
 
 ACCOUNT_COLUMNS = (
     "id, name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate, "
-    "callback_url, callback_format, content_decoding, networks, senders, created"
+    "callback_url, callback_format, content_decoding, networks, senders, created, inbound_url"
 )
 
 CONNECTOR_COLUMNS = 'id, name, kind, binds, "window", rate, enabled, settings, created'
 
-COLUMNS = {"message": MESSAGE_COLUMNS, "account": ACCOUNT_COLUMNS, "connector": CONNECTOR_COLUMNS}
-"""Column lists that the words `{message}`, `{account}` and `{connector}` stand for in named SQL."""
+INBOUND_COLUMNS = (
+    "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
+    "i.complete, i.owed, i.key, i.tail"
+)
+
+INBOUND_WIDTH = 14
+
+PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
+
+COLUMNS = {
+    "message": MESSAGE_COLUMNS,
+    "account": ACCOUNT_COLUMNS,
+    "connector": CONNECTOR_COLUMNS,
+    "inbound": INBOUND_COLUMNS,
+    "inbound_part": PART_COLUMNS,
+}
+"""Column lists that words such as `{message}` stand for in named SQL."""
 
 ANY_KEY = (1 << 63) - 1
 """A key after every other one."""
@@ -60,6 +75,42 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
     )
 
 
+def inbound_of(row: Sequence[Any]) -> InboundMessage:
+    """The inbound message of a row that begins with INBOUND_COLUMNS."""
+    return InboundMessage(
+        account=row[0],
+        connector=row[1],
+        sender=row[2],
+        recipient=row[3],
+        content=_text(row[4]),
+        octets=bytes(row[5]),
+        coding=row[6],
+        at=row[7],
+        keyword=row[8],
+        parts=row[9],
+        complete=bool(row[10]),
+        owed=bool(row[11]),
+        key=row[12],
+        tail=row[13],
+    )
+
+
+def set_values(of: PartSet) -> dict[str, Any]:
+    """The columns that name the set of a part."""
+    return {
+        "connector": of.connector,
+        "sender": of.sender,
+        "recipient": of.recipient,
+        "reference": of.reference,
+        "total": of.total,
+    }
+
+
+def part_of(row: Sequence[Any]) -> InboundPart:
+    """The part of a row of PART_COLUMNS."""
+    return InboundPart(PartSet(*row[:5]), row[5], row[6], bool(row[7]), bytes(row[8]), row[9])
+
+
 def _text(content: str | bytes) -> str:
     """A content may have a NUL, so that one engine keeps its octets."""
     return content if isinstance(content, str) else content.decode()
@@ -83,6 +134,7 @@ def account_values(account: Account) -> dict[str, Any]:
         "networks": json.dumps(account.networks),
         "senders": json.dumps(account.senders),
         "created": account.created,
+        "inbound_url": account.inbound_url,
     }
 
 
@@ -105,6 +157,7 @@ def account_of(row: Sequence[Any]) -> Account:
         networks=tuple(json.loads(row[13])),
         senders=tuple(json.loads(row[14])),
         created=row[15],
+        inbound_url=row[16],
     )
 
 

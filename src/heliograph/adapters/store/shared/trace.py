@@ -20,7 +20,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
     queued = yield from first(Q.queued_of(key=key))
     moves = yield Q.moves_of(key=key)
     connectors = yield Q.connector_names()
-    callback = yield from _callback(message)
+    callback = yield from callback_of(CallbackView(key, message.tail, account, message.callback_url, 0, "", 0))
     return MessageRecord(
         message=message,
         submissions=[Submission(account, *row) for row in submissions],
@@ -35,12 +35,12 @@ def record_of(message: Message) -> Steps[MessageRecord]:
     )
 
 
-def _callback(message: Message) -> Steps[CallbackView | None]:
-    retry = yield from first(Q.retry_of(key=message.key))
-    done = yield from first(Q.callback_of(key=message.key))
+def callback_of(view: CallbackView) -> Steps[CallbackView | None]:
+    """Fills the view from the notice's rows; None where there are none."""
+    retry = yield from first(Q.retry_of(key=view.key))
+    done = yield from first(Q.callback_of(key=view.key))
     if retry is None and done is None:
         return None
-    view = CallbackView(message.key, message.tail, message.account, message.callback_url, 0, "", 0)
     if retry is not None:
         view.attempts, view.problem, view.first, view.due = retry[:4]
         view.held = retry[4] is not None

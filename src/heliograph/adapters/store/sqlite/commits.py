@@ -48,5 +48,7 @@ class SqliteCommits:
 def _recover(worker: int, node: int) -> Steps[Recovery]:
     yield Q.release_others_messages(node=node)
     yield Q.release_others_notices(node=node)
+    yield Q.release_others_parts(node=node)
+    yield Q.lose_others_answers(node=node)
     yield Q.forget_others_links(node=node)
     return (yield from recovery(worker))

@@ -9,6 +9,7 @@ from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.record_inbound import record_inbound
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.adapters.store.sqlite.worker import FileConnection
@@ -183,6 +184,8 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     if facts.finals:
         _write_finals(db, facts.finals, book)
     _write_receipts(db, facts)
+    if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost:
+        record_inbound(db, facts, node)
     _write_callbacks(db, facts, node)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))

@@ -24,6 +24,7 @@ CREATE TABLE account (
     content_decoding TEXT NOT NULL,
     networks         TEXT NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
     senders          TEXT NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
+    inbound_url      TEXT NOT NULL,            -- '' where inbound messages are not pushed
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
     last_list        INTEGER                   -- when the last list was admitted
@@ -82,6 +83,16 @@ CREATE TABLE route (
     connector INTEGER NOT NULL,
     priority  INTEGER NOT NULL,
     UNIQUE (prefix, connector, priority)
+) STRICT;
+
+-- Whose inbound messages are.
+CREATE TABLE number (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    number    TEXT NOT NULL,                   -- the destination address that the operator gives
+    keyword   TEXT NOT NULL,                   -- the text's first word; '': any other
+    connector INTEGER NOT NULL,                -- 0: any
+    account   INTEGER NOT NULL,
+    UNIQUE (number, keyword, connector)
 ) STRICT;
 
 -- Each change of the tables above that a running gateway has to hear of counts one up.
@@ -222,7 +233,60 @@ CREATE TABLE callback (
 
 CREATE INDEX callback_failed ON callback (key) WHERE "end" <> {CallbackEnd.DELIVERED};
 
+-- messages from phones
+
+CREATE TABLE inbound (
+    key       INTEGER PRIMARY KEY,             -- of the messages' sequence
+    tail      INTEGER NOT NULL,
+    account   INTEGER NOT NULL,                -- 0: unrouted
+    connector INTEGER NOT NULL,
+    sender    TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    keyword   TEXT NOT NULL,                   -- that of the rule that found the account
+    content   TEXT NOT NULL,
+    octets    BLOB NOT NULL,                   -- without headers
+    coding    INTEGER NOT NULL,                -- data_coding
+    parts     INTEGER NOT NULL,
+    complete  INTEGER NOT NULL,                -- 0: parts never came
+    at        INTEGER NOT NULL,
+    owed      INTEGER NOT NULL                 -- 1: a callback is owed for it
+) STRICT;
+
+CREATE INDEX inbound_account ON inbound (account, key);
+
+-- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
+CREATE TABLE inbound_unanswered (
+    key       INTEGER PRIMARY KEY,
+    connector INTEGER NOT NULL,
+    digest    INTEGER NOT NULL,                -- of the octets as they came
+    node      INTEGER NOT NULL,                -- who has the link that it came over
+    lost      INTEGER NOT NULL,                -- 1: that link is gone
+    at        INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX inbound_unanswered_digest ON inbound_unanswered (connector, digest);
+
 -- the slow tables: what is to be done later. `node` is who has claimed the row
+
+-- Parts that wait for the others of their message; joined ones stay a while, to tell repeats.
+CREATE TABLE inbound_part (
+    connector  INTEGER NOT NULL,
+    sender     TEXT NOT NULL,
+    recipient  TEXT NOT NULL,
+    reference  INTEGER NOT NULL,
+    total      INTEGER NOT NULL,
+    number     INTEGER NOT NULL,               -- from 1
+    coding     INTEGER NOT NULL,
+    has_header INTEGER NOT NULL,
+    octets     BLOB NOT NULL,
+    at         INTEGER NOT NULL,
+    joined     INTEGER NOT NULL DEFAULT 0,     -- the key of the message; 0: it waits
+    node       INTEGER,
+    PRIMARY KEY (connector, sender, recipient, reference, total, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX inbound_part_waiting ON inbound_part (at) WHERE joined = 0;
+CREATE INDEX inbound_part_joined ON inbound_part (at) WHERE joined <> 0;
 
 -- Messages to be sent: scheduled, deferred by an operator, or more than a lane holds.
 CREATE TABLE queue (

@@ -23,4 +23,7 @@ INSERT INTO worker (number, node) VALUES (:worker, :node) ON CONFLICT (number) D
 SELECT name, value FROM mark WHERE worker = :worker;
 
 -- last_key: The highest key of all.
-SELECT greatest(coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0));
+SELECT greatest(
+    coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0),
+    coalesce((SELECT max(key) FROM inbound), 0)
+);

@@ -114,11 +114,26 @@ WHERE f.owed AND f.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name =
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key AND r.due IS NOT NULL)
 LIMIT :most;
 
+-- audit_no_inbound_callback: Callbacks of inbound messages owed below the mark that have no row.
+SELECT i.key, i.tail FROM inbound AS i
+WHERE i.owed AND i.key <= coalesce((SELECT k.value FROM mark AS k WHERE k.name = {CALLBACK} {of_maker(i.key)}), 0)
+  AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
+  AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
+LIMIT :most;
+
 -- audit_early_callback: Callbacks of messages that have not ended.
 SELECT r.key, NULL FROM callback_retry AS r
 WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = r.key)
+LIMIT :most;
+
+-- audit_joined_nothing: Parts that were joined to an inbound message that is not there.
+SELECT DISTINCT p.joined, NULL FROM inbound_part AS p
+WHERE p.joined <> 0 AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = p.joined)
 LIMIT :most;
 
 -- audit_gone_queue: Messages claimed by a node that is gone; an embedded store has none.
 
 -- audit_gone_callback: Callbacks claimed by a node that is gone.
+
+-- audit_gone_part: Parts of inbound messages claimed by a node that is gone.

@@ -6,6 +6,11 @@ JOIN message AS m ON m.key = r.key
 WHERE r.key {among(keys)} AND f.state IS NOT NULL
 ORDER BY r.due, r.key;
 
+-- inbound_notices: As notices, of inbound messages.
+SELECT {inbound}, r.attempts, r.body, r."first"
+FROM callback_retry AS r JOIN inbound AS i ON i.key = r.key
+WHERE r.key {among(keys)} ORDER BY r.due, r.key;
+
 -- next_notice_due: When the next notice is due that nobody has claimed.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
@@ -13,10 +18,10 @@ SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 DELETE FROM callback WHERE key {among(keys)};
 
 -- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
-SELECT m.key, m.tail, m.account, m.callback_url, c.attempts, coalesce(r.problem, ''), coalesce(r."first", f.at, c.at),
-    c."end", c.code, c.at
-FROM callback AS c
-JOIN message AS m ON m.key = c.key
+SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url), c.attempts,
+    coalesce(r.problem, ''), coalesce(r."first", f.at, i.at, c.at), c."end", c.code, c.at
+FROM callback AS c LEFT JOIN message AS m ON m.key = c.key
+LEFT JOIN inbound AS i ON i.key = c.key LEFT JOIN account AS a ON a.id = i.account
 LEFT JOIN callback_retry AS r ON r.key = c.key
 LEFT JOIN final AS f ON f.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND c.key < :before

@@ -26,3 +26,14 @@ WHERE f.key > :mark {of_worker(f.key)} AND f.owed AND f.state IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = f.key)
 ORDER BY f.key;
+
+-- untold_inbound: Inbound messages above the mark that are owed to a customer, and have no row that says so.
+SELECT {inbound}, 0, {no_octets}, i.at
+FROM inbound AS i
+WHERE i.key > :mark {of_worker(i.key)} AND i.owed
+  AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
+  AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key)
+ORDER BY i.key;
+
+-- unanswered_inbound: Whether there are inbound messages whose repeat may come.
+SELECT EXISTS (SELECT 1 FROM inbound_unanswered WHERE lost);

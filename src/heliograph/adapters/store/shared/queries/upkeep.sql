@@ -40,7 +40,8 @@ SELECT count(*) FROM final WHERE key >= :since AND state <> {Delivery.DELIVRD} A
 
 -- newest: The newest key, and the newest times of what happened. It reads whole tables.
 SELECT
-    (SELECT max(key) FROM message), (SELECT max(at) FROM ledger), (SELECT max(at) FROM sent),
+    (SELECT max(key) FROM (SELECT max(key) AS key FROM message UNION ALL SELECT max(key) FROM inbound) AS newest),
+    (SELECT max(at) FROM ledger), (SELECT max(at) FROM sent),
     (SELECT max(at) FROM final), (SELECT max(at) FROM callback), (SELECT max(at) FROM moved);
 
 -- reach: How many messages are scheduled, are not sent as a whole, await a receipt, and how many callbacks are owed. It
@@ -60,4 +61,7 @@ SELECT
     (
         SELECT count(*) FROM final AS f
         WHERE f.owed AND f.state IS NOT NULL AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = f.key)
+    ) + (
+        SELECT count(*) FROM inbound AS i
+        WHERE i.owed AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
     );

@@ -1,0 +1,5 @@
+-- waiting_parts: The parts of a set that wait and that nobody has claimed, locked.
+SELECT {inbound_part} FROM inbound_part
+WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
+  AND joined = 0 AND node IS NULL
+ORDER BY number FOR UPDATE;

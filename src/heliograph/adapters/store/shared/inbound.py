@@ -1,0 +1,92 @@
+"""`app.ports.Inbound`: repeats of inbound messages, parts that wait for others, and what people ask."""
+
+from collections.abc import Sequence
+
+from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
+from heliograph.adapters.store.shared.trace import callback_of
+from heliograph.app.admin.oversight import CallbackView, InboundQuery, InboundRecord
+from heliograph.app.configuration import Missing
+from heliograph.app.facts import InboundMessage, InboundPart, PartSet
+from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.domain.ids import first_key_at
+
+
+class StoredInbound(Operations):
+    @lookup
+    def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> Steps[list[tuple[int, int]]]:
+        rows = yield Q.repeated(
+            connector=connector, digests=list(digests), since=now - REPEAT_MS, slow=now - SLOW_ANSWER_MS, node=node
+        )
+        return [(digest, key) for digest, key in rows]
+
+    @write
+    def gather(self, sets: Sequence[PartSet], node: int) -> Steps[list[list[InboundPart]]]:
+        return (yield from _claim(sets, 0, node))
+
+    @write
+    def ready(self, before: int, limit: int, node: int) -> Steps[list[list[InboundPart]]]:
+        rows = yield Q.ready_sets(before=before, limit=limit)
+        return (yield from _claim([PartSet(*row) for row in rows], before, node))
+
+    @write
+    def forget(self, before: int, limit: int) -> Steps[int]:
+        parts = yield Q.forget_joined(before=before, limit=limit)
+        notes = yield Q.forget_unanswered(before=first_key_at(before), limit=limit)
+        return len(parts) + len(notes)
+
+    @browse
+    def find(self, query: InboundQuery) -> Steps[list[InboundRecord]]:
+        before = ANY_KEY if query.before is None else query.before
+        if query.account is None:
+            rows = yield Q.inbound_newest(before=before, number=query.number, limit=query.limit)
+        else:
+            rows = yield Q.inbound_of(account=query.account, before=before, number=query.number, limit=query.limit)
+        records: list[InboundRecord] = []
+        for row in rows:
+            record = yield from _record(inbound_of(row))
+            records += [record]
+        return records
+
+    @browse
+    def show(self, key: int, tail: int) -> Steps[InboundRecord | None]:
+        row = yield from first(Q.inbound_by_id(key=key, tail=tail))
+        return None if row is None else (yield from _record(inbound_of(row)))
+
+    @write
+    def route(self, key: int, tail: int, account: int, now: int) -> Steps[InboundRecord]:
+        owner = yield from first(Q.account_by_id(account=account))
+        if owner is None:
+            raise Missing("no such account")
+        owed = bool(account_of(owner).inbound_url)
+        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed)):
+            raise Missing("no such inbound message, or it has an owner")
+        if owed:
+            yield Q.owe_again(keys=[key], now=now)
+        ((*row,),) = yield Q.inbound_by_id(key=key, tail=tail)
+        return (yield from _record(inbound_of(row)))
+
+
+def _claim(sets: Sequence[PartSet], before: int, node: int) -> Steps[list[list[InboundPart]]]:
+    """Claims the parts of the sets that are complete, or whose first part came before a time. They are locked in one
+    order, so that two nodes do not wait for each other."""
+    claimed = []
+    for each in sorted(sets, key=_order):
+        rows = yield Q.waiting_parts(**set_values(each))
+        parts = [part_of(row) for row in rows]
+        if len(parts) >= each.total or any(part.at < before for part in parts):
+            yield Q.claim_parts(**set_values(each), node=node)
+            claimed.append(parts)
+    return claimed
+
+
+def _order(of: PartSet) -> tuple[int, str, str, int, int]:
+    return of.connector, of.sender, of.recipient, of.reference, of.total
+
+
+def _record(message: InboundMessage) -> Steps[InboundRecord]:
+    view = CallbackView(message.key, message.tail, message.account, "", 0, "", 0)
+    if message.account:
+        owner = yield from first(Q.account_by_id(account=message.account))
+        view.url = "" if owner is None else account_of(owner).inbound_url
+    return InboundRecord(message, (yield from callback_of(view)))

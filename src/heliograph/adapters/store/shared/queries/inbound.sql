@@ -1,0 +1,48 @@
+-- repeated: Unanswered messages that what came now may be a repeat of, oldest first.
+SELECT digest, key FROM inbound_unanswered
+WHERE connector = :connector AND digest {among(digests)} AND at >= :since AND (lost OR (node <> :node AND at < :slow))
+ORDER BY key;
+
+-- waiting_parts: The parts of a set that wait and that nobody has claimed.
+SELECT {inbound_part} FROM inbound_part
+WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
+  AND joined = 0 AND node IS NULL
+ORDER BY number;
+
+-- claim_parts: Gives the waiting parts of a set to a node.
+UPDATE inbound_part SET node = :node
+WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
+  AND joined = 0 AND node IS NULL;
+
+-- ready_sets: Sets that are complete, or whose first part came before a time.
+SELECT connector, sender, recipient, reference, total FROM inbound_part
+WHERE joined = 0 AND node IS NULL
+GROUP BY connector, sender, recipient, reference, total HAVING count(*) >= total OR min(at) < :before
+ORDER BY min(at) LIMIT :limit;
+
+-- forget_joined: Deletes joined parts of before a time.
+DELETE FROM inbound_part WHERE (connector, sender, recipient, reference, total, number) IN (
+    SELECT connector, sender, recipient, reference, total, number FROM inbound_part
+    WHERE joined <> 0 AND at < :before ORDER BY at LIMIT :limit
+) RETURNING 1;
+
+-- forget_unanswered: Deletes notes of unanswered messages of before a time.
+DELETE FROM inbound_unanswered WHERE key IN (
+    SELECT key FROM inbound_unanswered WHERE key < :before ORDER BY key LIMIT :limit
+) RETURNING 1;
+
+-- inbound_newest: Inbound messages, newest first.
+SELECT {inbound} FROM inbound AS i
+WHERE i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
+ORDER BY i.key DESC LIMIT :limit;
+
+-- inbound_of: The inbound messages of an account, newest first.
+SELECT {inbound} FROM inbound AS i
+WHERE i.account = :account AND i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
+ORDER BY i.key DESC LIMIT :limit;
+
+-- inbound_by_id: One of them.
+SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
+
+-- route_inbound: Gives an unrouted message to an account.
+UPDATE inbound SET account = :account, owed = :owed WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;

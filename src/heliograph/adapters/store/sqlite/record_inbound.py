@@ -1,0 +1,85 @@
+"""The hot path of inbound messages: within the transaction of all other facts."""
+
+import sqlite3
+
+from heliograph.adapters.store.shared.rows import INBOUND_COLUMNS, INBOUND_WIDTH, PART_COLUMNS
+from heliograph.adapters.store.sqlite.statements import Insert, Row, many
+from heliograph.app.facts import Facts, InboundMessage, InboundPart
+
+_ONCE = "ON CONFLICT DO NOTHING"
+
+_INSERT_INBOUND = Insert(f"INSERT INTO inbound ({INBOUND_COLUMNS.replace('i.', '')})", INBOUND_WIDTH, _ONCE)
+_INSERT_UNANSWERED = Insert("INSERT INTO inbound_unanswered (key, connector, digest, node, lost, at)", 6, _ONCE)
+_KEEP_INBOUND_PART = Insert(
+    f"INSERT INTO inbound_part ({PART_COLUMNS})",
+    10,
+    """
+    ON CONFLICT (connector, sender, recipient, reference, total, number) DO UPDATE SET
+        coding = excluded.coding, has_header = excluded.has_header, octets = excluded.octets, at = excluded.at,
+        joined = 0
+    WHERE joined <> 0 AND octets <> excluded.octets
+    """,
+)
+"""A part that waits stays as it is; one that was joined stays too, but where other octets come under its name: these
+begin another message."""
+_LOSE_INBOUND = "UPDATE inbound_unanswered SET lost = 1 WHERE key IN (SELECT value FROM json_each(?))"
+_ANSWER_INBOUND = "DELETE FROM inbound_unanswered WHERE key IN (SELECT value FROM json_each(?))"
+_JOIN_PARTS = """
+UPDATE inbound_part SET joined = ?, node = NULL
+WHERE connector = ? AND sender = ? AND recipient = ? AND reference = ? AND total = ? AND joined = 0 AND node = ?
+"""
+
+
+def record_inbound(db: sqlite3.Connection, facts: Facts, node: int) -> None:
+    """Keeps inbound messages and parts, and what is known of their answers."""
+    if facts.inbound_lost:
+        db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
+    if facts.inbound_answered:
+        db.execute(_ANSWER_INBOUND, (many(facts.inbound_answered),))
+    _INSERT_INBOUND(db, list(map(_inbound_row, facts.inbound)))
+    unanswered: list[Row] = []
+    for each in facts.inbound:
+        if each.digest:
+            unanswered.append((each.key, each.connector, each.digest, node, +each.lost, each.at))
+        of = each.parts_of
+        if of is not None:
+            db.execute(_JOIN_PARTS, (each.key, of.connector, of.sender, of.recipient, of.reference, of.total, node))
+    _INSERT_UNANSWERED(db, unanswered)
+    _KEEP_INBOUND_PART(db, list(map(_part_row, facts.inbound_parts)))
+
+
+def _inbound_row(message: InboundMessage) -> Row:
+    """The values of an inbound message in the order of INBOUND_COLUMNS."""
+    return (
+        message.account,
+        message.connector,
+        message.sender,
+        message.recipient,
+        message.content,
+        message.octets,
+        message.coding,
+        message.at,
+        message.keyword,
+        message.parts,
+        +message.complete,
+        +message.owed,
+        message.key,
+        message.tail,
+    )
+
+
+def _part_row(part: InboundPart) -> Row:
+    """The values of a part in the order of PART_COLUMNS."""
+    of = part.parts_of
+    return (
+        of.connector,
+        of.sender,
+        of.recipient,
+        of.reference,
+        of.total,
+        part.number,
+        part.coding,
+        +part.has_header,
+        part.octets,
+        part.at,
+    )

@@ -1,0 +1,44 @@
+"""Inbound messages: repeats, parts that wait for others, and what people ask."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from heliograph.app.admin.oversight import InboundQuery, InboundRecord
+from heliograph.app.facts import InboundPart, PartSet
+
+REPEAT_MS = 600_000
+"""For how long (ms) a message that was never answered is known again."""
+
+SLOW_ANSWER_MS = 1_000
+"""From what age (ms) a message that another node has not answered counts as never answered: it is answered right after
+its commit."""
+
+
+class Inbound(Protocol):
+    """Messages from phones."""
+
+    async def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> list[tuple[int, int]]:
+        """Returns digests and keys of messages that never were answered and equal one of these, oldest first.
+
+        Those of the last `REPEAT_MS` whose link is known to be gone, or whose node is another one and has not
+        answered for `SLOW_ANSWER_MS`.
+        """
+
+    async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:
+        """Claims the parts of those sets that are complete, for this node to join; ordered by number."""
+
+    async def ready(self, before: int, limit: int, node: int) -> list[list[InboundPart]]:
+        """Claims up to `limit` sets that are complete, or whose first part came before `before`."""
+
+    async def forget(self, before: int, limit: int) -> int:
+        """Deletes up to `limit` joined parts, and as many notes of unanswered messages, of before `before`. Returns how
+        many."""
+
+    async def find(self, query: InboundQuery) -> list[InboundRecord]:
+        """Returns messages, newest first."""
+
+    async def show(self, key: int, tail: int) -> InboundRecord | None: ...
+
+    async def route(self, key: int, tail: int, account: int, now: int) -> InboundRecord:
+        """Gives an unrouted message to an account, and owes it the notice if it takes any. Raises Missing for a message
+        that is not there or has an owner."""

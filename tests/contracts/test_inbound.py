@@ -1,0 +1,359 @@
+"""Inbound messages: kept, known again, joined, routed, told."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.admin.oversight import InboundQuery
+from heliograph.app.configuration import Account, Connector, Exists, InboundNumber, Missing
+from heliograph.app.facts import (
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    InboundMessage,
+    InboundPart,
+    PartSet,
+)
+from heliograph.app.marks import CALLBACK
+from heliograph.app.ports import Store
+from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from tests.support.store import NODE, START, Given, Opener
+
+OTHER_NODE = 8
+SET = PartSet(1, "4917012345678", "3388", 77, 3)
+
+
+def message(given: Given, account: int = 0, **fields: Any) -> InboundMessage:
+    values: dict[str, Any] = {
+        "account": account,
+        "connector": 1,
+        "sender": "4917012345678",
+        "recipient": "3388",
+        "content": "Grüße\0 aus 🦊",
+        "octets": b"\x00\xff",
+        "coding": 8,
+        "at": given.now,
+        "keyword": "pizza",
+        "key": given.key(),
+        "tail": 99,
+    }
+    return InboundMessage(**(values | fields))
+
+
+def part(number: int, of: PartSet = SET, **fields: Any) -> InboundPart:
+    values: dict[str, Any] = {"coding": 0, "has_header": True, "octets": b"%d" % number, "at": START}
+    return InboundPart(of, number, **(values | fields))
+
+
+async def kept(store: Store, *messages: InboundMessage) -> None:
+    await store.commits.record(Facts(inbound=list(messages)))
+
+
+async def test_a_message_is_kept_as_it_came(opener: Opener) -> None:
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    one = message(given, account.id, parts=3, complete=False, owed=True)
+    await kept(store, one)
+    await store.close()
+    store = await opener()
+    try:
+        found = await store.inbound.show(one.key, one.tail)
+        assert found is not None
+        assert (found.message, found.callback) == (one, None)
+        assert await store.inbound.show(one.key, 1) is None
+    finally:
+        await store.close()
+
+
+async def test_a_message_that_is_recorded_again_is_there_once(store: Store, given: Given) -> None:
+    one = message(given, digest=5)
+    await kept(store, one)
+    await kept(store, one)
+    assert len(await store.inbound.find(InboundQuery())) == 1
+
+
+async def test_the_highest_key_may_be_an_inbound_messages(store: Store, given: Given) -> None:
+    one = message(given)
+    await kept(store, one)
+    assert (await store.commits.recover(0, NODE)).last_key == one.key
+
+
+async def test_messages_are_found_by_owner_and_number(store: Store, given: Given, account: Account) -> None:
+    mine = message(given, account.id, sender="491")
+    nobodys = message(given, recipient="4000")
+    last = message(given, account.id)
+    await kept(store, mine, nobodys, last)
+
+    async def keys(**query: Any) -> list[int]:
+        return [record.message.key for record in await store.inbound.find(InboundQuery(**query))]
+
+    assert await keys() == [last.key, nobodys.key, mine.key]
+    assert await keys(account=0) == [nobodys.key]
+    assert await keys(account=account.id) == [last.key, mine.key]
+    assert await keys(number="491") == [mine.key]
+    assert await keys(account=0, number="4000") == [nobodys.key]
+    assert await keys(before=last.key, limit=1) == [nobodys.key]
+
+
+# --- repeats
+
+
+async def test_a_message_without_an_answer_is_known_again(store: Store, given: Given) -> None:
+    await store.commits.recover(0, NODE)
+    lost, fresh, answered, other = (
+        message(given, digest=5, lost=True),
+        message(given, digest=5),
+        message(given, digest=6, lost=True),
+        message(given, digest=5, lost=True, connector=2),
+    )
+    await kept(store, lost, fresh, answered, other)
+    await store.commits.record(Facts(inbound_answered=[answered.key]))
+    assert await store.inbound.repeated(1, [5, 6], START, NODE) == [(5, lost.key)]
+    await store.commits.record(Facts(inbound_lost=[fresh.key, answered.key]))
+    assert await store.inbound.repeated(1, [6, 5], START, NODE) == [(5, lost.key), (5, fresh.key)]
+    assert await store.inbound.repeated(1, [5], START + REPEAT_MS + 1, NODE) == []
+
+
+async def test_what_another_node_does_not_answer_is_known_again_soon(store: Store, given: Given) -> None:
+    await store.commits.recover(0, NODE)
+    one = message(given, digest=5)
+    await kept(store, one)
+    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS, OTHER_NODE) == []
+    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, OTHER_NODE) == [(5, one.key)]
+    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, NODE) == []
+
+
+async def test_what_an_earlier_run_did_not_answer_is_known_again_at_once(opener: Opener) -> None:
+    store = await opener()
+    await store.commits.recover(0, NODE)
+    one = message(Given(store), digest=5)
+    await kept(store, one)
+    await store.close()
+    store = await opener()
+    try:
+        assert (await store.commits.recover(0, OTHER_NODE)).unanswered
+        assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == [(5, one.key)]
+        await store.commits.record(Facts(inbound_answered=[one.key]))
+        assert not (await store.commits.recover(0, OTHER_NODE)).unanswered
+    finally:
+        await store.close()
+
+
+# --- parts
+
+
+async def test_parts_are_gathered_when_all_are_there(store: Store) -> None:
+    await store.commits.recover(0, NODE)
+    await store.commits.record(Facts(inbound_parts=[part(3), part(1)]))
+    assert await store.inbound.gather([SET], NODE) == []
+    await store.commits.record(Facts(inbound_parts=[part(2, has_header=False, coding=8)]))
+    (parts,) = await store.inbound.gather([SET], NODE)
+    assert parts == [part(1), part(2, has_header=False, coding=8), part(3)]
+    assert await store.inbound.gather([SET], OTHER_NODE) == []
+    assert await store.queue.release(NODE) == 3
+    assert len(await store.inbound.gather([SET], OTHER_NODE)) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PartSet(2, SET.sender, SET.recipient, 77, 3),
+        PartSet(1, "1", SET.recipient, 77, 3),
+        PartSet(1, SET.sender, "1", 77, 3),
+        PartSet(1, SET.sender, SET.recipient, 78, 3),
+        PartSet(1, SET.sender, SET.recipient, 77, 4),
+    ],
+)
+async def test_parts_of_other_messages_are_not_mixed_in(store: Store, other: PartSet) -> None:
+    await store.commits.record(Facts(inbound_parts=[part(1), part(2), part(3, other)]))
+    assert await store.inbound.gather([SET, other], NODE) == []
+
+
+async def test_a_repeated_part_changes_nothing(store: Store, given: Given) -> None:
+    await store.commits.recover(0, NODE)
+    await store.commits.record(Facts(inbound_parts=[part(1), part(1, octets=b"x"), part(2)]))
+    await store.commits.record(Facts(inbound_parts=[part(2, octets=b"y"), part(3)]))
+    (parts,) = await store.inbound.gather([SET], NODE)
+    assert [each.octets for each in parts] == [b"1", b"2", b"3"]
+    await kept(store, message(given, parts=3, parts_of=SET))
+    await store.commits.record(Facts(inbound_parts=[part(2), part(3)]))
+    assert await store.inbound.ready(START + 1, 9, NODE) == []
+    assert await store.queue.release(NODE) == 0
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_reference_may_be_used_again_for_other_octets(store: Store, given: Given) -> None:
+    await store.commits.recover(0, NODE)
+    await store.commits.record(Facts(inbound_parts=[part(1), part(2), part(3)]))
+    await store.inbound.gather([SET], NODE)
+    await kept(store, message(given, parts=3, parts_of=SET))
+    await store.commits.record(Facts(inbound_parts=[part(n, octets=b"new") for n in (1, 2)]))
+    assert await store.inbound.gather([SET], NODE) == []
+    await store.commits.record(Facts(inbound_parts=[part(3, octets=b"new")]))
+    (parts,) = await store.inbound.gather([SET], NODE)
+    assert [each.octets for each in parts] == [b"new"] * 3
+
+
+async def test_sets_that_are_complete_or_old_are_ready(store: Store) -> None:
+    await store.commits.recover(0, NODE)
+    whole, old, young = (PartSet(1, "1", "2", reference, 2) for reference in (1, 2, 3))
+    await store.commits.record(
+        Facts(
+            inbound_parts=[
+                part(1, whole, at=START + 50),
+                part(2, whole, at=START + 60),
+                part(2, old, at=START),
+                part(1, young, at=START + 50),
+            ]
+        )
+    )
+    found = await store.inbound.ready(START + 50, 9, NODE)
+    assert sorted([each.number for each in parts] for parts in found) == [[1, 2], [2]]
+    assert await store.inbound.ready(START + 50, 9, NODE) == []
+    await store.commits.recover(0, OTHER_NODE)
+    if store.leases is None:
+        assert len(await store.inbound.ready(START + 50, 9, OTHER_NODE)) == 2
+
+
+async def test_what_was_joined_is_forgotten_after_a_while(store: Store, given: Given) -> None:
+    await store.commits.recover(0, NODE)
+    one = PartSet(1, "1", "2", 1, 1)
+    await store.commits.record(Facts(inbound_parts=[part(1, one), part(1)]))
+    await store.inbound.gather([one], NODE)
+    await kept(store, message(given, digest=5, parts_of=one))
+    assert await store.inbound.forget(START, 9) == 0
+    assert await store.inbound.forget(START + 1, 9) == 2
+    assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == []
+    assert len(await store.inbound.ready(START + 1, 9, NODE)) == 1
+
+
+# --- notices
+
+
+async def test_a_message_above_the_mark_is_owed(store: Store, given: Given, account: Account) -> None:
+    below, owed, told, rowed, silent = (
+        message(given, account.id, owed=owed) for owed in (True, True, True, True, False)
+    )
+    await kept(store, below, owed, told, rowed, silent)
+    await store.commits.record(
+        Facts(
+            callbacks=[CallbackDone(account.id, told.key, CallbackEnd.DELIVERED, 200, 1, START)],
+            callback_retries=[CallbackRetry(account.id, rowed.key, START, 1, b"x", "", START)],
+            marks={CALLBACK: below.key},
+        )
+    )
+    recovery = await store.commits.recover(0, NODE)
+    assert [(each.account, each.key, each.subject, each.first) for each in recovery.owed] == [
+        (account.id, owed.key, owed, START)
+    ]
+
+
+async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
+    store: Store, given: Given, account: Account
+) -> None:
+    await store.accounts.update(account.id, {"inbound_url": "https://customer.example/mo"})
+    one = message(given, account.id, owed=True)
+    await store.commits.record(
+        Facts(inbound=[one], callback_retries=[CallbackRetry(account.id, one.key, START, 1, b"x", "refused", START)])
+    )
+    (view,) = await store.notices.owed(9)
+    assert (view.key, view.tail, view.account, view.url) == (one.key, 99, account.id, "https://customer.example/mo")
+    assert await store.notices.next_due() == START
+    (claimed,) = await store.notices.claim(9, START, NODE)
+    assert (claimed.account, claimed.key, claimed.subject, claimed.body) == (account.id, one.key, one, b"x")
+    assert (claimed.attempts, claimed.first) == (1, START)
+    await store.commits.record(
+        Facts(callbacks=[CallbackDone(account.id, one.key, CallbackEnd.GONE, 410, 2, START + 5)])
+    )
+    (view,) = await store.notices.ended(9)
+    assert (view.key, view.account, view.end, view.code) == (one.key, account.id, CallbackEnd.GONE, 410)
+    found = await store.inbound.show(one.key, one.tail)
+    assert found is not None
+    assert found.callback is not None
+    assert (found.callback.end, found.callback.url) == (CallbackEnd.GONE, "https://customer.example/mo")
+    assert await store.notices.replay(account.id + 1, None, START + 9) == 0
+    assert await store.notices.replay(account.id, None, START + 9) == 1
+    (claimed,) = await store.notices.claim(9, START + 9, NODE)
+    assert (claimed.key, claimed.body, claimed.attempts) == (one.key, b"x", 0)
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_callback_that_ended_at_once_is_replayed(store: Store, given: Given, account: Account) -> None:
+    one = message(given, account.id, owed=True)
+    await store.commits.record(
+        Facts(inbound=[one], callbacks=[CallbackDone(account.id, one.key, CallbackEnd.GIVEN_UP, 500, 2, START)])
+    )
+    assert await store.notices.replay(None, one.key, START) == 1
+    (claimed,) = await store.notices.claim(9, START, NODE)
+    assert claimed.key == one.key
+
+
+async def test_the_audit_finds_a_message_that_nobody_is_told_of(store: Store, given: Given, account: Account) -> None:
+    one = message(given, account.id, owed=True)
+    await kept(store, one)
+    assert await store.upkeep.audit() == []
+    await store.commits.record(Facts(marks={CALLBACK: one.key}))
+    (finding,) = await store.upkeep.audit()
+    assert "inbound" in finding
+
+
+async def test_a_restore_tells_what_is_owed(store: Store, given: Given, account: Account) -> None:
+    await kept(store, message(given, account.id, owed=True), message(given))
+    point = await store.upkeep.reach()
+    assert (point.owed, point.latest) == (1, START)
+
+
+# --- routing
+
+
+async def test_an_unrouted_message_is_given_to_an_account(store: Store, given: Given) -> None:
+    account = await given.account(inbound_url="https://customer.example/mo")
+    one = message(given, keyword="")
+    await kept(store, one)
+    with pytest.raises(Missing):
+        await store.inbound.route(one.key, one.tail, account.id + 1, START)
+    with pytest.raises(Missing):
+        await store.inbound.route(one.key, 1, account.id, START)
+    routed = await store.inbound.route(one.key, one.tail, account.id, START + 5)
+    assert (routed.message.account, routed.message.owed) == (account.id, True)
+    with pytest.raises(Missing):
+        await store.inbound.route(one.key, one.tail, account.id, START)
+    (claimed,) = await store.notices.claim(9, START + 5, NODE)
+    assert (claimed.key, claimed.subject) == (one.key, routed.message)
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_message_of_an_account_without_url_is_not_owed(store: Store, given: Given, account: Account) -> None:
+    one = message(given)
+    await kept(store, one)
+    routed = await store.inbound.route(one.key, one.tail, account.id, START)
+    assert not routed.message.owed
+    assert await store.notices.next_due() is None
+
+
+# --- numbers
+
+
+async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other", inbound_url="https://customer.example/mo")
+    connector = await store.network.add_connector(Connector(0, "op1"))
+    before = await store.network.revision()
+    second = await store.network.add_number(InboundNumber(0, "3388", other.id, "pizza", connector.id))
+    first = await store.network.add_number(InboundNumber(0, "3388", account.id))
+    tables = await store.network.tables()
+    assert tables.numbers == [first, second]
+    assert tables.pushed == {other.id}
+    assert tables.revision == before + 2
+    for same in (first, second):
+        with pytest.raises(Exists):
+            await store.network.add_number(same)
+    for wrong in (InboundNumber(0, "1", 999), InboundNumber(0, "1", account.id, "", 999)):
+        with pytest.raises(Missing):
+            await store.network.add_number(wrong)
+    await store.network.remove_number(first.id)
+    with pytest.raises(Missing):
+        await store.network.remove_number(first.id)
+    await store.network.remove_connector("op1")
+    assert (await store.network.tables()).numbers == []
