@@ -206,7 +206,7 @@ class MemoryCommits(MemoryReading):
                 for key, message in sorted(rows.inbound.items())
                 if key > above[CALLBACK] and message.owed and key not in rows.callbacks and key not in rows.retries
             ],
-            unanswered=any(each.lost for each in rows.unanswered.values()),
+            unanswered=bool(rows.unanswered),
             early=list(rows.early),
         )  # fmt: skip
 

@@ -9,9 +9,9 @@ import pytest
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.admin.books import CHECKS
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Final
+from heliograph.app.facts import Facts, Final, InboundMessage, InboundPart, PartSet
 from heliograph.domain.receipt import Delivery
-from tests.support.store import START, Given
+from tests.support.store import NODE, START, Given
 
 #: What is done to the rows, and what the audit then says, at least.
 DAMAGE = {
@@ -61,6 +61,14 @@ DAMAGE = {
         "INSERT INTO mark SELECT 'callback', max(key) FROM message",
         "nothing will make it",
     ),
+    "callback of an inbound message forgotten": (
+        """
+        INSERT INTO mark SELECT 'callback', max(key) FROM inbound;
+        DELETE FROM final;
+        """,
+        "owed for the inbound message",
+    ),
+    "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
     "callback too early": (
         "INSERT INTO callback_retry SELECT key, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
         "although the message has not ended",
@@ -70,7 +78,7 @@ DAMAGE = {
 
 @pytest.fixture
 async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStore:
-    """One of each: sent, batch, scheduled, cancelled, failed with a callback owed."""
+    """One of each: sent, batch, scheduled, cancelled, failed with a callback owed, and inbound, of parts."""
     await given.sent(account.id)
     await given.recorded(given.batch(account.id, 3))
     await given.scheduled(account.id)
@@ -80,6 +88,14 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await store.commits.record(
         Facts(finals=[Final(failed.account, failed.key, Delivery.REJECTD, "001", START, True, True, failed.price)])
     )
+    parts_of = PartSet(1, "4917012345678", "3388", 1, 1)
+    await store.commits.recover(0, NODE)
+    await store.commits.record(Facts(inbound_parts=[InboundPart(parts_of, 1, 0, True, b"1", START)]))
+    await store.inbound.gather([parts_of], NODE)
+    inbound = InboundMessage(
+        account.id, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, owed=True, parts_of=parts_of, key=given.key()
+    )
+    await store.commits.record(Facts(inbound=[inbound]))
     return store
 
 

@@ -36,4 +36,4 @@ WHERE i.key > :mark {of_worker(i.key)} AND i.owed
 ORDER BY i.key;
 
 -- unanswered_inbound: Whether there are inbound messages whose repeat may come.
-SELECT EXISTS (SELECT 1 FROM inbound_unanswered WHERE lost);
+SELECT EXISTS (SELECT 1 FROM inbound_unanswered ORDER BY key LIMIT 1);
