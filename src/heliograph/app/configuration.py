@@ -34,7 +34,7 @@ class Account:
     """Sender IDs that the account may use; none means any."""
     created: int = 0
     inbound_url: str = ""
-    """Where inbound messages are pushed; empty: nowhere."""
+    """URL that inbound messages are pushed to; empty: none."""
 
 
 #: What `account set` may change, and nothing else.

@@ -253,7 +253,7 @@ class MessageRecord:
 
 @dataclass(slots=True)
 class InboundQuery:
-    """What is looked for among inbound messages. `account` is their owner, 0 for those that are unrouted, None for
+    """A query for inbound messages. `account` is their owner, 0 for those that are unrouted, None for
     all; `number` is that of the phone, or the one it wrote to. Those with keys below `before`."""
 
     account: int | None = None

@@ -7,10 +7,10 @@ from heliograph.app.admin.oversight import InboundQuery, InboundRecord
 from heliograph.app.facts import InboundPart, PartSet
 
 REPEAT_MS = 600_000
-"""For how long (ms) a message that was never answered is known again."""
+"""Time (ms) for which a message that was never answered is known again."""
 
 SLOW_ANSWER_MS = 1_000
-"""From what age (ms) a message that another node has not answered counts as never answered: it is answered right after
+"""Age (ms) from which a message that another node has not answered counts as never answered: it is answered right after
 its commit."""
 
 
