@@ -126,7 +126,7 @@ class Api:
         """Answers so far, by status."""
         self._mounts: list[tuple[str, Asgi]] = []
         self.overhear: Callable[[bytes, Reply], None] | None = None
-        """Is told of each answer of the API and its request's id, while somebody wants to know."""
+        """Called with each answer of the API and its request's id; None while nobody wants to know."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
             "send_message": self._send,
             "send_message_v2": self._send,
@@ -230,7 +230,7 @@ class Api:
         return answer.of_fault(Fault(UNAVAILABLE, problem))
 
     def note_no_room(self, problem: OSError) -> None:
-        """The system does not let another connection be accepted."""
+        """Reports that the system lets no more connections be accepted."""
         self.services.journal.say("error", "http.no_room", problem=problem.strerror or str(problem))
 
     def note_response(self, status: int) -> None:

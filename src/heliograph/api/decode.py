@@ -23,7 +23,7 @@ _PERHAPS_WHOLE = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]\+?([0-9]{1,2}))?"
 
 
 def _number(text: str) -> int | Number:
-    """JSON has one kind of number: 7.0 and 7e0 are 7, and are what some clients write for it."""
+    """Reads a number of JSON, which has one kind: 7.0 and 7e0 are the integer 7, as some clients write it."""
     parts = _PERHAPS_WHOLE(text)
     if parts is None:
         return Number(text)

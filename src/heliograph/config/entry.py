@@ -1,4 +1,4 @@
-"""One setting by itself: its key, its variable, the values that are right, and what is said of those that are not."""
+"""A single setting: its key, its variable, its right values, and the words for wrong ones."""
 
 import math
 from collections.abc import Callable, Iterable

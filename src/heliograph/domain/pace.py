@@ -39,10 +39,10 @@ FREE_FACTOR = 20.0
 """A pace without a configured limit that has grown so many times since its last cut is no limit any more."""
 
 VAIN_CUTS = 5
-"""Cuts one after the other that did not help: then it is not the pace that the operator minds."""
+"""Cuts in a row that did not help, after which throttle answers are not about the pace."""
 
 DEAF_S = 30.0
-"""Seconds that throttle answers change nothing after that, as long as they stay few."""
+"""Seconds for which throttle answers are then ignored, as long as they stay few."""
 
 FEW = 0.2
 """The share of throttle answers up to which they may be about something else than the pace."""
@@ -63,7 +63,7 @@ EASE_TO = 0.5
 """Share of the pace at which congestion began that such cuts leave, since others may be its cause."""
 
 EASE_LEAST = 10.0
-"""Parts a second: who sends no more does not congest anybody."""
+"""Parts a second down to which congestion cuts the pace: fewer do not congest an operator."""
 
 GUESS = 10.0
 """Parts a second that an operator is believed to take where less was asked of it before its first throttle answer."""
@@ -119,7 +119,7 @@ class Pace:
         return inf if self._bucket is None else self._bucket.rate
 
     def limit(self, now: float, limit: float) -> None:
-        """Another configured limit; 0 is none."""
+        """Changes the configured limit; 0 is none."""
         wanted = limit if limit > 0 else inf
         if wanted == self._limit:
             return
@@ -137,12 +137,12 @@ class Pace:
         return now if self._bucket is None else self._bucket.ready_at(now)
 
     def taken(self, now: float, n: int = 1) -> None:
-        """The operator took `n` parts."""
+        """Notes that the operator took `n` parts."""
         self._turn(now)
         self._slots[1] += n
 
     def throttled(self, now: float) -> bool:
-        """The operator said that this is too much; whether it is to be left alone for a moment."""
+        """Notes a throttle answer and cuts the pace; returns whether to pause sending for a moment."""
         self.throttles += 1
         self._turn(now)
         self._refused[1] += 1
@@ -171,7 +171,8 @@ class Pace:
         return True
 
     def congested(self, now: float, percent: int) -> None:
-        """The operator says how loaded it is, 0 to 99: it is gently sent less, and no more until that is over."""
+        """Notes the operator's load, 0 to 99: from CONGESTED on the pace is cut gently, from NEARING on it is not
+        raised."""
         if percent < NEARING:
             return
         self._raised_at = now

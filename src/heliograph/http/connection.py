@@ -119,10 +119,8 @@ class Connection:
                 short_cut.learn(latest, data)
 
     def eof_received(self) -> bool:
-        """A client that has said all may still wait for an answer: it has it, and then the connection ends.
-
-        It is the last one, since nothing is read, the end neither, while a request waits for those before it.
-        """
+        """Ends the connection after the answers to the requests under way: a client that has shut down its side may
+        still wait for them. While a request waits for those before it nothing is read, the end of input neither."""
         latest = self.latest
         if self.phase in (BODY, LEAVING) or latest is None or latest.complete:
             return False  # the transport closes
@@ -203,8 +201,8 @@ class Connection:
             self._go_on()
 
     def hang_up(self) -> None:
-        """Closes behind the last answer. Where more of the client's may be on its way it is read, and passed over:
-        to close a socket with octets that nobody reads takes the answer from the client (RFC 9112, 9.6)."""
+        """Closes after the last answer. Reads and discards what the client still sends meanwhile: closing a socket with
+        unread octets would take the answer from the client (RFC 9112, 9.6)."""
         if self.phase in (HEAD, BODY) or self._refusal is not None:
             self._leave()
         else:
@@ -305,10 +303,10 @@ class Connection:
         return parser
 
     def _decline_upgrade(self) -> None:
-        """Goes on with HTTP/1.1 where a client offers HTTP/2 (as some do with every first request) or a web socket.
+        """Continues with HTTP/1.1 if a client offers HTTP/2 (as some do with every first request) or a web socket.
 
-        The parser takes an offer for the end of the request and its body for another protocol. So the body is left
-        to a new parser, which is told the framing once more.
+        The parser takes an offer for the end of the request and its body for another protocol. So the body is given to
+        a new parser, which is told the framing once more.
         """
         framing = b"".join([b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING])
         self._parser = parser = self._new_parser()
@@ -345,14 +343,15 @@ class Connection:
         self._read_on()
 
     def _read_on(self) -> None:
-        """Reads on where nothing waits that was read before, nothing was refused, and answers are taken."""
+        """Resumes reading unless a request or held octets wait, a request was refused, or the client takes no
+        answers."""
         if not (self._waiting or self._held or self.flow.writing_paused) and self._refusal is None:
             self.flow.resume_reading()
 
     # --- requests and their turns
 
     def _begin(self, scope: Scope, *, keep_alive: bool) -> Exchange:
-        """A request whose head is known: it is answered, or waits for its turn."""
+        """Begins the request whose head was read: it is answered now, or waits for its turn."""
         busy = self.latest is not None and not self.latest.complete
         exchange = Exchange(self, scope, keep_alive)
         self.latest = self._reading = exchange
@@ -392,7 +391,7 @@ class Connection:
     # --- the end
 
     def _is_over(self) -> bool:
-        """Whether nothing that the client says matters any more."""
+        """Whether input is ignored from now on."""
         return self.phase == LEAVING or self.transport.is_closing()
 
     def _leave(self) -> None:

@@ -122,7 +122,8 @@ class Exchange(PendingRequest):
             self._news.set()
 
     async def _hear(self) -> None:
-        """Waits for news of the client; what came before the first call is news to it."""
+        """Waits for more of the body or the client's end; returns at once after the first call if something came
+        before."""
         news = self._news
         if news is None:
             news = self._news = asyncio.Event()

@@ -25,7 +25,7 @@ class Transport(Protocol):
 
 
 class Flow:
-    """Whether octets are read, and whether the transport takes more of them."""
+    """Flow control state: whether reading is paused, and whether the transport takes more octets."""
 
     __slots__ = ("_drained", "_transport", "reading_paused", "writing_paused")
 

@@ -21,7 +21,7 @@ IDLE_TIMEOUT_S = 75.0
 """Seconds that a connection may be open without a request."""
 
 SPARE_TIMEOUT_S = 5.0
-"""The same where there is no room for another connection."""
+"""Seconds that a connection may be open without a request when there is no room for another."""
 
 HEAD_TIMEOUT_S = 10.0
 """Seconds from the first octet of a request to the end of its headers."""

@@ -14,8 +14,8 @@ _USUAL_TURN_S = sys.getswitchinterval()
 
 
 class OnDemand:
-    """Stands for an ASGI application. Who asks first waits until it is there; if making it fails, the next one to ask
-    has it tried again."""
+    """Stands for an ASGI application that is made by its first request. If making it fails, the next request tries
+    again."""
 
     def __init__(self, make: Callable[[], Asgi]) -> None:
         """`make` is called in a thread, so that messages go on meanwhile: it imports and compiles what it needs."""

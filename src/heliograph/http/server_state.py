@@ -82,11 +82,11 @@ class ServerState:
         self.tasks: set[asyncio.Task[None]] = set()
         self._openings: dict[int, bytes] = {}
         self._full = False
-        """No connection was spare when one was looked for; another second may make some so."""
+        """Whether no connection was spare when one was last looked for; cleared every second."""
         self.now = self.loop.time()
 
     def tick(self, due: float) -> None:
-        """Begins another second, the next one at `due`: replies have another date."""
+        """Begins another second; the next tick is at `due`. Renews the date header of replies."""
         self.now = due
         self._full = False
         self._openings.clear()

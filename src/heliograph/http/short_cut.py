@@ -40,8 +40,8 @@ class DirectRequest(PendingRequest):
         self.headers = headers
 
     def run(self, body: bytes) -> bool:
-        """Begins with the whole body. Returns True if `Channel.answer` is called, at once or later; False, without
-        any effect, leaves the request to the ASGI application."""
+        """Runs the request with its whole body. Returns True if `Channel.answer` is called, at once or later; False,
+        without any effect, leaves the request to the ASGI application."""
         raise NotImplementedError
 
 

@@ -8,7 +8,7 @@ from heliograph.app.ports import Leases
 
 
 class BindSlots:
-    """A connector's binds are slots, each of which one node has at a time."""
+    """Leases bind slots of connectors: each bind is a slot that one node has at a time."""
 
     def __init__(self, leases: Leases, node: int, most: int) -> None:
         """`most` is how many slots of one connector the node takes; 0 is all that are free."""
@@ -36,16 +36,16 @@ class BindSlots:
             self._leased[number] = self._usable[number] = len(slots)
 
     def of(self, connector: int) -> int:
-        """Number of binds of the connector that this node may have."""
+        """Returns the number of binds of the connector that this node may have."""
         return self._usable.get(connector, 0)
 
     def part(self, connector: Connector) -> Connector:
-        """The connector as this node has it: with its binds, and their share of the rate."""
+        """Returns the connector as this node runs it: with the node's binds and their share of the rate."""
         held = self.of(connector.id)
         rate = connector.rate * held / connector.binds
         return replace(connector, binds=held, rate=rate)
 
     def lose(self) -> None:
-        """The lease lapsed: none may be used until they were asked for again."""
+        """Gives up all slots, since the lease lapsed; none may be used until `share_out` has leased it again."""
         self._leased.clear()
         self._usable.clear()

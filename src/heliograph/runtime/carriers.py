@@ -30,7 +30,7 @@ class Carriers:
         fallbacks: tuple[Connector, ...],
         lease: Lease | None,
     ) -> None:
-        """`lease` is there where other nodes may be on the same store."""
+        """Makes the set of carriers, none of them started. `lease` is None unless other nodes may share the store."""
         self._environment = environment
         self._node = node
         self._dispatches = roles.dispatch
@@ -114,8 +114,8 @@ class Carriers:
         self.sync()
 
     def lapsed(self) -> None:
-        """The lease was not renewed in time: nothing is sent any more, and the binds go down before others bind. What
-        is with the operator has its answers or is in doubt."""
+        """Stops sending and takes the binds down before other nodes bind, since the lease was not renewed in time.
+        Parts in flight get their answers or have an unknown outcome."""
         if self._slots is not None:
             self._slots.lose()
             if self._up:
@@ -144,14 +144,14 @@ class Carriers:
                 lane.carrier = carrier
 
     async def drain(self, deadline: float) -> None:
-        """All of them come to their end, at the latest by then (seconds of the loop's clock)."""
+        """Drains all carriers, until `deadline` at the latest (seconds of the loop's clock)."""
         drains: Iterable[Any] = [carrier.drain(deadline) for _, carrier in self._up.values()]
         await asyncio.gather(*drains, *self._ending, return_exceptions=True)
 
     # --- inside
 
     def _is_down(self, connector: int, binds: int) -> bool:
-        """Whether no more than so many binds of the connector are up or may be."""
+        """Whether at most `binds` binds of the connector are up or may be."""
         up = self._up.get(connector)
         return not self._is_ending(connector) and (up is None or up[0].binds <= binds)
 
@@ -183,5 +183,6 @@ def _ending_name(connector: int) -> str:
 
 
 def _differs_in_pace_only(one: Connector, other: Connector) -> bool:
-    """Whether a connector changed in nothing that its binds would notice."""
+    """Whether two versions of a connector differ at most in rate, name and `enabled`, so that its binds need no
+    restart."""
     return replace(one, rate=other.rate, name=other.name, enabled=other.enabled) == other

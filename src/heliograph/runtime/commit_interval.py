@@ -28,13 +28,14 @@ CALM_S = 0.0004
 """Seconds before the end of such an interval in which no request comes if those that wait are all there are."""
 
 _UNKNOWN = 1 << 30
-"""More requests than ever wait."""
+"""A number of requests that is never reached."""
 
 
 class CommitInterval:
-    """Decides when the next commit begins. Customers who wait for their answers send nothing more: as soon as as many
-    requests wait as ever do, waiting longer gathers none and holds up all, and few connections would get no further
-    than one request an interval each.
+    """Decides when the next commit begins.
+
+    Customers who wait for their answers send nothing more. So once as many requests wait as ever do, waiting longer
+    gathers none and delays all of them: a few connections would get no further than one request an interval each.
 
     Times are seconds of one monotonic clock.
     """
@@ -51,7 +52,7 @@ class CommitInterval:
         """Whether this interval is not ended early; while it is, the caller reports each request by `came`."""
 
     def left(self, now: float) -> float:
-        """Seconds that the next commit is to wait; 0.0 if it is to begin at once."""
+        """Returns the seconds that the next commit is to wait; 0.0 to begin at once."""
         share = min(1.0, self._rate / BUSY_FACTS_PER_S)
         left = max(INTERVAL_S * share - (now - self._started), REST_S * share)
         self._left = left if left >= SHORTEST_INTERVAL_S else 0.0
@@ -76,7 +77,7 @@ class CommitInterval:
         self.probing = self._intervals % PROBE_INTERVALS == 0
 
     def tally(self, now: float, facts: int) -> None:
-        """A commit is over, with so many facts."""
+        """Notes that a commit of `facts` facts has ended."""
         span = max(now - self._tallied, 1e-6)
         self._tallied = now
         weight = 1.0 - exp(-span / AVERAGE_S)

@@ -30,13 +30,13 @@ from heliograph.runtime.outage import Outage
 from heliograph.runtime.upkeep import Housekeeping
 
 CALLBACKS_END_S = 5.0
-"""Seconds that a graceful stop waits for callbacks in the air; the rest are tried again at the next start."""
+"""Seconds that a graceful stop waits for callbacks in flight; the rest are tried again at the next start."""
 
 LANDING_S = 0.02
-"""Seconds between two looks at the callbacks in the air, at the end."""
+"""Seconds between two looks at the callbacks in flight, at the end."""
 
 FENCED_S = 2.0
-"""Seconds for the end of a node whose work is others' already."""
+"""Seconds that a fenced node has to end."""
 
 
 class Engine:
@@ -73,7 +73,7 @@ class Engine:
     # --- life
 
     async def start(self) -> None:
-        """Recovers what was in the air, and takes it up. Raises Unavailable."""
+        """Recovers the work that was in flight when the last run ended, and resumes it. Raises Unavailable."""
         environment = self._environment
         await environment.directory.refresh()
         shared = self._lease is not None
@@ -94,7 +94,7 @@ class Engine:
         parts.gatherer.stir()
 
     def _make(self, recovery: Recovery, *, shared: bool) -> EngineParts:
-        """The parts of the core, which go on where the marks say that others ended."""
+        """Makes the parts of the core, whose marks continue those of the last run."""
         environment, marks = self._environment, recovery.marks
         # No key may be given below a mark, though the message that moved it was never stored and clocks go back.
         last_key = max(recovery.last_key, *(marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)))
@@ -144,7 +144,7 @@ class Engine:
         return EngineParts(gatherer, self._carriers, self.dispatcher, self.matcher, lookup, self.notifier, self._outage)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
-        """Brings to memory what was in the air. Raises Unavailable."""
+        """Takes the recovered work into memory. Raises Unavailable."""
         live = self._carriers.live()
         for number, connector in live.items():
             self._carriers.suit(connector).mark = recovery.marks.get(attempted(number), 0)
@@ -170,7 +170,7 @@ class Engine:
         )
 
     async def stop(self, seconds: float) -> None:
-        """Takes nothing more, waits for the operators' answers, commits, unbinds; at most `seconds`."""
+        """Takes no new requests, waits for the operators' answers, commits, unbinds; for at most `seconds`."""
         clock = self._environment.clock
         if self._lease is not None and self.failed.is_set() and not self._lease.holds:
             seconds = min(seconds, FENCED_S)
@@ -228,7 +228,7 @@ class Engine:
             self.gatherer.wake_later()
 
     def _pump(self) -> None:
-        """Writes what may go; sees to it that what may not yet goes when its time comes."""
+        """Submits the parts that may go now, and calls itself again when a rate lets the next one go."""
         if self._pump_timer is not None:
             self._pump_timer.cancel()
             self._pump_timer = None

@@ -13,7 +13,7 @@ from heliograph.runtime.outage import Outage
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Made at the start, when it is known what was in the air."""
+    """The parts of a running engine; made at its start, once recovery has read the unfinished work."""
 
     gatherer: GroupCommit
     carriers: Carriers

@@ -1,4 +1,4 @@
-"""Everything an engine is given: its environment, how long it waits, and its share of the work."""
+"""The environment of an engine, its time limits, and its share of the work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Environment:
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
     """Tells the policy of a connector's lane."""
     leases: Leases | None = None
-    """Leases of a store that other nodes may share; None where this one is alone."""
+    """Leases of a store that other nodes may share; None on a store with one node."""
 
 
 @dataclass(frozen=True, slots=True)

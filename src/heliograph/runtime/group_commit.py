@@ -34,21 +34,22 @@ class Hooks:
     """Callbacks around a commit. All are called on the event loop and must not raise."""
 
     prepare: Callable[[Facts, int], None]
-    """Right before it: may add facts. Called again, with more facts, if the commit fails."""
+    """Called right before a commit: may add facts. Called again, with more facts, if the commit fails."""
     spill: Callable[[Facts, int, int], None]
-    """Right before it, about once a second: moves the durable marks; its third argument is the highest key given."""
+    """Called right before a commit, about once a second: moves the durable marks; its third argument is the highest key
+    given."""
     committed: Callable[[], None]
-    """Right after it, when its requests have their answers."""
+    """Called right after a commit, when its requests have their answers."""
     refused: Callable[[], None]
     """Called when a commit failed; its facts are in the next one, its requests are not."""
 
 
 class GroupCommit:
-    """The one place from which facts are recorded: implements the ports `Gathering` and `Intake`.
+    """Records all facts, in one commit at a time: implements the ports `Gathering` and `Intake`.
 
-    One commit at a time. When it fails, its requests are refused as unavailable and all other facts stay for the
-    next try: an operator's answer or a callback's result is never lost to a full disk. When the store will not have
-    one of the facts, this one alone suffers for it (`app.commit.isolate`).
+    When a commit fails, its requests are refused as unavailable and all other facts stay for the next try: an
+    operator's answer or a callback's result is never lost to a full disk. When the store refuses a single fact, only
+    that fact is left out (`app.commit.isolate`).
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class GroupCommit:
         self.healthy = True
         """Whether the last commit worked."""
         self.failures = 0
-        """Commits that did not."""
+        """Commits that failed."""
         self.refused_facts = RefusedFacts(clock, journal)
 
     def attach(self, hooks: Hooks) -> None:
@@ -108,8 +109,8 @@ class GroupCommit:
             self._work.set()
 
     def wake_later(self) -> None:
-        """Wakes the commit within an interval, for facts that nobody waits for. What comes until then goes with them: a
-        commit of nothing else would hold up the answers and receipts that are about to be read."""
+        """Wakes the commit within an interval, for facts that nobody waits for. Facts that come until then go into the
+        same commit: a commit of these alone would delay the answers and receipts about to be read."""
         if not self._woken and self._later is None:
             self._later = asyncio.get_running_loop().call_later(INTERVAL_S, self.wake)
 
@@ -155,8 +156,7 @@ class GroupCommit:
         self._open = False
 
     def refuse_waiting(self) -> None:
-        """Tells the requests that no commit has taken up that they are not accepted; for when nothing is committed any
-        more."""
+        """Refuses the requests that no commit has taken up, once nothing is committed any more."""
         accepts, self._facts.accepts = self._facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
@@ -170,8 +170,7 @@ class GroupCommit:
             await self._idle.wait()
 
     async def run(self) -> None:
-        """Commits until cancelled, or until another node has taken this one's place (raises Fenced). Then nobody waits
-        for an answer that nobody will give."""
+        """Commits until cancelled, or until the node is fenced (raises Fenced); then refuses the waiting requests."""
         assert self._hooks is not None
         try:
             await self._commit_all(self._hooks)
@@ -222,7 +221,7 @@ class GroupCommit:
             await Bisection(self._commits, facts, self.refused_facts.note).record()
 
     async def _wait_for_more(self) -> float:
-        """Waits for more facts; a request that was the last to wait for ends it. Returns when that was."""
+        """Waits for more facts; ends early when no more requests can come. Returns the time of its end."""
         left = self._interval.left(self._clock.monotonic())
         if left and not self._interval.crowded(len(self._thens)):
             loop = asyncio.get_running_loop()

@@ -23,7 +23,7 @@ LONG_AGO_MS = 3_600_000
 
 
 class Lease:
-    """Renewed by `keep`. It is judged by the monotonic clock, whatever happens to the renewals meanwhile."""
+    """The lease of one node, renewed by `keep`. `holds` goes by the monotonic clock, even while a renewal hangs."""
 
     def __init__(
         self, leases: Leases, node: int, clock: Clock, journal: Journal, outage: Outage, lapsed: Callable[[], None]
@@ -41,13 +41,13 @@ class Lease:
 
     @property
     def holds(self) -> bool:
-        """Whether the node may act."""
+        """Whether the lease holds, so that the node may act."""
         return self._clock.monotonic() < self._until
 
     @property
     def settled(self) -> bool:
-        """Whether it has held for so long that all others could have renewed theirs, had they been able to: the store
-        may have been away for everybody."""
+        """Whether the lease has held for so long that all other nodes could have renewed theirs; after an outage of the
+        store their leases end before they could."""
         return self.holds and self._clock.monotonic() - self._since >= LEASE_S
 
     async def begin(self) -> int:
@@ -59,7 +59,7 @@ class Lease:
         return worker
 
     async def keep(self) -> None:
-        """Renews it until cancelled. Raises Fenced when it was given up."""
+        """Renews the lease until cancelled. Raises Fenced when it was given up."""
         while True:
             await asyncio.sleep(RENEW_S)
             try:

@@ -1,4 +1,4 @@
-"""The store is away: said once, then ever more seldom while it lasts, and once when it is back."""
+"""Logs an outage of the store once, then ever more seldom while it lasts, and once when it ends."""
 
 from math import inf
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from heliograph.app.ports import Clock, Journal
 
 AGAIN_S: Final = (5.0, 60.0)
-"""Seconds until it is said again: the first time, and at the most. Each time it is twice as long."""
+"""Seconds until an outage is logged again: the first pause and the longest. Each is twice as long as the one before."""
 
 CALM_S: Final = 60.0
-"""Seconds. A store that goes away again sooner is still the same trouble, and said as seldom."""
+"""Seconds within which another outage counts as the same one, and is logged as seldom."""
 
 
 class Outage:
@@ -27,7 +27,7 @@ class Outage:
         self._told = False
 
     def found_away(self, task: str, problem: BaseException) -> None:
-        """`task` could not use the store. Its errors have words for people, save that of a time that is over."""
+        """Notes that `task` could not use the store. `problem` has words for people, unless it is a timeout."""
         now = self._clock.monotonic()
         if not self._without:
             self._began = now
@@ -41,7 +41,7 @@ class Outage:
             self._journal.say("error", "store.unavailable", task=task, problem=words, for_s=lasted)
 
     def found_there(self, task: str) -> None:
-        """`task` has used the store."""
+        """Notes that `task` has used the store."""
         if task not in self._without:
             return
         self._without.remove(task)

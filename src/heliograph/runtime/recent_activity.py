@@ -42,7 +42,7 @@ class RecentActivity:
         return list(self._series[name])
 
     def rate(self, name: str, seconds: int = 5) -> float:
-        """A second, over the last few."""
+        """Returns the average a second over the last few seconds."""
         return sum(self.series(name)[-seconds:]) / seconds
 
     def _remember(self, counts: Counts) -> None:

@@ -6,13 +6,13 @@ from heliograph.app.commit.isolate import PieceFate, UnfitPiece
 from heliograph.app.ports import Clock, Journal
 
 LINES = 60
-"""Lines a minute: what goes beyond is only counted, and the next line tells how many that were."""
+"""Log lines a minute; further refused facts are only counted, and the next line tells their number."""
 
 MINUTE_S = 60.0
 
 
 class RefusedFacts:
-    """Refused facts of one run."""
+    """Counts and logs the refused facts of one run."""
 
     def __init__(self, clock: Clock, journal: Journal) -> None:
         self.counts: Counter[PieceFate] = Counter()

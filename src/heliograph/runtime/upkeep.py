@@ -1,4 +1,4 @@
-"""Upkeep: what is looked after now and then, so that nothing waits for ever and nothing is kept for ever."""
+"""Upkeep: the chores done in rounds, so that nothing waits or is kept for ever."""
 
 import asyncio
 
@@ -32,8 +32,8 @@ NUMBERS_ROUNDS = 5
 """Rounds between two looks whether there are enough new messages to be indexed by number."""
 
 NUMBERS_BLOCK = 8_192
-"""Messages that are indexed by number in one transaction: of fewer there are more places to look at, more of them hold
-up other transactions for longer."""
+"""Messages that are indexed by number in one transaction. Smaller blocks give a search more places to look at; larger
+ones hold up other transactions for longer."""
 
 NUMBERS_BLOCKS = 4
 """Transactions of NUMBERS_BLOCK messages that a round of housekeeping may have: twice the messages that may come in a
@@ -46,7 +46,7 @@ ORPHAN_DAYS = 7
 """Days that receipts which matched nothing are kept."""
 
 ORPHANS = 1_000_000
-"""Most of them that are kept, the latest: an operator may send more than the disk has room for."""
+"""Receipts that matched nothing and are kept, the latest ones: an operator may send more than the disk has room for."""
 
 EARLY_KEPT_MS = 60_000
 """Milliseconds that early receipts are in memory where nodes share a store: another one may have found the message."""
@@ -67,7 +67,7 @@ class Housekeeping:
         accounts: AccountCache,
         lease: Lease | None,
     ) -> None:
-        """`lease` is there where other nodes may be on the same store."""
+        """Makes the rounds; `run` starts them. `lease` is None unless other nodes may share the store."""
         self._environment = environment
         self._limits = limits
         self._node = node
@@ -79,7 +79,7 @@ class Housekeeping:
         self._unfinished: set[str] = set()
 
     async def run(self) -> None:
-        """Keeps house until cancelled."""
+        """Runs rounds until cancelled."""
         while True:
             await asyncio.sleep(HOUSEKEEPING_S)
             try:
@@ -149,12 +149,12 @@ class Housekeeping:
         await self._parts.carriers.share_binds()
 
     def _due(self, chore: str, rounds: int) -> bool:
-        """Whether a chore of every so many rounds is due in this one."""
+        """Whether a chore that runs every `rounds` rounds is due in this one."""
         if self._round % rounds == 0:
             self._unfinished.add(chore)
         return chore in self._unfinished
 
     def _repeat(self, chore: str, found: int) -> None:
-        """A chore that found as much as it may take at once goes on in the next round, and so does one that failed."""
+        """Leaves a chore due in the next round unless it found fewer than BATCH; one that failed stays due, too."""
         if found < BATCH:
             self._unfinished.discard(chore)

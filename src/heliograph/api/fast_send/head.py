@@ -30,7 +30,7 @@ _DIGITS: Final = 5
 """Digits of a length, at most, in a head that is known again."""
 
 HEADS_KEPT: Final = 1_024
-"""Heads of one generation, at most."""
+"""Heads that one generation keeps at most."""
 
 GENERATION_S: Final = 60.0
 """Seconds after which a head is forgotten that nobody has sent since the generation before."""
@@ -118,7 +118,8 @@ class Heads:
         return known, body
 
     def tick(self, now: float) -> None:
-        """Seconds of one monotonic clock; to be called now and then."""
+        """Begins a new generation if the current one is over. `now` is in seconds of one monotonic clock; to be called
+        now and then."""
         if now >= self._turn:
             self._turn = now + GENERATION_S
             self._pass()
@@ -133,7 +134,8 @@ class Heads:
 
 
 def _cut(octets: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """The head without the digits of its length, which only one place in it can have had; these; and what follows."""
+    """Splits a head: returns it without the digits of its length, which stand in one place only; the digits; and the
+    rest."""
     end = octets.find(_END) + len(_END)
     if not len(_END) <= end <= LONGEST_HEAD:
         return None

@@ -17,8 +17,8 @@ _ENDS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackE
 
 @dataclass(slots=True)
 class MessageEvent:
-    """One fact, as people are told of it. `key` is the message's, 0 if unknown; `message` is set if the feed has seen
-    it. `segment` counts from 1. `details` hold nothing secret: no text and no number."""
+    """An event of a message, as it is shown to users. `key` is the message's, 0 if unknown; `message` is set if the
+    feed has seen it. `segment` counts from 1. `details` hold nothing secret: no text and no number."""
 
     at: int
     event: str

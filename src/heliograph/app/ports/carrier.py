@@ -12,9 +12,9 @@ from heliograph.domain.segment import HEADER_OCTETS
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """One submit_sm to be: a part of a message, from 0. `octets` is user data without a header; `reference` is the
-    concatenation reference, the same for all `total` parts of a message. A long message may be a single part: then
-    `octets` is all of it."""
+    """A part of a message, numbered from 0, to be submitted as one submit_sm. `octets` is user data without a header;
+    `reference` is the concatenation reference, the same for all `total` parts of a message. A long message may be a
+    single part: then `octets` is all of it."""
 
     message: Message
     segment: int
@@ -59,7 +59,7 @@ class Refused:
 
 @dataclass(slots=True)
 class Unknown:
-    """Written, and no answer: the operator may have it or not."""
+    """The part was written and not answered: the operator may have it or not."""
 
     reason: str
 
@@ -84,19 +84,20 @@ class CarrierEvents(Protocol):
     """Receives what a carrier tells its owner. Called on the event loop; must not block or raise."""
 
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
-        """Exactly once for each part submitted."""
+        """Receives the outcome of a part; called exactly once for each part submitted."""
 
     def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
-        """`acknowledge(True)` once it is durable, `acknowledge(False)` if it cannot be kept: it then comes again."""
+        """Receives a report. The owner calls `acknowledge(True)` once the report is durable, `acknowledge(False)` if it
+        cannot be kept; the operator then sends it again."""
 
     def on_late(self, part: Part, outcome: Outcome) -> None:
-        """The answer to a part came whose outcome was Unknown before, at most once, if ever."""
+        """Receives the late answer to a part whose outcome was Unknown; called at most once a part."""
 
     def on_congestion(self, percent: int) -> None:
-        """The operator says how loaded it is, 0 to 99 (congestion_state, SMPP v5.0, 4.8.4.18)."""
+        """Receives the operator's load, 0 to 99 (congestion_state, SMPP v5.0, 4.8.4.18)."""
 
     def on_capacity(self) -> None:
-        """`capacity` or `paused_until` changed."""
+        """Called when `capacity` or `paused_until` has changed."""
 
 
 class Carrier(Protocol):
@@ -104,7 +105,7 @@ class Carrier(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Parts that may be unanswered at once, over all binds that are up; 0 when none is."""
+        """Parts that may be in flight at once, over all binds that are up; 0 when none is."""
 
     @property
     def header_octets(self) -> int:
@@ -112,10 +113,10 @@ class Carrier(Protocol):
         they do, since they may not become more of them than the customer was charged for."""
 
     def submit(self, parts: Sequence[Part]) -> None:
-        """Writes them, all of them in one go. At most `capacity` may be without an outcome that was committed."""
+        """Writes the parts in one piece. At most `capacity` parts may have no committed outcome."""
 
     def state(self) -> CarrierState:
-        """For people: each bind, its state, last error, what it waits for."""
+        """Returns the state of each bind, with its last error and next attempt, for people."""
 
     async def drain(self, deadline: float) -> None:
         """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""

@@ -22,4 +22,5 @@ class Commits(Protocol):
         """
 
     async def recover(self, worker: int, node: int) -> Recovery:
-        """Returns what is owed above the marks. On an embedded store the claims of other nodes are given up first."""
+        """Returns the work above the marks that was not finished. On an embedded store, first gives up the claims of
+        other nodes."""

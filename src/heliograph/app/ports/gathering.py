@@ -34,8 +34,9 @@ class Gathering(Protocol):
 
 
 class Watcher(Protocol):
-    """Looks on as facts come true: metrics, traces, people. Must be cheap, not raise, and change nothing."""
+    """Observes facts once they are committed: for metrics, traces, people. Must be cheap, not raise, and change
+    nothing."""
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:
-        """Called on the event loop after each commit, when its requests have their answers; `now` is in ms. Writing
-        it took so many seconds."""
+        """Called on the event loop after each commit, when its requests have their answers; `now` is in ms, `seconds`
+        is the duration of the write."""

@@ -7,10 +7,10 @@ from heliograph.app.admin.oversight import Hit, MessageRecord, Search, SearchPag
 
 
 class Messages(Protocol):
-    """Messages of any account, for those who run the gateway."""
+    """Finds messages of any account, for users of the gateway."""
 
     async def search(self, search: Search) -> SearchPage:
-        """Looks at no more than `effort` rows."""
+        """Searches messages, newest first, among at most `effort` rows."""
 
     async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
         """Returns the message of that id, or the messages of that batch in their order."""

@@ -17,16 +17,17 @@ class Network(Protocol):
     async def tables(self) -> Tables: ...
 
     async def add_connector(self, connector: Connector) -> Connector:
-        """Gives it an id, from 1 on and never again. Raises Exists."""
+        """Adds the connector and gives it an id, from 1 on and never reused. Raises Exists."""
 
     async def update_connector(self, connector: Connector) -> None:
-        """Raises Missing, and Exists for the name of another one."""
+        """Changes the connector. Raises Missing, and Exists if another one has the name."""
 
     async def remove_connector(self, name: str) -> None:
-        """Removes its routes, too; messages that wait for it are routed anew. Raises Missing."""
+        """Removes the connector and its routes; messages that wait for it are routed anew. Raises Missing."""
 
     async def add_route(self, route: Route) -> Route:
-        """Raises Missing for an unknown connector, Exists for the same prefix, connector and priority."""
+        """Adds the route. Raises Missing for an unknown connector, Exists for the same prefix, connector and
+        priority."""
 
     async def remove_route(self, route: int) -> None:
         """Raises Missing."""
@@ -43,6 +44,6 @@ class Network(Protocol):
         """Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
-        """Keeps what nodes say of their links, for people; the revision stays."""
+        """Keeps the nodes' reports of their binds, for people; the revision stays."""
 
     async def link_states(self) -> list[ConnectorReport]: ...

@@ -1,4 +1,4 @@
-"""Receipts: what is awaited, and what matches nothing."""
+"""Receipts: those that are awaited, and those that match no message."""
 
 from collections.abc import Sequence
 from typing import Protocol

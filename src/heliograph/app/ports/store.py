@@ -27,8 +27,8 @@ class Fenced(Unavailable):
 
 
 class Unfit(Exception):
-    """The store will not have one of the facts, however often it is told: nothing of the call was recorded. The text
-    quotes no value."""
+    """The store refuses one of the facts, however often it is tried; nothing of the call was recorded. The text quotes
+    no value."""
 
 
 class NotScheduled(Exception):
@@ -36,11 +36,11 @@ class NotScheduled(Exception):
 
 
 class Store(Protocol):
-    """Durable truth, a port for each that asks. Each method of a port is one transaction: after it returns all of it is
-    on disk, after it raises none is.
+    """Keeps everything durable, through a port for each kind of caller. Each method of a port is one transaction: after
+    it returns all of it is on disk, after it raises none is.
 
-    Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has none. Messages are looked
-    up by account, key and tail together: another account's message, or a wrong tail, is the same as none.
+    Every method may raise `Unavailable`. Every `now` is the caller's clock; the store has none. Messages are looked up
+    by account, key and tail together: another account's message, or a wrong tail, is the same as none.
     """
 
     commits: Commits

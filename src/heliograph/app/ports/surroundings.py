@@ -27,7 +27,7 @@ class Secrets(Protocol):
     """Secrets and their verifiers."""
 
     def hash_password(self, password: str) -> str:
-        """argon2id, with its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
+        """Returns the argon2id hash, its parameters inside. Slow on purpose: tens of milliseconds of CPU."""
 
     def verify_password(self, hashed: str, password: str) -> bool:
         """Returns whether the password is right, False also for a text that is no hash. As slow as hashing."""

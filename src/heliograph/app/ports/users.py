@@ -23,7 +23,7 @@ class Users(Protocol):
         """Removes the user and ends its sessions. Raises Missing."""
 
     async def open_session(self, session: AdminSession) -> None:
-        """Deletes sessions that had expired when this one was created."""
+        """Opens a session, and deletes those that had expired when it was created."""
 
     async def session(self, digest: bytes, now: int) -> tuple[AdminSession, AdminUser] | None:
         """Returns None if there is no such session, or it has expired by `now`."""

@@ -1,4 +1,4 @@
-"""Whether a callback URL may be used, as far as its text tells."""
+"""Callback URLs: checks whether one may be used, as far as its text tells."""
 
 import re
 from collections.abc import Callable
