@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.operator import Operator
-from tests.support.patience import PATIENCE_S
 from tests.support.peers import NODE_MODULES, missing
 from tests.support.process import GatewayProcess
+from tests.support.timeouts import PATIENCE_S
 
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 

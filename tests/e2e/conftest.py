@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.process import Admin
 
 

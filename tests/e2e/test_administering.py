@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
 from tests.support.slowness import Slowness

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.customer import Customer
-from tests.support.patience import PATIENCE_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 

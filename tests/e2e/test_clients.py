@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.patience import COMMAND_S
 from tests.support.process import PROGRAM, GatewayProcess
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.support.customer import Customer
-from tests.support.patience import COMMAND_S
 from tests.support.peers import ROOT
 from tests.support.process import PROGRAM, GatewayProcess, Process, clean_environment
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

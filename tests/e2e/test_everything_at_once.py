@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

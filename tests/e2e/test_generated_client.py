@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer, Reply
-from tests.support.patience import PATIENCE_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 

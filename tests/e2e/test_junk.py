@@ -15,7 +15,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus, MessageState
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.smsc import Smsc, SmscLink, receipt, wait_until

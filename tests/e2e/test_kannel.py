@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Interop
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.patience import PATIENCE_S
 from tests.support.peers import foreign_program
 from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually, free_port, listens
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.interop]
 

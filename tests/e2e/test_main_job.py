@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Interop
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import ROOT, node_script
 from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

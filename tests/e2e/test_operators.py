@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

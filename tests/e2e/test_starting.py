@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.customer import Customer
-from tests.support.patience import COMMAND_S
 from tests.support.process import PROGRAM, Admin, GatewayProcess, SimulatorProcess, clean_environment, eventually
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import pytest
 
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually

@@ -21,10 +21,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from heliograph.app.observing.catalogue import METRICS
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
-from tests.support.patience import PATIENCE_S
 from tests.support.process import PROGRAM, Admin, GatewayProcess, SimulatorProcess, clean_environment, eventually
+from tests.support.timeouts import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 

@@ -55,7 +55,7 @@ from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
-from tests.support.memory_rows import Place, Rows
+from tests.support.memory_rows import MemoryState, Rows
 from tests.support.store import CREDIT
 
 SEEDS = 6
@@ -83,12 +83,12 @@ def bug(*findings: str, plan: Plan = BRIEF) -> Callable[[Plant], Plant]:
 
 
 def _entries(patch: pytest.MonkeyPatch, change: Callable[[EntryKind, int], int]) -> None:
-    enter = Place.enter
+    enter = MemoryState.enter
 
-    def broken(self: Place, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any) -> None:
+    def broken(self: MemoryState, account: int, kind: EntryKind, amount: int, *rest: Any, **more: Any) -> None:
         enter(self, account, kind, change(kind, amount), *rest, **more)
 
-    patch.setattr(Place, "enter", broken)
+    patch.setattr(MemoryState, "enter", broken)
 
 
 @bug(r"was refunded \[\]")

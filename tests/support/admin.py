@@ -44,7 +44,7 @@ STATE = CarrierState(
         )
     ],
 )  # fmt: skip
-"""What the connector `operator` says of itself."""
+"""State that the connector `operator` reports."""
 
 
 @dataclass(slots=True)

@@ -12,21 +12,21 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Self
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually, free_port
 from tests.support.sink import Answer
+from tests.support.timeouts import COMMAND_S
 
 WINDOW = 10
 CREDIT = 1_000_000
 SETTLED_S = 60.0
-"""After so long without another receipt those that are missing are lost."""
+"""Seconds without another receipt after which the missing ones count as lost."""
 
 
 @dataclass
 class Toll:
-    """What so many kills did. Messages are named by their destinations: each was sent to another number."""
+    """Results of a run with many kills. Messages are named by their destinations: each was sent to another number."""
 
     kills: int
     nodes: int = 1
@@ -35,26 +35,26 @@ class Toll:
     unanswered: int = 0
     """Requests that had no answer: the gateway may have accepted them or not."""
     statuses: set[int] = field(default_factory=set)
-    """Of other answers."""
+    """Statuses of answers other than 200."""
     taken: int = 0
     """Messages that the operator has."""
     lost: set[str] = field(default_factory=set)
-    """Those answered 200 that the operator never got."""
+    """Messages answered 200 that the operator never got."""
     invented: set[str] = field(default_factory=set)
-    """Those that the operator got and nobody sent."""
+    """Messages that the operator got and nobody sent."""
     repeats: list[int] = field(default_factory=list)
-    """After each kill, and before the next one: how many messages the operator got once more."""
+    """Messages that the operator got once more, counted after each kill and before the next one."""
     receipts: int = 0
     """Messages answered 200 whose receipt reached the customer."""
     lost_receipts: set[str] = field(default_factory=set)
     receipts_again: int = 0
     """Receipts that were posted once more than needed."""
     wrong_charges: Decimal = Decimal(0)
-    """By how many credits the balance is not what the operator's messages cost; each costs one."""
+    """Credits by which the balance is not the price of the operator's messages; each costs one."""
     problems: list[str] = field(default_factory=list)
-    """What `heliograph audit` found."""
+    """Findings of `heliograph audit`."""
     binds: set[str] = field(default_factory=set)
-    """How the operator answered binds."""
+    """Operator's answers to binds."""
     given_up: int = 0
     """Nodes that others gave up though they lived."""
     pause: float = 0.0
@@ -63,7 +63,7 @@ class Toll:
     """Seconds: the longest from the 200 for a message to when the operator first had it."""
 
     def faults(self) -> list[str]:
-        """Which promises were broken; none if all were kept."""
+        """Lists the promises that were broken; none if all were kept."""
         # what one had in the air may go again only after the next kill
         many = any(
             so_far > WINDOW * (kills + self.given_up) for kills, so_far in enumerate(accumulate(self.repeats), 1)
@@ -86,7 +86,7 @@ def _some(names: set[str]) -> str:
 
 
 def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> None:
-    """Until the operator has each message that was accepted, and the customer the receipt of each."""
+    """Waits until the operator has each accepted message, and the customer the receipt of each."""
     ids = set(load.accepted.values())
     eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", SETTLED_S, pause=0.2)
     simulator_has = set(simulator.destinations())
@@ -96,14 +96,14 @@ def wait_for_all(load: Load, simulator: SimulatorProcess, sink: BackgroundSink) 
 
 
 class Gateways:
-    """On ports that stay, each with a data directory of its own, and one store."""
+    """Runs gateways on fixed ports, each with its own data directory, on one store."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str], nodes: int) -> None:
         self._folder, self._settings = folder, settings
         self._ports = [free_port() for _ in range(nodes)]
         self._running: list[GatewayProcess] = []
         self.given_up = 0
-        """How many were given up by the others without having been killed."""
+        """Count of nodes whose leases the others gave up although they had not been killed."""
 
     @property
     def urls(self) -> list[str]:
@@ -240,7 +240,7 @@ def _time(toll: Toll, load: Load, simulator: SimulatorProcess) -> None:
 
 
 def _repeats(seen: Path, seen_at_kill: list[int]) -> list[int]:
-    """By kills, of the octets that the operator had written when each of them was over."""
+    """Counts repeats by kill, from the octets that the operator had written when each was over."""
     repeats = [0] * len(seen_at_kill)
     before: set[str] = set()
     at = 0

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 Form = Mapping[str, str | int | Sequence[str]]
 

@@ -1,4 +1,4 @@
-"""What is shown against foreign peers: tests record it, and the page on operators has a table of it.
+"""Records features shown against foreign peers, for the table in the page on operators.
 
 A test calls the fixture `interop` after it has seen a feature of a peer work. What passing tests recorded is compared
 with the table in `docs/smpp.md` at the end of the run: no more may have been shown than it says and, where all tests
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "smpp.md"
 PROPERTY: Final = "interop"
-"""Of a test's report."""
+"""Name of the property in a test's report."""
 
 BEGIN: Final = "<!-- interop: written by `make interop` from what its tests have shown -->"
 END: Final = "<!-- end of interop -->"
@@ -69,7 +69,7 @@ def written(page: str, shown: Iterable[Showing]) -> str:
 
 
 def beyond(page: str, shown: Iterable[Showing]) -> list[Showing]:
-    """What was shown and the table does not say."""
+    """Returns the showings that the table lacks."""
     said = {
         (*cells[:3], feature, test)
         for line in read(page).splitlines()[2:]

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
 
-from tests.support.patience import COMMAND_S, PATIENCE_S
 from tests.support.process import eventually
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 HEAD = "POST /api/v{version}/messages HTTP/1.1\r\nHost: gateway\r\nAuthorization: Basic {secret}\r\n"
 FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n"
@@ -57,7 +57,7 @@ class Load:
         self.accepted: dict[str, str] = {}
         """The ids of the messages that were answered 200, by their destinations."""
         self.answered_at: dict[str, float] = {}
-        """When, in seconds since the Unix epoch."""
+        """Times of the answers, by destination, in seconds since the Unix epoch."""
         self.refused: list[tuple[int, bytes]] = []
         """Other answers."""
         self.unanswered: list[str] = []

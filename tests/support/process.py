@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tests.support.patience import COMMAND_S, PATIENCE_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
 
@@ -27,7 +27,7 @@ Found = TypeVar("Found")
 
 
 def eventually(look: Callable[[], Found], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
-    """What `look` returns, once that is true. Fails the test after `seconds`."""
+    """Polls `look` until its result is true, and returns that. Fails the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
@@ -82,7 +82,7 @@ class Process:
 
     @property
     def out(self) -> str:
-        """What it has written to standard output so far; likewise `err`."""
+        """Text that the process has written to standard output so far; likewise `err`."""
         return self.out_path.read_bytes()[self._out_from :].decode()
 
     @property
@@ -94,7 +94,7 @@ class Process:
         return self._process.poll() is None
 
     def until(self, look: Callable[[], Found], what: str, seconds: float = PATIENCE_S) -> Found:
-        """As `eventually`, but fails at once if the process has ended."""
+        """Does as `eventually`, but fails at once if the process has ended."""
 
         def look_alive() -> Found | bool:
             found = look()
@@ -108,7 +108,7 @@ class Process:
             raise AssertionError(f"{error}\n{self.err[-2000:]}") from None
 
     def first_line(self) -> str:
-        """Of standard output, once it is there whole."""
+        """Returns the first line of standard output, once it is there whole."""
         said = self.until(lambda: self.out if "\n" in self.out else "", "a line on standard output", COMMAND_S)
         return said.splitlines()[0]
 
@@ -227,7 +227,7 @@ class SimulatorProcess(Process):
             raise
 
     def seen(self) -> list[dict[str, Any]]:
-        """What it wrote of all that came and went, whole lines only."""
+        """Reads the simulator's record of all messages and receipts, whole lines only."""
         if not self.seen_path.exists():
             return []
         whole, _, _ = self.seen_path.read_bytes().rpartition(b"\n")
@@ -250,7 +250,7 @@ class Admin:
         self._settings = settings
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Whatever comes of it."""
+        """Runs a command, whether or not it succeeds."""
         return subprocess.run(
             [str(PROGRAM), *arguments, "--data", str(self.data)],
             env=clean_environment(self._settings),
@@ -261,7 +261,7 @@ class Admin:
         )
 
     def __call__(self, *arguments: str) -> dict[str, Any]:
-        """Its JSON answer; it has to succeed."""
+        """Runs a command that must succeed, and returns its JSON answer."""
         result = self.run(*arguments, "--json")
         assert result.returncode == 0, f"heliograph {' '.join(arguments)}: {result.stdout}{result.stderr}"
         answer: dict[str, Any] = json.loads(result.stdout)

@@ -31,8 +31,8 @@ RETRY_S = 0.05
 
 
 async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Found:
-    """Where another shard has written or claimed its share, there is no way back: what this one cannot do is tried
-    again until it can."""
+    """Makes the call; if `begun`, repeats it until it succeeds, since another shard has written or claimed its share
+    and there is no way back."""
     while True:
         try:
             return await ask()
@@ -74,7 +74,7 @@ def slot_of(account: int) -> int:
 
 
 def shard_of(account: int, firsts: Sequence[int]) -> int:
-    """Which shard, from 0, has the account's rows."""
+    """Returns the shard, from 0, that has the account's rows."""
     return bisect_right(firsts, slot_of(account)) - 1
 
 
@@ -102,7 +102,7 @@ class Shards:
         self.leases = None
         self._turn = 0
         self.misfits: list[UnfitPiece] = []
-        """What one of them would not have."""
+        """Pieces that one of the shards refused."""
 
     def of(self, account: int) -> Store:
         """The store with the account's rows."""
@@ -132,7 +132,7 @@ class Shards:
     # --- the hot path
 
     async def commits_record(self, facts: Facts) -> None:
-        """One transaction a shard, one after the other."""
+        """Records in one transaction a shard, one after the other."""
         divided, nobodys = divide(facts, self._firsts)
         pieces = [(store, divided[self._stores.index(store)]) for store in self._in_turn()]
         pieces = [(store, piece) for store, piece in [*pieces, (self._stores[0], nobodys)] if piece]

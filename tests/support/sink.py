@@ -21,7 +21,7 @@ from typing import Self
 from urllib.parse import parse_qsl
 
 from heliograph.domain.signature import sign
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Received:
 
 @dataclass(slots=True)
 class Answer:
-    """What the sink does with one request.
+    """The reaction of the sink to one request.
 
     `gate` (if any) is waited for first, then `delay` seconds. `raw` is written instead of a proper answer. Then the
     connection is closed if `close`, reset if `reset`, or left as it is and never answered if `hang`.

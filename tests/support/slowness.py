@@ -1,4 +1,4 @@
-"""What a machine that runs much at once adds to every time that is measured on it."""
+"""Offers `Slowness`: measures the delay that a busy machine adds to everything timed on it."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from typing import Self
 LOOK_S = 0.01
 
 STALL_S = 0.005
-"""Less than this is how an idle machine keeps its time."""
+"""Seconds of delay below which a machine counts as idle."""
 
 EARLY_S = 0.005
 """A timer of uvloop counts whole milliseconds and goes off up to two of them early: a lower limit leaves it this."""
 
 STEPS = 10
-"""How often in a row, at most, what a test measures has to wait for its turn: several processes, each several times."""
+"""Times in a row, at most, that a measured action waits to be scheduled: several processes, each several times."""
 
 
 class Slowness:

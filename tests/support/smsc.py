@@ -19,7 +19,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, Role
 from heliograph.smpp.session import Session, SessionOptions
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 Reply = Callable[[p.SubmitSm], int | None]
 
@@ -49,11 +49,11 @@ class SmscLink(asyncio.Protocol):
         self.receipts_answered: list[tuple[object, int]] = []
         """The tokens of `deliver`, with the statuses that came back."""
         self.writes = 0
-        """How often data came in."""
+        """Count of reads."""
         self.enquiries = 0
         self.unbound = False
         self.mute = False
-        """Neither reads nor answers: as if the peer were gone without a word."""
+        """Whether the link neither reads nor answers, as if the peer had vanished."""
         self.gone = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -1,4 +1,4 @@
-"""Stores to test against, and what tests of stores start from."""
+"""Offers the stores to test against, and `Given`, which sets up the data that a test begins with."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from heliograph.domain.message import State
 from tests.support.postgres import PostgresOpener
 
 START = 1_700_000_000_000
-"""When tests begin: a whole second, in ms."""
+"""Start time of tests: a whole second, in ms."""
 
 SECOND = 1_000
 HOUR = 3_600_000
@@ -23,10 +23,10 @@ NODE = 7
 
 
 class Opener(Protocol):
-    """One place where data is kept: opened again, a store finds what was written before."""
+    """Opens stores on the same data: each finds what was written before."""
 
     embedded: bool
-    """There is one engine at a time, and a new one gives up the claims of all others."""
+    """Whether there is one engine at a time, a new one giving up the claims of all others."""
 
     async def __call__(self) -> Store: ...
 
@@ -65,7 +65,7 @@ async def history_of(store: Store, account: int, key: int, tail: int) -> list[Ev
 
 
 class Given:
-    """Brings a store to where a test begins. `now` is the test's clock."""
+    """Sets up the data that a test begins with. `now` is the test's clock, in ms."""
 
     def __init__(self, store: Store, now: int = START) -> None:
         self.store = store
@@ -135,7 +135,7 @@ class Given:
         )
 
     async def recorded(self, *accepts: Accept) -> None:
-        """All of them are accepted."""
+        """Records the requests, all of which must be accepted."""
         await self.store.commits.record(Facts(accepts=list(accepts)))
         assert [accept.verdict for accept in accepts] == [Verdict.ACCEPTED] * len(accepts)
 

@@ -18,7 +18,7 @@ from heliograph.http import limits
 from heliograph.http.asgi import Asgi, Receive, Scope, Send
 from heliograph.http.server import Server
 from tests.support.gateway import Gateway, open_gateway
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 OK: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
 HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"

@@ -16,7 +16,7 @@ from heliograph.http.server import Server
 from tests.integration.api.test_server import AUTH, SEND, client, connections, eventually
 from tests.properties.api.test_short_cut import GOOD, Protocol, fast, opened, usual
 from tests.support.gateway import Gateway, basic, open_gateway
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 SIZE = 3 << 20
 CLOSE = SEND.replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n")

@@ -21,7 +21,7 @@ from heliograph.http.server import Server
 from heliograph.http.server import serve as serve_http
 from tests.integration.api.test_server import BODY, SEND, eventually
 from tests.support.gateway import Gateway
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 CERTIFICATES = Path(__file__).parents[1] / "webhook" / "certificates"
 LAST = SEND + b"Connection: close\r\n"

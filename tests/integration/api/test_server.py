@@ -23,7 +23,7 @@ from heliograph.http import server_state as state_module
 from heliograph.http.limits import MAX_HEAD_OCTETS
 from heliograph.http.server import DRAIN_STEP_S, Server
 from tests.support.gateway import API_KEY, Gateway, basic, open_gateway
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
 AUTH = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"

@@ -14,10 +14,10 @@ from heliograph.app.facts import NOT_SENT
 from heliograph.app.ports import Accepted, Deferred, Unknown
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
-from tests.support.carrier import QUICK, Rig, connector, parts_of, singles
-from tests.support.patience import PATIENCE_S
+from tests.support.carrier_rig import QUICK, Rig, connector, parts_of, singles
 from tests.support.slowness import EARLY_S, Slowness
 from tests.support.smsc import Smsc, SmscLink, receipt, speaking, wait_until
+from tests.support.timeouts import PATIENCE_S
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 

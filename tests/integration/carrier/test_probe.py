@@ -9,7 +9,7 @@ import pytest
 from heliograph.adapters.smpp.probe import probe
 from heliograph.app.configuration import Connector
 from heliograph.smpp.constants import CommandStatus as Status
-from tests.support.carrier import connector
+from tests.support.carrier_rig import connector
 from tests.support.smsc import Smsc, receipt, speaking, wait_until
 
 CERTIFICATES = Path(__file__).parent / "certificates"

@@ -10,7 +10,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus as Status
-from tests.support.carrier import Rig, connector
+from tests.support.carrier_rig import Rig, connector
 from tests.support.smsc import Smsc, receipt, wait_until
 
 

@@ -14,7 +14,7 @@ from heliograph.domain.receipt import Delivery
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
-from tests.support.carrier import QUICK, Rig, connector, parts_of, singles
+from tests.support.carrier_rig import QUICK, Rig, connector, parts_of, singles
 from tests.support.slowness import EARLY_S
 from tests.support.smsc import Smsc, wait_until
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import COMMAND_S, PATIENCE_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
 

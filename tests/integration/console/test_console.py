@@ -15,8 +15,8 @@ from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
 from tests.support.admin import STATE, AdminHouse, Answered, Browser, open_house
 from tests.support.connectors import smpp_connector
-from tests.support.patience import PATIENCE_S
 from tests.support.store import Given
+from tests.support.timeouts import PATIENCE_S
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EVIL = "<script>alert(1)</script>"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heliograph.http.asgi import Asgi, Receive, Scope, Send, respond
 from heliograph.http.server import serve
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 from tests.unit.http.test_connection import Words
 
 CERTIFICATES = Path(__file__).parents[1] / "carrier" / "certificates"

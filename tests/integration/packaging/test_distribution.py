@@ -14,8 +14,8 @@ import pytest
 
 import heliograph
 from tests.support.customer import Customer
-from tests.support.patience import COMMAND_S
 from tests.support.process import Process, clean_environment
+from tests.support.timeouts import COMMAND_S
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src" / "heliograph"

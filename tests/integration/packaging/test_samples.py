@@ -16,9 +16,9 @@ import pytest
 
 from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SECRET
 from tests.support.customer import Customer
-from tests.support.patience import PATIENCE_S
 from tests.support.peers import foreign_program
 from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
+from tests.support.timeouts import PATIENCE_S
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 SECRET = "whsec_" + base64.b64encode(DEMO_SIGNING_SECRET).decode()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
-from tests.support.restored import CREDIT, compare_restored
+from tests.support.restore_check import CREDIT, compare_restored
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

@@ -21,10 +21,10 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import NotScheduled, Unavailable, Unfit
 from heliograph.domain.receipt import Delivery
-from tests.support.patience import PATIENCE_S
+from tests.support.cutting_relay import CutEffect, CuttingRelay
 from tests.support.postgres import LIMITS, server
-from tests.support.severed import Cut, Relay
 from tests.support.store import CREDIT, HOUR, START, Given, history_of
+from tests.support.timeouts import PATIENCE_S
 
 NODE = 42
 MOST = 40
@@ -32,13 +32,13 @@ MOST = 40
 
 
 @pytest.fixture
-async def relay() -> AsyncIterator[Relay]:
-    async with Relay(server().port) as relay:
+async def relay() -> AsyncIterator[CuttingRelay]:
+    async with CuttingRelay(server().port) as relay:
         yield relay
 
 
 @pytest.fixture
-async def shaky(url: str, relay: Relay) -> AsyncIterator[PostgresStore]:
+async def shaky(url: str, relay: CuttingRelay) -> AsyncIterator[PostgresStore]:
     """The same database, by way of the relay."""
     store = await PostgresStore.open(url.replace(f":{server().port}/", f":{relay.port}/"), limits=LIMITS)
     yield store
@@ -47,7 +47,7 @@ async def shaky(url: str, relay: Relay) -> AsyncIterator[PostgresStore]:
 
 
 async def at_every_cut(
-    relay: Relay, cut: Cut, work: Callable[[], Awaitable[None]], check: Callable[[], Awaitable[None]]
+    relay: CuttingRelay, cut: CutEffect, work: Callable[[], Awaitable[None]], check: Callable[[], Awaitable[None]]
 ) -> None:
     """Does the work once for each of its statements, with that one cut; then once more, with none."""
     for number in range(1, MOST):
@@ -79,9 +79,9 @@ def everything(given: Given, accepts: list[Accept], sent: list[int]) -> Facts:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cut", Cut)
+@pytest.mark.parametrize("cut", CutEffect)
 async def test_a_commit_is_cut_and_comes_about_once(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: CutEffect
 ) -> None:
     await shaky.commits.recover(0, NODE)
     balance = 100 * CREDIT
@@ -112,9 +112,9 @@ async def test_a_commit_is_cut_and_comes_about_once(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cut", Cut)
+@pytest.mark.parametrize("cut", CutEffect)
 async def test_while_the_database_is_away_nothing_is_charged(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: CutEffect
 ) -> None:
     """The commit is cut, and the database cannot be asked about it then. The requests are answered 503; the facts are
     given to the next commit, with others."""
@@ -159,14 +159,14 @@ async def warm_up(store: PostgresStore, given: Given, account: Account) -> None:
 
 
 async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_unfit(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
 ) -> None:
     """A row that was moved, and claimed meanwhile, stays claimed; a receipt that matches nothing is there once."""
     await shaky.commits.recover(0, NODE)
     await warm_up(shaky, given, account)
     facts = everything(given, [], [(await given.sent(account.id)).key for _ in range(4)])
     await shaky.commits.record(everything(given, [], [(await given.sent(account.id)).key for _ in range(4)]))
-    relay.cut_at(1, Cut.UNHEARD, stays_down=True)
+    relay.cut_at(1, CutEffect.UNHEARD, stays_down=True)
     with pytest.raises(Unavailable):
         await shaky.commits.record(facts)
     moved = facts.queueings[0].key
@@ -188,13 +188,13 @@ async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_
 
 
 async def test_what_was_taken_up_meanwhile_is_not_undone(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
 ) -> None:
     """Another node has claimed a message that the sender was told was not accepted: it is sent, and stays charged."""
     # the statement is prepared: that of what is out of the ordinary, as a queued message is
     await shaky.commits.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
     accept = given.accept(given.message(account.id, queued=True))
-    relay.cut_at(1, Cut.UNHEARD, stays_down=True)
+    relay.cut_at(1, CutEffect.UNHEARD, stays_down=True)
     with pytest.raises(Unavailable):
         await shaky.commits.record(Facts(accepts=[accept]))
     (claimed,) = await store.queue.claim(1, 9, given.now, NODE)
@@ -206,9 +206,9 @@ async def test_what_was_taken_up_meanwhile_is_not_undone(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cut", Cut)
+@pytest.mark.parametrize("cut", CutEffect)
 async def test_a_top_up_is_cut_and_comes_about_once(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, account: Account, cut: Cut
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, account: Account, cut: CutEffect
 ) -> None:
     expected = 100 * CREDIT
 
@@ -225,9 +225,9 @@ async def test_a_top_up_is_cut_and_comes_about_once(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cut", Cut)
+@pytest.mark.parametrize("cut", CutEffect)
 async def test_cancelling_claiming_and_reading_are_cut(
-    relay: Relay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: Cut
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: CutEffect
 ) -> None:
     expected = 100 * CREDIT
 

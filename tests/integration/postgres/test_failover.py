@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
-from tests.support.cable import Cable
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server, urls
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
+from tests.support.switchable_relay import SwitchableRelay
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -104,5 +104,5 @@ def test_its_machine_is_gone(pair: tuple[Server, Server], tmp_path: Path) -> Non
     """Nobody says that connections are closed, and new ones are neither made nor refused; nor is the old primary told
     that it is none any more."""
     primary, standby = pair
-    with Cable(primary.port) as cable:
+    with SwitchableRelay(primary.port) as cable:
         lose(pair, urls(cable.port, standby.port), tmp_path, cable.unplug, cable.plug_in, 20)

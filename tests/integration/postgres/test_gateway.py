@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.postgres import Server

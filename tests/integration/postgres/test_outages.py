@@ -11,9 +11,9 @@ from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import Unavailable, Unfit
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.store import CREDIT, START, Given
+from tests.support.timeouts import PATIENCE_S
 
 CUT_ALL = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()

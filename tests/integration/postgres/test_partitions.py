@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from heliograph.runtime.lease import LEASE_S, MARGIN_S
-from tests.support.background import BackgroundSink
-from tests.support.cable import Cable
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server, urls
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
+from tests.support.switchable_relay import SwitchableRelay
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -98,7 +98,7 @@ def test_a_node_cut_off_from_the_database_while_both_send(
     knobs: dict[str, Any] = {"receipt_delay_ms": 100, "latency_ms": 30, "max_binds": 2}
     with (
         Slowness() as slowness,
-        Cable(own_server.port) as cable,
+        SwitchableRelay(own_server.port) as cable,
         SimulatorProcess(tmp_path, magic=False, **knobs) as simulator,
     ):
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", "2")
@@ -141,7 +141,7 @@ def test_a_node_cut_off_from_the_database_with_messages_in_hand(
     account = admin.account("acme", str(CREDIT))
     with (
         Slowness() as slowness,
-        Cable(own_server.port) as cable,
+        SwitchableRelay(own_server.port) as cable,
         SimulatorProcess(tmp_path, magic=False) as simulator,
     ):
         admin.operator(simulator.port, "operator", "", "--window", str(window), "--rate", str(rate))
@@ -185,7 +185,7 @@ def test_a_node_cut_off_from_the_operator(own_server: Server, tmp_path: Path, si
         "HELIOGRAPH_SMPP_ENQUIRE_INTERVAL_S": "1",
         "HELIOGRAPH_SMPP_ENQUIRE_TIMEOUT_S": "1",
     }
-    with SimulatorProcess(tmp_path, magic=False, latency_ms=2) as simulator, Cable(simulator.port) as cable:
+    with SimulatorProcess(tmp_path, magic=False, latency_ms=2) as simulator, SwitchableRelay(simulator.port) as cable:
         admin.operator(cable.port, "operator", "", "--window", str(WINDOW))
         with (
             GatewayProcess(tmp_path / "one", settings=settings, name="one") as one,

@@ -28,9 +28,9 @@ from heliograph.domain.receipt import Delivery
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.simulation.world import SeededIds
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import server
 from tests.support.store import CREDIT, NODE, START, Given
+from tests.support.timeouts import PATIENCE_S
 
 LONG = "".join(random.Random(1).choices("0123456789abcdef", k=20_000))
 """So long, and so little alike itself, that no index takes it."""

@@ -17,15 +17,15 @@ from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.app.facts import Facts, PartReceipt, Submission
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.crash import kill_under_load
 from tests.support.customer import Customer
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
 from tests.support.store import Given
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

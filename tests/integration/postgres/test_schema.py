@@ -10,11 +10,11 @@ from heliograph.adapters.store.postgres import PostgresStore, SchemaChanged, Sch
 from heliograph.adapters.store.postgres.schema import shipped
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app.ports import Unavailable
-from tests.support.catalogue import of_postgres
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, server
-from tests.support.schema import later, released
+from tests.support.schema_catalogue import of_postgres
+from tests.support.schema_versions import later, released
 from tests.support.store import CREDIT, Given
+from tests.support.timeouts import PATIENCE_S
 
 DIE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity

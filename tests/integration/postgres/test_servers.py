@@ -13,11 +13,11 @@ from heliograph.adapters.store.postgres.servers import Servers, each_host
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
-from tests.support.cable import Cable
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, Server, urls
 from tests.support.process import free_port
 from tests.support.store import CREDIT, START, Given
+from tests.support.switchable_relay import SwitchableRelay
+from tests.support.timeouts import PATIENCE_S
 
 PATIENT = replace(LIMITS, statement=120.0)
 """Who waits for an answer waits for minutes, if nobody tells it that there will be none."""
@@ -113,7 +113,7 @@ async def until_refused(call: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.slow
 async def test_one_whose_machine_is_gone_is_not_waited_for(pair: tuple[Server, Server]) -> None:
     primary, standby = pair
-    with Cable(standby.port) as cable:
+    with SwitchableRelay(standby.port) as cable:
         cable.unplug()
         start = time.monotonic()
         assert await port_of(Servers(urls(cable.port, primary.port), LIMITS)) == primary.port
@@ -124,7 +124,7 @@ async def test_one_whose_machine_is_gone_is_not_waited_for(pair: tuple[Server, S
 async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pair: tuple[Server, Server]) -> None:
     """Once without an answer, and the next one goes to the new server; what waited for the old one does then too."""
     primary, standby = pair
-    with Cable(primary.port) as cable:
+    with SwitchableRelay(primary.port) as cable:
         store = await PostgresStore.open(urls(cable.port, standby.port), limits=PATIENT)
         given = Given(store)
         account = await given.account()
@@ -148,7 +148,7 @@ async def test_what_waits_for_a_server_that_is_gone_is_cut_off_by_heartbeats(pai
 @pytest.mark.slow
 async def test_after_some_silence_nothing_is_waited_for_any_longer(own_server: Server) -> None:
     """The one address of the database leads to another server now, or will lead there again."""
-    with Cable(own_server.port) as cable:
+    with SwitchableRelay(own_server.port) as cable:
         store = await PostgresStore.open(urls(cable.port), limits=PATIENT)
         given = Given(store)
         account = await given.account()

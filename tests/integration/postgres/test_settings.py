@@ -13,10 +13,10 @@ from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.facts import Facts, Verdict
 from heliograph.app.ports import Unavailable
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin
 from tests.support.store import CREDIT, Given
+from tests.support.timeouts import PATIENCE_S
 
 ADVERSE = {
     "lock_timeout": "100ms",

@@ -16,13 +16,13 @@ from heliograph.adapters.store.postgres import schema as versions
 from heliograph.adapters.store.postgres.schema import shipped
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app.ports import Unavailable
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
-from tests.support.patience import COMMAND_S
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
-from tests.support.schema import later
+from tests.support.schema_versions import later
 from tests.support.store import CREDIT, Given
+from tests.support.timeouts import COMMAND_S
 
 CREDITS = 1_000_000
 

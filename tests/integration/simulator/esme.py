@@ -11,7 +11,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import Role
 from heliograph.smpp.receipt import ReceiptContent, parse_receipt
 from heliograph.smpp.session import Session, SessionOptions
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 class Esme(asyncio.Protocol):

@@ -12,7 +12,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, MessageState
 from tests.integration.simulator.esme import Smsc, submit_sm
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 Start = Callable[..., Awaitable[Smsc]]
 

@@ -20,7 +20,7 @@ import smpplib.exceptions
 
 from tests.conftest import Interop
 from tests.integration.simulator.conftest import Start
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,10 +13,10 @@ import pytest
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite import SchemaChanged, SchemaTooNew, SqliteStore
 from heliograph.adapters.store.sqlite.schema import shipped
-from tests.support.catalogue import of_sqlite
-from tests.support.patience import PATIENCE_S
-from tests.support.schema import later, released
+from tests.support.schema_catalogue import of_sqlite
+from tests.support.schema_versions import later, released
 from tests.support.store import CREDIT, Given
+from tests.support.timeouts import PATIENCE_S
 
 OPEN_IT = """
 import asyncio, sys

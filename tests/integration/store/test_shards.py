@@ -24,9 +24,9 @@ from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.simulation.world import NoJournal, SeededIds
 from tests.support.connectors import smpp_connector
-from tests.support.patience import PATIENCE_S
 from tests.support.shards import Shards
 from tests.support.store import CREDIT, HOUR
+from tests.support.timeouts import PATIENCE_S
 
 FIRSTS = [0, 32]
 ACCOUNTS = {1: 1, 2: 0, 3: 1, 4: 0}

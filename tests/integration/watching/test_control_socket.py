@@ -13,7 +13,7 @@ import pytest
 
 from heliograph.adapters.control.server import ControlServer, Handler, Say
 from heliograph.runtime.control_socket import FILE_NAME, socket_path
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 async def echo(request: Mapping[str, Any], say: Say) -> None:

@@ -13,7 +13,7 @@ from heliograph.app.observing.events import EventFeed
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
 from tests.support.gateway import START, Gateway, open_gateway
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 NUMBER = "4917012345678"
 

@@ -14,8 +14,8 @@ from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.resolver import Resolver
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
 from tests.integration.webhook.conftest import CERTIFICATES
-from tests.support.callbacks import Results, make_job
 from tests.support.sink import Answer, Sink
+from tests.support.webhook_jobs import Results, make_job
 
 AUTHORITY = str(CERTIFICATES / "authority.pem")
 TRUSTING = WebhookSettings(("127.0.0.1/32",), AUTHORITY)

@@ -15,8 +15,8 @@ from heliograph.adapters.webhook.guard import IPAddress
 from heliograph.adapters.webhook.local import LocalSender
 from heliograph.adapters.webhook.request import OriginAddress
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
-from tests.support.callbacks import SECRET, Results, make_job, until
 from tests.support.sink import Answer, Sink
+from tests.support.webhook_jobs import SECRET, Results, make_job, until
 
 LOOPBACK = WebhookSettings(allowed=("127.0.0.1/32",))
 

@@ -15,8 +15,8 @@ import pytest
 from heliograph.adapters.webhook import process
 from heliograph.adapters.webhook.process import ProcessSender
 from heliograph.adapters.webhook.settings import WebhookLimits, WebhookSettings
-from tests.support.callbacks import SECRET, Results, make_job, until
 from tests.support.sink import Answer, Sink
+from tests.support.webhook_jobs import SECRET, Results, make_job, until
 
 
 def limited(**changes: float) -> WebhookSettings:

@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Part
-from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.store import START
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, SetClock, accept_of
 
 NOW = 1_000.0
 CONTENTS = st.sampled_from(["Hello", "x" * 200, LONG])

@@ -18,10 +18,10 @@ from heliograph.app.facts import Accept, Facts, Final, Message, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Accepted, Deferred, Part, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_delivery import MemoryQueue
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 
 SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
          (claims, "SLOW_MESSAGES", 3), (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip

@@ -1,4 +1,5 @@
-"""What everybody was told by a moment, and whether a store that is opened after a loss of power knows of it."""
+"""Offers `Told`: the promises that everybody was given by a moment, and `broken`, which finds those that a store lost
+with the power."""
 
 import asyncio
 import sqlite3
@@ -15,7 +16,7 @@ from heliograph.app.marks import Recovery
 from heliograph.domain.ids import parse
 from heliograph.domain.message import State
 from heliograph.domain.money import parse_credits
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.process import SimulatorProcess
 
@@ -62,10 +63,10 @@ class Told:
     copies: dict[str, float] = field(default_factory=dict)
     """Backups by their file's name, when the command began. What was told before that must be in them."""
     copied: dict[str, float] = field(default_factory=dict)
-    """When the command had ended."""
+    """Times at which the commands had ended."""
 
     def by(self, moment: float) -> "Told":
-        """What was told before that."""
+        """Returns the promises given before that moment."""
 
         def some(all_: dict[str, float]) -> dict[str, float]:
             return {name: at for name, at in all_.items() if at < moment}
@@ -77,7 +78,7 @@ class Told:
         )  # fmt: skip
 
     def hear_of(self, load: Load, simulator: SimulatorProcess, sink: BackgroundSink) -> None:
-        """What customers, the operator and receivers of callbacks have heard."""
+        """Takes in the promises that customers, the operator and receivers of callbacks were given."""
         for to, id_ in load.accepted.items():
             self.accepted[to] = (id_, load.answered_at[to])
         for received in sink.requests:

@@ -7,8 +7,8 @@ from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Facts, Queued, Verdict
-from tests.support.core import Messages, SetClock, accept_of
 from tests.support.store import START
+from tests.support.use_case_fakes import Messages, SetClock, accept_of
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
 from heliograph.domain.gate import PASS, Counters, Hold, Judged, Judgement, Policy, Refuse
 from heliograph.domain.receipt import Delivery
-from tests.support.core import LONG
 from tests.support.store import HOUR
+from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
 NIGHT = Hold(0, "It is night there.")

@@ -23,9 +23,9 @@ from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Rep
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
-from tests.support.core import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, START
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 
 FAR = first_key_at(START + 1_000_000_000)
 NODE = 7

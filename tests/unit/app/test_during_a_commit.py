@@ -9,9 +9,9 @@ from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NOT_SENT, Facts, Final, Message
 from heliograph.app.ports import Accepted, Deferred, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from tests.support.core import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
+from tests.support.use_case_fakes import Messages, NotedCarrier, NotedGathering, SetClock, accept_of
 
 FAR = 1 << 62
 GONE, LIVE = 2, 1

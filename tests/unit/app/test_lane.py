@@ -6,8 +6,8 @@ from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Accept, Facts, Queued, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Part
-from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.store import START
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, SetClock, accept_of
 
 NOW = 1_000.0
 

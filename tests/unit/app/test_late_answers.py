@@ -10,7 +10,7 @@ from heliograph.app.ports import Accepted, Deferred, Part, Refused, Report, Unav
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.operator_ids import STALE_MS
 from heliograph.domain.receipt import Delivery
-from tests.support.core import LONG
+from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
 LOST = Unknown("no answer")

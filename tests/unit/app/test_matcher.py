@@ -16,9 +16,9 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.app.receipts.operator_ids import STALE_MS, ending
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
-from tests.support.core import LONG, Messages, NotedGathering, SetClock
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
+from tests.support.use_case_fakes import LONG, Messages, NotedGathering, SetClock
 
 FAR = first_key_at(START + 1_000_000_000)
 

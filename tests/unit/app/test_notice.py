@@ -14,8 +14,8 @@ from heliograph.app.notices.notifier import BUSY_PAUSE_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.receipt import Delivery
-from tests.support.core import Messages, NotedGathering, NotedSender, SetClock
 from tests.support.store import START
+from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock
 
 
 def another_way(value: int) -> Way:

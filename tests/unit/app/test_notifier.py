@@ -16,9 +16,9 @@ from heliograph.app.ports import Unavailable
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
-from tests.support.core import Messages, NotedGathering, NotedSender, SetClock
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START
+from tests.support.use_case_fakes import Messages, NotedGathering, NotedSender, SetClock
 
 FAR = first_key_at(START + 1_000_000_000)
 

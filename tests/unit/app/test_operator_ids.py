@@ -5,8 +5,8 @@ import pytest
 from heliograph.app.ports import Report
 from heliograph.app.receipts.operator_ids import ALIASES, REMEMBER_FINISHED, STALE_MS, OperatorIds, agrees, is_for
 from heliograph.domain.receipt import Delivery
-from tests.support.core import Messages, SetClock
 from tests.support.store import START
+from tests.support.use_case_fakes import Messages, SetClock
 
 TO = "491701234567"
 

@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.dispatch.lane import TROUBLES
 from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.ports import Accepted, Deferred, Outcome, Unknown
-from tests.support.core import LONG
+from tests.support.use_case_fakes import LONG
 from tests.unit.app.test_dispatch import Desk
 
 THROTTLED = Deferred(0x58, 0.2, throttled=True)

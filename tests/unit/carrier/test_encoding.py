@@ -14,7 +14,7 @@ from heliograph.domain import alphabet
 from heliograph.domain.message import Kind
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
-from tests.support.carrier import parts_of
+from tests.support.carrier_rig import parts_of
 
 NOW = 1_800_000_000_000
 HOUR_MS = 3_600_000

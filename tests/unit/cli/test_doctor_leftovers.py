@@ -10,7 +10,7 @@ from heliograph.cli.doctor_finding import Finding
 from heliograph.cli.doctor_leftovers import remains
 from heliograph.composition.commands import SIMULATOR
 from heliograph.domain.receipt import Delivery
-from tests.support.carrier import connector
+from tests.support.carrier_rig import connector
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, SECOND, START, Given

@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send
 from heliograph.http.on_demand import OnDemand
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 async def nothing_comes() -> Event:

@@ -21,11 +21,11 @@ from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
-from tests.support.core import Messages, SetClock, accept_of
 from tests.support.memory_delivery import MemoryCommits, MemoryQueue
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, SECOND
+from tests.support.use_case_fakes import Messages, SetClock, accept_of
 from tests.support.virtual_time import VirtualClock, run
 
 

@@ -16,9 +16,9 @@ from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
 from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
-from tests.support.core import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, SetClock, accept_of
 from tests.support.virtual_time import VirtualClock, run
 
 COMMIT_S = 0.01

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from heliograph.app.ports import Unavailable
 from heliograph.runtime.outage import AGAIN_S, CALM_S, Outage
-from tests.support.carrier import NotedJournal
+from tests.support.carrier_rig import NotedJournal
 from tests.support.virtual_time import VirtualClock, run
 
 

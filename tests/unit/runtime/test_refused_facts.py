@@ -5,8 +5,8 @@ from heliograph.app.facts import Attempt, EarlyReceipt, Facts
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.refused_facts import LINES, MINUTE_S, RefusedFacts
-from tests.support.core import SetClock
 from tests.support.store import START
+from tests.support.use_case_fakes import SetClock
 
 KEY = 1 << 55
 

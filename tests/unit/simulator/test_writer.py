@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heliograph.simulator.schedule import Schedule
 from heliograph.simulator.writer import LinkWriter, piece_octets, pieces
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 class Written:

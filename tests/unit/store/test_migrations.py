@@ -5,7 +5,7 @@ import pytest
 from heliograph.adapters.store.postgres import schema as postgres
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite import schema as sqlite
-from tests.support.schema import released
+from tests.support.schema_versions import released
 
 SCHEMAS = pytest.mark.parametrize(
     ("engine", "schema"), [("postgres", postgres.shipped()), ("sqlite", sqlite.shipped())], ids=["postgres", "sqlite"]

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from heliograph.adapters.system.verifier import PasswordVerifier
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 
 class SlowSecrets:

@@ -10,7 +10,7 @@ from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Unavailable
-from tests.support.memory_operators import MemoryUpkeep
+from tests.support.memory_reading import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START, Given
 from tests.support.virtual_time import VirtualClock, run

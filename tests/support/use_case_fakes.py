@@ -1,4 +1,5 @@
-"""What the use cases are tested with: facts to look at, a clock to set, a carrier and a sender that only take notes."""
+"""Offers fakes for tests of the use cases: facts to look at, a clock to set, a carrier and a sender that only take
+notes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ LONG = "x" * 400
 
 
 class NotedGathering:
-    """`app.ports.Gathering`: what was gathered, and whether somebody was called."""
+    """Fakes `app.ports.Gathering`: keeps the facts, and counts the calls."""
 
     def __init__(self) -> None:
         self.facts = Facts()
@@ -40,7 +41,7 @@ class NotedGathering:
 
 
 class SetClock:
-    """`app.ports.Clock` that stands still until it is moved."""
+    """Fakes `app.ports.Clock`: stands still until it is moved."""
 
     def __init__(self) -> None:
         self.ms = START
@@ -73,7 +74,7 @@ class NotedCarrier:
         return CarrierState()
 
     async def drain(self, deadline: float) -> None:
-        """There is nothing to drain."""
+        """Does nothing; no part is in flight."""
 
     def take(self) -> list[Part]:
         parts, self.parts = self.parts, []
@@ -85,7 +86,7 @@ class NotedCarrier:
 
 
 class NotedSender:
-    """`app.ports.WebhookSender` that keeps what it is given, and says what it is told to."""
+    """Fakes `app.ports.WebhookSender`: keeps the jobs, and reports the results that it is told to."""
 
     def __init__(self) -> None:
         self.jobs: list[WebhookJob] = []
@@ -108,7 +109,7 @@ class NotedSender:
         self._lost()
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
 
 class Messages:

@@ -1,4 +1,4 @@
-"""What a database says that it holds, in a form in which two of them can be compared."""
+"""Offers the catalogue of a database's schema, in a form in which two of them can be compared."""
 
 import re
 import sqlite3

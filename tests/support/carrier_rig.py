@@ -1,4 +1,4 @@
-"""What a carrier is tested with: parts of messages, and someone who notes what the carrier says."""
+"""Offers `Rig`, an SMPP carrier under test, with parts of messages and a listener that notes its events."""
 
 import asyncio
 import itertools
@@ -61,7 +61,7 @@ class NotedEvents:
         self.congestion: list[int] = []
         self.carrier: SmppCarrier | None = None
         self.keeps: bool | None = None
-        """What is answered to receipts at once; None: nothing."""
+        """Answer to receipts, given at once; None gives none."""
 
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
         assert part not in self.outcomes, "a part has one outcome"
@@ -142,12 +142,12 @@ def parts_of(
 
 
 def singles(count: int, destination: str = "") -> list[Part]:
-    """So many short messages, to one number or each to its own."""
+    """Makes `count` messages of one part each, to one number or each to its own."""
     return [part for n in range(count) for part in parts_of(f"{n}", destination=destination or f"44770090{n:04d}")]
 
 
 class Rig:
-    """A carrier under test, with what it says. Ends it when the test is over."""
+    """A carrier under test and its notes. Drains the carrier when the test is over."""
 
     def __init__(self, connector: Connector, timings: Timings = QUICK) -> None:
         self.events = NotedEvents()
@@ -167,5 +167,5 @@ class Rig:
 
     @property
     def binds(self) -> list[Any]:
-        """Their states; Any, for tests that compare what may be None."""
+        """States of the binds; Any, for tests that compare fields that may be None."""
         return list(self.carrier.state().binds)

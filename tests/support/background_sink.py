@@ -1,13 +1,13 @@
-"""A receiver of callbacks that runs beside a test which is not asynchronous itself."""
+"""Offers `BackgroundSink`: a receiver of callbacks for tests that are not asynchronous themselves."""
 
 import asyncio
 import threading
 from types import TracebackType
 from typing import Self
 
-from tests.support.patience import PATIENCE_S
 from tests.support.process import eventually
 from tests.support.sink import Answer, Received, Sink
+from tests.support.timeouts import PATIENCE_S
 
 
 class BackgroundSink:

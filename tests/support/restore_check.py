@@ -1,4 +1,4 @@
-"""What is expected of a store that was put back from a backup."""
+"""Offers `compare_restored`: checks a store that was restored from a backup."""
 
 import time
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.background import BackgroundSink
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 

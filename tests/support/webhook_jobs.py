@@ -1,11 +1,11 @@
-"""Jobs for a sender, and a place to wait for its results."""
+"""Offers jobs for a webhook sender, and `Results`, which waits for their results."""
 
 import asyncio
 from collections.abc import Callable
 
 from heliograph.app.ports import WebhookSender
 from heliograph.app.webhook_job import TryResult, WebhookJob
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S
 
 SECRET = b"s" * 32
 FORM = "application/x-www-form-urlencoded"
@@ -16,7 +16,7 @@ def make_job(key: int, url: str, body: bytes = b"id=1&err=000", secrets: tuple[b
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Waits for what cannot tell us when it happens, such as another process."""
+    """Polls the condition until it is true: for changes that send no event, such as another process's."""
     async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""A connection that is cut where it hurts: a relay that counts what the client says."""
+"""Offers `CuttingRelay`: a relay that counts what the client sends and cuts the connection at a chosen piece."""
 
 import asyncio
 from contextlib import suppress
@@ -6,30 +6,30 @@ from enum import Enum
 from typing import Self
 
 
-class Cut(Enum):
-    """What happens to the chosen piece of what clients say, before both ends are closed."""
+class CutEffect(Enum):
+    """Fate of the chosen piece of what a client sends, before both ends are closed."""
 
     UNSAID = "it never reaches the server"
     UNHEARD = "the server answers, and the answer is lost"
     LATE = "the client gives up; the server hears it only afterwards, when `deliver` is called"
 
 
-class Relay:
-    """Between clients and a server on 127.0.0.1. asyncpg says a statement in one piece, as a rule."""
+class CuttingRelay:
+    """Relays between clients and a server on 127.0.0.1. A statement of asyncpg is one piece, as a rule."""
 
     def __init__(self, port: int) -> None:
         self._target = port
         self._server: asyncio.Server | None = None
         self._at: int | None = None
-        self._cut = Cut.UNSAID
+        self._cut = CutEffect.UNSAID
         self._stays_down = False
         self._late: list[tuple[asyncio.StreamWriter, bytes]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._ends: set[asyncio.StreamWriter] = set()
         self.down = False
-        """New connections are refused, and those that are there are closed when they next say something."""
+        """Whether new connections are refused; those that are there are closed when they next send something."""
         self.said = 0
-        """Pieces that clients have said since `cut_at`."""
+        """Pieces that clients have sent since `cut_at`."""
         self.was_cut = False
 
     @property
@@ -51,13 +51,13 @@ class Relay:
         for end in self._ends:
             end.close()
 
-    def cut_at(self, number: int | None, cut: Cut = Cut.UNSAID, *, stays_down: bool = False) -> None:
-        """The piece of this number, from 1 on; once. `stays_down`: nobody gets through after it."""
+    def cut_at(self, number: int | None, cut: CutEffect = CutEffect.UNSAID, *, stays_down: bool = False) -> None:
+        """Cuts at the piece of this number, from 1 on; once. `stays_down`: nobody gets through after it."""
         self._at, self._cut, self.said, self.was_cut = number, cut, 0, False
         self._stays_down = stays_down
 
     async def deliver(self) -> None:
-        """What was late arrives. Returns when the server has done with it."""
+        """Delivers the late piece to the server. Returns when the server has done with it."""
         late, self._late = self._late, []
         for server, piece in late:
             server.write(piece)
@@ -97,10 +97,10 @@ class Relay:
                 back.cancel()
                 with suppress(asyncio.CancelledError):
                     await back
-                if self._cut is Cut.UNHEARD:
+                if self._cut is CutEffect.UNHEARD:
                     server.write(piece)
                     await answers.read(1)
-                elif self._cut is Cut.LATE:
+                elif self._cut is CutEffect.LATE:
                     self._late.append((server, piece))
                     kept = True
                 return

@@ -1,4 +1,4 @@
-"""A way between two programs that can be taken away, and given back."""
+"""Offers `SwitchableRelay`: a relay between two programs that can be interrupted and restored."""
 
 import asyncio
 import threading
@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import Self
 
 
-class Cable:
-    """A relay to a port on loopback, on a loop in a thread of its own.
+class SwitchableRelay:
+    """Relays connections to a port on loopback, on a loop in a thread of its own.
 
-    While it is unplugged nothing arrives at either end, and nobody is told: what was said waits, and arrives late.
+    While it is unplugged no octet arrives at either end and no connection is closed: octets wait, and arrive late.
     """
 
     def __init__(self, port: int) -> None:

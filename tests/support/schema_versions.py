@@ -1,4 +1,4 @@
-"""Versions of the schema: those that were released, and some that are still to come."""
+"""Offers versions of the schema: those that were released, and some that are still to come."""
 
 from dataclasses import replace
 from pathlib import Path

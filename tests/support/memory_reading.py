@@ -1,4 +1,4 @@
-"""What users look at, in the in-memory store, and what all its parts read."""
+"""Offers the in-memory store's reading operations: those for users, and those that its other parts share."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ from tests.support.memory_rows import MemoryPart, Reference, Rows
 
 
 class MemoryReading(MemoryPart):
-    """What several parts make of the rows."""
+    """Reads rows for several parts of the store."""
 
     def _first(self, rows: Rows, account: int, reference: str, used: Reference) -> Accept:
         batch = rows.batches.get(used.key)
