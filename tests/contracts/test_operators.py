@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Role
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, OPENERS, START, Given, Opener
 
-ADA = AdminUser("ada", "hash", Role.ADMIN, START)
+ADA = AdminUser("ada", "hash", UserRole.ADMIN, START)
 SESSION = AdminSession(b"d" * 32, "ada", "csrf", START, START + HOUR)
 TOKEN = AdminToken("4f1a", "billing", b"t" * 32, ("accounts:read", "topups:write"), START)
 
 
 async def test_users_are_created_once_and_listed_by_name(store: Store) -> None:
     await store.users.create(ADA)
-    await store.users.create(AdminUser("aba", "other", Role.VIEWER, START))
+    await store.users.create(AdminUser("aba", "other", UserRole.VIEWER, START))
     with pytest.raises(Exists):
         await store.users.create(replace(ADA, password_hash="another"))
     assert [user.name for user in await store.users.all()] == ["aba", "ada"]
@@ -44,9 +44,9 @@ async def test_a_session_that_is_closed_is_gone(store: Store) -> None:
 async def test_a_new_password_or_role_ends_the_sessions(store: Store) -> None:
     await store.users.create(ADA)
     await store.users.open_session(SESSION)
-    await store.users.update(replace(ADA, password_hash="new", role=Role.VIEWER))
+    await store.users.update(replace(ADA, password_hash="new", role=UserRole.VIEWER))
     assert await store.users.session(SESSION.digest, START) is None
-    assert await store.users.find("ada") == AdminUser("ada", "new", Role.VIEWER, START)
+    assert await store.users.find("ada") == AdminUser("ada", "new", UserRole.VIEWER, START)
     with pytest.raises(Missing):
         await store.users.update(replace(ADA, name="eve"))
 

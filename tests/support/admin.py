@@ -13,7 +13,7 @@ from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.oversight import AuditEntry, AuditQuery
 from heliograph.app.admin.sign_in import SignIn
-from heliograph.app.admin.users import UserAdministration
+from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
@@ -193,7 +193,7 @@ class AdminHouse:
 
     gateway: Gateway
     admin: AdminServices
-    users: UserAdministration
+    users: ManageUsers
     api: AdminApi
     console: Console
     services: ConsoleServices
@@ -256,7 +256,7 @@ async def open_house() -> AdminHouse:
     simulator = ToySimulator()
     services = ConsoleServices(
         admin=admin,
-        users=UserAdministration(store, secrets, clock),
+        users=ManageUsers(store, secrets, clock),
         directory=gateway.directory,
         sending=gateway.sending,
         clock=clock,
@@ -267,5 +267,5 @@ async def open_house() -> AdminHouse:
         status_name=lambda status: f"STATUS_{status:X}",
         simulated=simulator,
     )
-    users = UserAdministration(store, secrets, clock, "cli:root")
+    users = ManageUsers(store, secrets, clock, "cli:root")
     return AdminHouse(gateway, admin, users, AdminApi(admin), Console(services), services, simulator, probed)

@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph.admin_api import PATH
 from heliograph.admin_api.openapi import document
-from heliograph.admin_api.operations import ROOT, Operation, operations
+from heliograph.admin_api.operations import ROOT, AdminOperation, operations
 from heliograph.admin_api.request import AdminRequest, AdminServices, decode
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
@@ -22,9 +22,9 @@ from heliograph.http.body import BodyTooLarge, ClientGone, read_body
 MAX_BODY_OCTETS = 1 << 20
 
 STORE_PAUSE_S = 2
-"""What `Retry-After` says while the store cannot be used."""
+"""Value of `Retry-After` while the store cannot be used."""
 
-Found = tuple[Operation, dict[str, str]]
+Found = tuple[AdminOperation, dict[str, str]]
 
 _encode = msgspec.json.encode
 

@@ -1,4 +1,4 @@
-"""How a connector's binds stand, from what gateways last said of them."""
+"""Sums up the state of a connector's binds over all nodes, from their latest reports."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.ports import ConnectorReport
 
 FRESH_MS = 20_000
-"""What a gateway said so long ago it would say again by now, if it ran."""
+"""Age from which on a report is stale: a running gateway would have written a newer one."""
 
 
 def standing(connector: Connector, reports: Iterable[ConnectorReport], now: int) -> str:

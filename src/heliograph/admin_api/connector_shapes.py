@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
-from heliograph.admin_api.shapes import Link, Moment, Name
+from heliograph.admin_api.shapes import LinkShape, Moment, Name
 from heliograph.app.connector_kind import ConnectorKind, Setting
 
 Options = Annotated[dict[str, str], Meta(description="Options of the dialect, as text; an empty one goes back.")]
@@ -50,7 +50,7 @@ class ConnectorShapes:
         self.connector = _answers("Connector", [*shown, *more], "An operator account, without its password.")
         self.with_links = _answers(
             "ConnectorWithLinks",
-            [*shown, *more, ("deferred", int, 0), ("links", list[Link], [])],
+            [*shown, *more, ("deferred", int, 0), ("links", list[LinkShape], [])],
             "`deferred` are messages that wait for another try: the operator did not want them yet, or did not answer.",
         )
         self.connectors = _answers("Connectors", [("connectors", types.GenericAlias(list, (self.connector,)))], "")

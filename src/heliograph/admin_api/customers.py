@@ -6,22 +6,18 @@ from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
 from heliograph.admin_api.serialize import moment
 from heliograph.app.admin.oversight import AuditQuery
-from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.money import format_credits
 
 PAGE = 1_000
 MAX_DAYS = 31
-HOUR_MS = 3_600_000
-SHORT_DAYS = 2
-"""Usage of so many days is told by the hour, of more by the day."""
 
 
 async def list_accounts(request: AdminRequest) -> Struct:
-    return shapes.Accounts([serialize.account(*each) for each in await request.manage.accounts()])
+    return shapes.AccountsShape([serialize.account(*each) for each in await request.manage.accounts()])
 
 
 async def open_account(request: AdminRequest) -> Struct:
-    body: shapes.NewAccount = request.body
+    body: shapes.NewAccountShape = request.body
     made = await request.manage.create_account(
         body.name,
         credits_of("credit", body.credit),
@@ -45,7 +41,7 @@ async def set_account(request: AdminRequest) -> Struct:
 async def top_up(request: AdminRequest) -> Struct:
     body: shapes.TopUp = request.body
     balance = await request.manage.top_up(request.path["name"], credits_of("amount", body.amount), body.note)
-    return shapes.Balance(format_credits(balance))
+    return shapes.BalanceShape(format_credits(balance))
 
 
 async def ledger(request: AdminRequest) -> Struct:
@@ -60,14 +56,12 @@ async def ledger(request: AdminRequest) -> Struct:
 
 async def usage(request: AdminRequest) -> Struct:
     days = request.number("days", 1, MAX_DAYS)
-    step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
     view = await request.manage.account(request.path["name"])
-    end = (request.views.now // step + 1) * step
-    spans = await request.views.store.accounts.usage(view.account.id, end - days * DAY_MS, end, step)
+    period = await request.views.usage(view.account.id, days)
     return shapes.UsageOfAccount(
         [
             shapes.Span(moment(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))
-            for each in spans
+            for each in period.spans
         ]
     )
 
@@ -91,7 +85,7 @@ async def create_key(request: AdminRequest) -> Struct:
 
 async def revoke_key(request: AdminRequest) -> Struct:
     await request.manage.revoke_key(request.path["name"], request.path["id"])
-    return shapes.Done()
+    return shapes.DoneShape()
 
 
 async def audit(request: AdminRequest) -> Struct:
@@ -103,9 +97,9 @@ async def audit(request: AdminRequest) -> Struct:
         request.query.get("action", ""),
         request.query.get("target", ""),
     )
-    deeds = await request.views.deeds(query)
-    more = str(deeds[-1].key) if len(deeds) == limit else None
+    entries = await request.manage.audit_log(query)
+    more = str(entries[-1].key) if len(entries) == limit else None
     return shapes.Audit(
-        [serialize.audit_entry(each) for each in deeds],
+        [serialize.audit_entry(each) for each in entries],
         more,
     )

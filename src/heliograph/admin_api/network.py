@@ -5,14 +5,14 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
-from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
+from heliograph.admin_api.request import AdminRequest, credits_of, parse_key, texts_of
 from heliograph.app.admin.manage import ConnectorChange
 from heliograph.domain.error import missing
 from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 async def list_connectors(request: AdminRequest) -> dict[str, Any]:
-    reports, now = await request.views.store.network.link_states(), request.views.now
+    reports, now = await request.manage.link_states(), request.manage.now
     manage = request.manage
     found = await manage.connectors()
     return {"connectors": [serialize.connector(manage.kind_of(each), each, reports, now) for each in found]}
@@ -20,9 +20,9 @@ async def list_connectors(request: AdminRequest) -> dict[str, Any]:
 
 async def get_connector(request: AdminRequest) -> dict[str, Any]:
     found = await request.manage.connector(request.path["name"])
-    store, now = request.views.store, request.views.now
-    kind, reports = request.manage.kind_of(found), await store.network.link_states()
-    return serialize.connector_with_links(kind, found, reports, await store.upkeep.counts(now), now)
+    manage = request.manage
+    kind, reports = manage.kind_of(found), await manage.link_states()
+    return serialize.connector_with_links(kind, found, reports, await manage.backlog(), manage.now)
 
 
 async def add_connector(request: AdminRequest) -> dict[str, Any]:
@@ -40,13 +40,13 @@ async def set_connector(request: AdminRequest) -> dict[str, Any]:
 
 
 async def _changed(request: AdminRequest, change: ConnectorChange) -> dict[str, Any]:
-    reports, kind = await request.views.store.network.link_states(), request.manage.kind_of(change.connector)
+    reports, kind = await request.manage.link_states(), request.manage.kind_of(change.connector)
     return serialize.connector(kind, change.connector, reports, request.views.now, change.warnings)
 
 
 async def remove_connector(request: AdminRequest) -> Struct:
     await request.manage.remove_connector(request.path["name"])
-    return shapes.Done()
+    return shapes.DoneShape()
 
 
 async def pause_connector(request: AdminRequest) -> dict[str, Any]:
@@ -74,9 +74,8 @@ async def add_route(request: AdminRequest) -> Struct:
 
 
 async def remove_route(request: AdminRequest) -> Struct:
-    text = request.path["id"]
-    await request.manage.remove_route(int(text) if text.isdigit() and len(text) < 19 else 0)
-    return shapes.Done()
+    await request.manage.remove_route(parse_key(request.path["id"]) or 0)
+    return shapes.DoneShape()
 
 
 async def decide(request: AdminRequest) -> Struct:
@@ -98,4 +97,4 @@ async def set_price(request: AdminRequest) -> Struct:
 
 async def remove_price(request: AdminRequest) -> Struct:
     await request.manage.remove_price(request.query.get("prefix", ""), request.query.get("plan") or DEFAULT_PLAN)
-    return shapes.Done()
+    return shapes.DoneShape()

@@ -9,7 +9,7 @@ import msgspec
 
 from heliograph import __version__
 from heliograph.admin_api import shapes
-from heliograph.admin_api.operations import ROOT, Operation, Parameter
+from heliograph.admin_api.operations import ROOT, AdminOperation, QueryParameter
 from heliograph.app.admin.oversight import TOKEN_SCOPES
 from heliograph.domain.error import (
     CATALOGUE,
@@ -26,6 +26,9 @@ from heliograph.domain.error import (
 )
 
 _REF = "#/components/schemas/{name}"
+_SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
+"""The name of a type whose suffix the document leaves out."""
+
 _EVERYWHERE = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY, INTERNAL, UNAVAILABLE)
 _WITH_A_BODY = (MALFORMED, MISSING, TOO_LARGE, MEDIA_TYPE)
 
@@ -36,11 +39,11 @@ exact decimal text, times ISO 8601 in UTC. A running gateway heeds a change with
 the audit log. Errors are those of the customers' API."""
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Any]:
-    kinds = {operation.answers for operation in operations} | {shapes.Problem}
+def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
+    kinds = {operation.answers for operation in operations} | {shapes.ProblemShape}
     kinds |= {operation.reads for operation in operations if operation.reads is not None}
-    ordered = sorted(kinds, key=lambda kind: kind.__name__)
-    _, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
+    _, components = msgspec.json.schema_components(sorted(kinds, key=_schema_name), ref_template=_REF)
+    schemas = msgspec.json.decode(_SUFFIXED.sub(rb"\1", msgspec.json.encode(components)))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(ROOT + operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -63,7 +66,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: AdminOperation) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.run.__name__,
         "summary": operation.summary,
@@ -90,7 +93,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def _faults(operation: Operation) -> dict[str, Any]:
+def _faults(operation: AdminOperation) -> dict[str, Any]:
     entries = {*_EVERYWHERE, *operation.faults, *(_WITH_A_BODY if operation.reads is not None else ())}
     if any(parameter.required for parameter in operation.query):
         entries.add(MISSING)
@@ -102,7 +105,7 @@ def _faults(operation: Operation) -> dict[str, Any]:
         str(status): {
             "description": f"{HTTPStatus(status).phrase}: "
             + "; ".join(f"`{entry.code}` {entry.title.lower()}" for entry in found),
-            "content": {"application/json": {"schema": _ref(shapes.Problem)}},
+            "content": {"application/json": {"schema": _ref(shapes.ProblemShape)}},
         }
         for status, found in sorted(by_status.items())
     }
@@ -112,7 +115,7 @@ def _path_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _query_parameter(parameter: Parameter) -> dict[str, Any]:
+def _query_parameter(parameter: QueryParameter) -> dict[str, Any]:
     return {
         "name": parameter.name,
         "in": "query",
@@ -123,4 +126,8 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _ref(kind: type) -> dict[str, str]:
-    return {"$ref": _REF.format(name=kind.__name__)}
+    return {"$ref": _REF.format(name=_schema_name(kind))}
+
+
+def _schema_name(kind: type) -> str:
+    return kind.__name__.removesuffix("Shape")

@@ -19,7 +19,7 @@ ROOT = "/admin/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class QueryParameter:
     """A parameter of the query, with its meaning."""
 
     name: str
@@ -29,7 +29,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class AdminOperation:
     method: str
     path: str
     """Below ROOT; `{name}` stands for one segment."""
@@ -38,7 +38,7 @@ class Operation:
     run: Callable[[AdminRequest], Awaitable[Struct | dict[str, Any]]]
     answers: type[Struct]
     reads: type[Struct] | None = None
-    query: tuple[Parameter, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
     faults: tuple[Entry, ...] = ()
     """Beyond those that every operation has."""
     status: int = 200
@@ -52,127 +52,128 @@ def _whole(most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": most}
 
 
-_LIMIT = Parameter("limit", "Entries at most.", _whole(customers.PAGE))
+_LIMIT = QueryParameter("limit", "Entries at most.", _whole(customers.PAGE))
 _GOES_ON = "Goes on after an earlier answer: its `cursor`."
-_LINE = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
-_CURSOR = Parameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
-_DAYS = Parameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
+_LINE = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18})?$"})
+_CURSOR = QueryParameter("cursor", _GOES_ON, {"type": "string", "pattern": "^([0-9]{1,18}-[0-9]{1,18})?$"})
+_DAYS = QueryParameter("days", "How far back; up to two days by the hour.", _whole(customers.MAX_DAYS))
 _STATUSES = [each.value for each in MessageStatus]
-_STANDING = Parameter("standing", "How far they are.", {"type": "string", "enum": _STATUSES})
+_STANDING = QueryParameter("standing", "How far they are.", {"type": "string", "enum": _STATUSES})
 _NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{6,14}$"}
 _MOMENT = {"type": "string", "format": "date-time"}
-_PREFIX = Parameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
-_PLAN = Parameter("plan", "The price plan.")
+_PREFIX = QueryParameter("prefix", "Digits that the numbers begin with; left out for all numbers.")
+_PLAN = QueryParameter("plan", "The price plan.")
 
-_FIRST: tuple[Operation, ...] = (
-    Operation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
-              traffic.overview, shapes.Overview),
+_FIRST: tuple[AdminOperation, ...] = (
+    AdminOperation("GET", "/overview", Scope.READ_MESSAGES, "How much waits, and which connectors are up",
+        traffic.overview, shapes.Overview),
     # accounts
-    Operation("GET", "/accounts", Scope.READ_ACCOUNTS, "Every account with its balance",
-              customers.list_accounts, shapes.Accounts),
-    Operation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
-              customers.open_account, shapes.OpenedAccount, shapes.NewAccount, (), (INVALID, CONFLICT), 201),
-    Operation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
-              customers.get_account, shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
-    Operation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
-              customers.set_account, shapes.AccountWithKeys, shapes.AccountSettings, (), (INVALID, NOT_FOUND)),
-    Operation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
-              customers.top_up, shapes.Balance, shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
-    Operation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
-              customers.ledger, shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
-    Operation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
-              customers.usage, shapes.UsageOfAccount, None,
-              (_DAYS,), (INVALID, NOT_FOUND)),
-    Operation("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, "Replace the password of /api/v2",
-              customers.new_password, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
-    Operation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, "Replace the secret of receipts",
-              customers.new_signing_secret, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
-    Operation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
-              customers.list_keys, shapes.Keys, None, (), (NOT_FOUND,)),
-    Operation("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, "Make one more API key",
-              customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
-    Operation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
-              customers.revoke_key, shapes.Done, None, (), (NOT_FOUND,)),
+    AdminOperation("GET", "/accounts", Scope.READ_ACCOUNTS, "Every account with its balance",
+        customers.list_accounts, shapes.AccountsShape),
+    AdminOperation("POST", "/accounts", Scope.WRITE_ACCOUNTS, "Open an account",
+        customers.open_account, shapes.OpenedAccount, shapes.NewAccountShape, (), (INVALID, CONFLICT), 201),
+    AdminOperation("GET", "/accounts/{name}", Scope.READ_ACCOUNTS, "One account with its keys",
+        customers.get_account, shapes.AccountWithKeys, None, (), (NOT_FOUND,)),
+    AdminOperation("PATCH", "/accounts/{name}", Scope.WRITE_ACCOUNTS, "Change settings of an account, all or none",
+        customers.set_account, shapes.AccountWithKeys, shapes.AccountSettings, (), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/accounts/{name}/top-ups", Scope.TOP_UP, "Add credit, or take it back",
+        customers.top_up, shapes.BalanceShape, shapes.TopUp, (), (INVALID, NOT_FOUND), 201),
+    AdminOperation("GET", "/accounts/{name}/ledger", Scope.READ_ACCOUNTS, "Changes of the balance, the newest first",
+        customers.ledger, shapes.Ledger, None, (_LIMIT, _LINE), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/accounts/{name}/usage", Scope.READ_ACCOUNTS, "Charges and refunds, by the hour or the day",
+        customers.usage, shapes.UsageOfAccount, None,
+        (_DAYS,), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/accounts/{name}/password", Scope.WRITE_ACCOUNTS, "Replace the password of /api/v2",
+        customers.new_password, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    AdminOperation("POST", "/accounts/{name}/signing-secret", Scope.WRITE_ACCOUNTS, "Replace the secret of receipts",
+        customers.new_signing_secret, shapes.NewSecret, None, (), (NOT_FOUND,), 201),
+    AdminOperation("GET", "/accounts/{name}/keys", Scope.READ_ACCOUNTS, "The API keys of an account",
+        customers.list_keys, shapes.Keys, None, (), (NOT_FOUND,)),
+    AdminOperation("POST", "/accounts/{name}/keys", Scope.WRITE_ACCOUNTS, "Make one more API key",
+        customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
+    AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
+        customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
 )  # fmt: skip
 
-_LAST: tuple[Operation, ...] = (
+_LAST: tuple[AdminOperation, ...] = (
     # routes and prices
-    Operation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
-    Operation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
-              network.add_route, shapes.Route, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
-    Operation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
-              network.remove_route, shapes.Done, None, (), (NOT_FOUND,)),
-    Operation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
-              network.decide, shapes.Decision, None,
-              (Parameter("number", "Digits in international form.", _NUMBER, required=True),
-               Parameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
-    Operation("GET", "/prices", Scope.READ_PRICES, "Every price, or those of a plan",
-              network.list_prices, shapes.Prices, None, (_PLAN,)),
-    Operation("PUT", "/prices", Scope.WRITE_PRICES, "Set or replace a price",
-              network.set_price, shapes.Price, shapes.NewPrice, (), (INVALID,)),
-    Operation("DELETE", "/prices", Scope.WRITE_PRICES, "Remove a price",
-              network.remove_price, shapes.Done, None, (_PREFIX, _PLAN), (NOT_FOUND,)),
+    AdminOperation("GET", "/routes", Scope.READ_ROUTES, "Every route", network.list_routes, shapes.Routes),
+    AdminOperation("POST", "/routes", Scope.WRITE_ROUTES, "Add a route",
+        network.add_route, shapes.RouteShape, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
+    AdminOperation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
+        network.remove_route, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
+        network.decide, shapes.DecisionShape, None,
+        (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),
+         QueryParameter("account", "For whom: prices depend on it.", required=True)), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/prices", Scope.READ_PRICES, "Every price, or those of a plan",
+        network.list_prices, shapes.Prices, None, (_PLAN,)),
+    AdminOperation("PUT", "/prices", Scope.WRITE_PRICES, "Set or replace a price",
+        network.set_price, shapes.PriceShape, shapes.NewPrice, (), (INVALID,)),
+    AdminOperation("DELETE", "/prices", Scope.WRITE_PRICES, "Remove a price",
+        network.remove_price, shapes.DoneShape, None, (_PREFIX, _PLAN), (NOT_FOUND,)),
     # messages
-    Operation("GET", "/messages", Scope.READ_MESSAGES, "Find messages, the newest first",
-              traffic.search, shapes.Messages, None,
-              (Parameter("number", "The destination or its beginning. It is looked for in the order of time, among a "
-                                   "million messages at once: narrow it by account or time.",
+    AdminOperation("GET", "/messages", Scope.READ_MESSAGES, "Find messages, the newest first",
+        traffic.search, shapes.MessagesShape, None,
+        (QueryParameter("number", "The destination or its beginning. It is looked for in the order of time, among "
+                                   "a million messages at once: narrow it by account or time.",
                          {"type": "string", "pattern": "^([0-9]{1,15})?$"}),
-               Parameter("reference", "What a request gave as its reference."),
-               Parameter("account", "The account's name."),
-               _STANDING,
-               Parameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
-               Parameter("end", "Up to this time.", _MOMENT),
-               Parameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
-    Operation("GET", "/messages/{id}", Scope.READ_MESSAGES, "One message and all that happened to it",
-              traffic.get_message, shapes.MessageInFull, None, (), (NOT_FOUND,)),
-    Operation("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, "Cancel a scheduled message and refund it",
-              traffic.cancel, shapes.Done, None, (), (NOT_FOUND, CONFLICT)),
-    Operation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
-              traffic.reschedule, shapes.Done, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
-    Operation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
-              traffic.replay_callback, shapes.Done, None, (), (NOT_FOUND, CONFLICT)),
+         QueryParameter("reference", "What a request gave as its reference."),
+         QueryParameter("account", "The account's name."),
+         _STANDING,
+         QueryParameter("start", "From this time on, ISO 8601 with Z or an offset.", _MOMENT),
+         QueryParameter("end", "Up to this time.", _MOMENT),
+         QueryParameter("limit", "Messages at most.", _whole(traffic.PAGE)), _CURSOR), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/messages/{id}", Scope.READ_MESSAGES, "One message and all that happened to it",
+        traffic.get_message, shapes.MessageInFull, None, (), (NOT_FOUND,)),
+    AdminOperation("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, "Cancel a scheduled message and refund it",
+        traffic.cancel, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
+    AdminOperation("POST", "/messages/{id}/reschedule", Scope.WRITE_MESSAGES, "Move a scheduled message",
+        traffic.reschedule, shapes.DoneShape, shapes.NewTime, (), (INVALID, NOT_FOUND, CONFLICT)),
+    AdminOperation("POST", "/messages/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
+        traffic.replay_callback, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     # callbacks
-    Operation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are owed, or were given up",
-              traffic.list_callbacks, shapes.Callbacks, None,
-              (Parameter("state", "Which ones; owed ones where it is left out.",
+    AdminOperation("GET", "/callbacks", Scope.READ_CALLBACKS, "Callbacks that are owed, or were given up",
+        traffic.list_callbacks, shapes.CallbacksShape, None,
+        (QueryParameter("state", "Which ones; owed ones where it is left out.",
                          {"type": "string", "enum": [traffic.OWED, traffic.ENDED]}), _LIMIT, _CURSOR), (INVALID,)),
-    Operation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
-              traffic.failing_hosts, shapes.FailingHosts),
-    Operation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Owe callbacks again that were given up",
-              traffic.replay_callbacks, shapes.Count, shapes.Replay, (), (INVALID, NOT_FOUND)),
-    Operation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Give up callbacks that are owed",
-              traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/callbacks/hosts", Scope.READ_CALLBACKS, "Receivers that fail",
+        traffic.failing_hosts, shapes.FailingHosts),
+    AdminOperation("POST", "/callbacks/replay", Scope.WRITE_CALLBACKS, "Owe callbacks again that were given up",
+        traffic.replay_callbacks, shapes.Count, shapes.Replay, (), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/callbacks/drop", Scope.WRITE_CALLBACKS, "Give up callbacks that are owed",
+        traffic.drop_callbacks, shapes.Count, shapes.Drop, (), (INVALID, NOT_FOUND)),
     # audit
-    Operation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
-              customers.audit, shapes.Audit, None,
-              (Parameter("actor", "Such as user:ada, token:4f1a, cli:root."),
-               Parameter("action", "The beginning of the action, such as account."),
-               Parameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
+    AdminOperation("GET", "/audit", Scope.READ_AUDIT, "Who changed what, the newest first",
+        customers.audit, shapes.Audit, None,
+        (QueryParameter("actor", "Such as user:ada, token:4f1a, cli:root."),
+         QueryParameter("action", "The beginning of the action, such as account."),
+         QueryParameter("target", "What was changed."), _LIMIT, _LINE), (INVALID,)),
 )  # fmt: skip
 
 
-def _of_connectors(shape: ConnectorShapes) -> tuple[Operation, ...]:
+def _of_connectors(shape: ConnectorShapes) -> tuple[AdminOperation, ...]:
     return (
-        Operation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
-                  network.list_connectors, shape.connectors),
-        Operation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
-                  network.add_connector, shape.connector, shape.new, (), (INVALID, CONFLICT), 201),
-        Operation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
-                  network.get_connector, shape.with_links, None, (), (NOT_FOUND,)),
-        Operation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
-                  network.set_connector, shape.connector, shape.settings, (), (INVALID, NOT_FOUND)),
-        Operation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
-                  network.remove_connector, shapes.Done, None, (), (NOT_FOUND,)),
-        Operation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
-                  network.pause_connector, shape.connector, None, (), (NOT_FOUND,)),
-        Operation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
-                  network.resume_connector, shape.connector, None, (), (NOT_FOUND,)),
-        Operation("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
-                  network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
+        AdminOperation("GET", "/connectors", Scope.READ_CONNECTORS, "Every connector",
+            network.list_connectors, shape.connectors),
+        AdminOperation("POST", "/connectors", Scope.WRITE_CONNECTORS, "Add a connector",
+            network.add_connector, shape.connector, shape.new, (), (INVALID, CONFLICT), 201),
+        AdminOperation("GET", "/connectors/{name}", Scope.READ_CONNECTORS, "One connector and its binds",
+            network.get_connector, shape.with_links, None, (), (NOT_FOUND,)),
+        AdminOperation("PATCH", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Change a connector, all or nothing",
+            network.set_connector, shape.connector, shape.settings, (), (INVALID, NOT_FOUND)),
+        AdminOperation("DELETE", "/connectors/{name}", Scope.WRITE_CONNECTORS, "Remove a connector and its routes",
+            network.remove_connector, shapes.DoneShape, None, (), (NOT_FOUND,)),
+        AdminOperation("POST", "/connectors/{name}/pause", Scope.OPERATE_CONNECTORS, "Unbind; its messages wait",
+            network.pause_connector, shape.connector, None, (), (NOT_FOUND,)),
+        AdminOperation("POST", "/connectors/{name}/resume", Scope.OPERATE_CONNECTORS, "Bind again",
+            network.resume_connector, shape.connector, None, (), (NOT_FOUND,)),
+        AdminOperation(
+            "POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, "Bind as a test and say what happened",
+            network.test_connector, shapes.Probe, None, (), (NOT_FOUND,)),
     )  # fmt: skip
 
 
-def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[Operation, ...]:
+def operations(kinds: Mapping[str, ConnectorKind]) -> tuple[AdminOperation, ...]:
     """All operations. What those of connectors read and answer depends on the kinds that there are."""
     return *_FIRST, *_of_connectors(ConnectorShapes(kinds)), *_LAST

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from heliograph.admin_api.operations import ROOT, Operation
+from heliograph.admin_api.operations import ROOT, AdminOperation
 from heliograph.app.admin.oversight import TOKEN_SCOPES
 
 _HEAD = """\
@@ -40,7 +40,7 @@ Scopes: {scopes}. No token can make admin users or tokens.
 """
 
 
-def page(operations: Sequence[Operation]) -> str:
+def page(operations: Sequence[AdminOperation]) -> str:
     parts = [_HEAD.replace("{scopes}", ", ".join(f"`{scope}`" for scope in TOKEN_SCOPES))]
     group = ""
     for operation in operations:
@@ -51,7 +51,7 @@ def page(operations: Sequence[Operation]) -> str:
     return "".join(parts)
 
 
-def _section(operation: Operation) -> str:
+def _section(operation: AdminOperation) -> str:
     lines = [
         f"\n### {operation.method} {ROOT}{operation.path}\n",
         f"\n{operation.summary}. Scope `{operation.scope}`.\n",

@@ -1,4 +1,4 @@
-"""One request to the admin API, and what its operations stand on."""
+"""One request to the admin API, and the services of its operations."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,7 +28,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 
 @dataclass(slots=True)
 class ProbeResult:
-    """What a bind that was tried out came to: name of the step, whether it worked, what happened."""
+    """Result of a test bind. Each step has a name, whether it worked, and what happened."""
 
     ok: bool
     steps: list[tuple[str, bool, str]]
@@ -36,7 +36,7 @@ class ProbeResult:
 
 @dataclass(slots=True)
 class AdminServices:
-    """What the admin API, and the console, stand on.
+    """The services of the admin API and the console.
 
     `manage` acts for nobody in particular: take `acting_as`. `carrier_states` are the connectors that this
     process binds, with the state of their binds.
@@ -66,7 +66,7 @@ class AdminRequest:
 
     @property
     def views(self) -> Views:
-        return self.services.views
+        return self.services.views.acting_as(self.actor.name, self.actor.address)
 
     def message_id(self) -> tuple[int, int]:
         """Raises Fault where the path names no message."""
@@ -85,11 +85,10 @@ class AdminRequest:
     def key(self, name: str) -> int | None:
         """A parameter that is a key given by an earlier answer. Raises Fault."""
         text = self.query.get(name)
-        if not text:
-            return None
-        if _WHOLE(text) is None:
+        key = parse_key(text or "")
+        if text and key is None:
             raise invalid(name, f"The parameter {name} is a whole number that an earlier answer gave.")
-        return int(text)
+        return key
 
     def moment(self, name: str) -> int | None:
         """A parameter that is a time, in ms. Raises Fault."""
@@ -99,12 +98,10 @@ class AdminRequest:
     def place(self) -> tuple[int, int] | None:
         """The parameter `cursor`. Raises Fault."""
         text = self.query.get("cursor")
-        if not text:
-            return None
-        time, dash, key = text.partition("-")
-        if not dash or _WHOLE(time) is None or _WHOLE(key) is None:
+        place = parse_cursor(text or "")
+        if text and place is None:
             raise invalid("cursor", "The cursor is one that an earlier answer gave.")
-        return int(time), int(key)
+        return place
 
 
 def decode(body: bytes, kind: type[Body]) -> Body:
@@ -146,6 +143,18 @@ def cursor(place: tuple[int, int] | None) -> str | None:
     return None if place is None else f"{place[0]}-{place[1]}"
 
 
+def parse_cursor(text: str) -> tuple[int, int] | None:
+    """Parses a time and a key as `cursor` writes them; None if `text` is no cursor."""
+    time, _, rest = text.partition("-")
+    at, key = parse_key(time), parse_key(rest)
+    return None if at is None or key is None else (at, key)
+
+
+def parse_key(text: str) -> int | None:
+    """Parses up to 18 digits, which a store can look for; None if `text` is something else."""
+    return int(text) if _WHOLE(text) else None
+
+
 def credits_of(field: str, text: str) -> int:
     """Micro-credits. Raises Invalid."""
     try:
@@ -155,7 +164,7 @@ def credits_of(field: str, text: str) -> int:
 
 
 def texts_of(settings: msgspec.Struct, *, but: tuple[str, ...] = ()) -> dict[str, str]:
-    """The fields that a body has, as the texts that administration takes."""
+    """Converts the given fields of a body to the texts that `Manage` takes."""
     given: dict[str, str] = {}
     for name in settings.__struct_fields__:
         value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""What answers of the admin API, and of commands with --json, show of accounts, connectors, messages and the rest."""
+"""Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -31,8 +31,8 @@ def maybe_moment(at: int | None) -> str | None:
     return None if at is None else moment(at)
 
 
-def account(found: configuration.Account, balance: int) -> shapes.Account:
-    return shapes.Account(
+def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
+    return shapes.AccountShape(
         name=found.name,
         balance=format_credits(balance),
         suspended=found.suspended,
@@ -59,8 +59,9 @@ def key(found: configuration.ApiKey) -> shapes.Key:
     return shapes.Key(found.id, moment(found.created), maybe_moment(found.revoked))
 
 
-def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntry:
-    return shapes.LedgerEntry(found.key, moment(found.at), found.kind.label, format_credits(found.amount), found.note)
+def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntryShape:
+    amount = format_credits(found.amount)
+    return shapes.LedgerEntryShape(found.key, moment(found.at), found.kind.label, amount, found.note)
 
 
 def connector(
@@ -90,31 +91,31 @@ def connector_with_links(
 ) -> dict[str, Any]:
     own = [report for report in reports if report.connector == found.id]
     plain = connector(kind, found, own, now)
-    said = [shapes.Link(moment(report.at), report.node, to_builtins(report.state)) for report in own]
+    said = [shapes.LinkShape(moment(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
 
 
-def route(found: RouteView) -> shapes.Route:
-    return shapes.Route(found.id, found.prefix, found.connector, found.priority)
+def route(found: RouteView) -> shapes.RouteShape:
+    return shapes.RouteShape(found.id, found.prefix, found.connector, found.priority)
 
 
-def price(found: configuration.Price) -> shapes.Price:
-    return shapes.Price(found.plan, found.prefix, format_credits(found.price))
+def price(found: configuration.Price) -> shapes.PriceShape:
+    return shapes.PriceShape(found.plan, found.prefix, format_credits(found.price))
 
 
 def prices(found: Iterable[configuration.Price], built_in: BuiltIn) -> shapes.Prices:
     return shapes.Prices([price(each) for each in found], None if built_in is None else format_credits(built_in))
 
 
-def decision(found: "RouteDecision") -> shapes.Decision:
+def decision(found: "RouteDecision") -> shapes.DecisionShape:
     cost = None if found.price is None else format_credits(found.price)
-    return shapes.Decision(found.number, found.connector, cost, found.reasons)
+    return shapes.DecisionShape(found.number, found.connector, cost, found.reasons)
 
 
-def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shapes.Message:
+def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shapes.MessageShape:
     """`names` are the accounts', by id."""
     found = hit.message
-    return shapes.Message(
+    return shapes.MessageShape(
         id=ids.to_hex(found.key, found.tail),
         account=names.get(found.account, str(found.account)),
         to=found.destination,
@@ -152,14 +153,14 @@ def event(found: Event) -> shapes.HistoryEvent:
     return shapes.HistoryEvent(moment(found.at), found.event, found.segment, found.detail)
 
 
-def audit_entry(found: AuditEntry) -> shapes.AuditEntry:
-    return shapes.AuditEntry(
+def audit_entry(found: AuditEntry) -> shapes.AuditEntryShape:
+    return shapes.AuditEntryShape(
         found.key, moment(found.at), found.actor, found.action, found.target, found.details, found.address
     )
 
 
 def token(found: AdminToken) -> dict[str, object]:
-    """No operation of the API tells of tokens."""
+    """Converts a token, for commands: no operation of the API has tokens."""
     return {
         "id": found.id,
         "name": found.name,

@@ -1,6 +1,7 @@
-"""What requests and answers of the admin API consist of. Decoding, encoding and the OpenAPI document use these types.
+"""The bodies of requests and answers of the admin API. Decoding, encoding and the OpenAPI document use these types.
 
-Amounts are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
+Types whose plain name belongs to another class have the suffix `Shape`, which the OpenAPI document leaves out. Amounts
+are exact decimal text, times are ISO 8601 in UTC, messages are named by their ids of 32 hexadecimal characters.
 """
 
 from typing import Annotated, Any, Literal
@@ -48,7 +49,7 @@ class Accepts(Struct, forbid_unknown_fields=True, kw_only=True):
     """A body that is read: a field that nobody knows is refused."""
 
 
-class Done(Struct):
+class DoneShape(Struct):
     """It is done."""
 
     done: bool = True
@@ -62,7 +63,7 @@ class Key(Struct):
     revoked: Moment | None
 
 
-class Account(Struct):
+class AccountShape(Struct):
     """A customer."""
 
     name: Name
@@ -83,14 +84,14 @@ class Account(Struct):
     created: Moment
 
 
-class AccountWithKeys(Account):
+class AccountWithKeys(AccountShape):
     """A customer with its keys, revoked ones included."""
 
     keys: list[Key]
 
 
-class Accounts(Struct):
-    accounts: list[Account]
+class AccountsShape(Struct):
+    accounts: list[AccountShape]
 
 
 class AccountSettings(Accepts):
@@ -109,7 +110,7 @@ class AccountSettings(Accepts):
     senders: list[str] | UnsetType = UNSET
 
 
-class NewAccount(AccountSettings, kw_only=True):
+class NewAccountShape(AccountSettings, kw_only=True):
     """An account to open. With a `price` it has a price plan of its own that has its name."""
 
     name: Name
@@ -135,11 +136,11 @@ class TopUp(Accepts):
     note: Annotated[str, Meta(description="What it is for; stands in the ledger.", max_length=200)] = ""
 
 
-class Balance(Struct):
+class BalanceShape(Struct):
     balance: Credits
 
 
-class LedgerEntry(Struct):
+class LedgerEntryShape(Struct):
     """A change of a balance."""
 
     key: int
@@ -152,7 +153,7 @@ class LedgerEntry(Struct):
 class Ledger(Struct):
     """Changes of a balance, the newest first."""
 
-    entries: list[LedgerEntry]
+    entries: list[LedgerEntryShape]
     cursor: Cursor
 
 
@@ -186,7 +187,7 @@ class CreatedKey(Struct):
     api_key: str
 
 
-class Link(Struct):
+class LinkShape(Struct):
     """What a node last said of a connector's binds."""
 
     time: Moment
@@ -215,7 +216,7 @@ class NewRoute(Accepts):
     priority: Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
 
 
-class Route(Struct):
+class RouteShape(Struct):
     id: int
     prefix: Prefix
     connector: Name
@@ -223,10 +224,10 @@ class Route(Struct):
 
 
 class Routes(Struct):
-    routes: list[Route]
+    routes: list[RouteShape]
 
 
-class Decision(Struct):
+class DecisionShape(Struct):
     """Where a number would go now and what a segment would cost, and why."""
 
     number: str
@@ -243,7 +244,7 @@ class NewPrice(Accepts):
     plan: Name = "default"
 
 
-class Price(Struct):
+class PriceShape(Struct):
     plan: Name
     prefix: Prefix
     price: Credits
@@ -252,7 +253,7 @@ class Price(Struct):
 class Prices(Struct):
     """What plans name. What an account's plan does not name costs what the plan `default` names."""
 
-    prices: list[Price]
+    prices: list[PriceShape]
     built_in: Annotated[
         Credits | None,
         Meta(
@@ -261,7 +262,7 @@ class Prices(Struct):
     ]
 
 
-class Message(Struct):
+class MessageShape(Struct):
     """One message to one destination."""
 
     id: MessageId
@@ -278,10 +279,10 @@ class Message(Struct):
     reference: str | None
 
 
-class Messages(Struct):
+class MessagesShape(Struct):
     """Messages, the newest first. A search that comes to its limit of rows stops there: `reached` says at what time."""
 
-    messages: list[Message]
+    messages: list[MessageShape]
     cursor: Cursor
     reached: Moment | None
 
@@ -293,14 +294,14 @@ class HistoryEvent(Struct):
     detail: str
 
 
-class MessageInFull(Message):
+class MessageInFull(MessageShape):
     """One message with its text and everything that happened to it."""
 
     explanation: Annotated[str, Meta(description="Why it is where it is, in a sentence or two.")]
     content: str
     callback_url: str
     history: list[HistoryEvent]
-    now: Annotated[Decision, Meta(description="Where its destination would go now.")]
+    now: Annotated[DecisionShape, Meta(description="Where its destination would go now.")]
 
 
 class NewTime(Accepts):
@@ -322,12 +323,12 @@ class Callback(Struct):
     code: Annotated[int, Meta(description="The last HTTP status; 0 where there was no answer.")]
 
 
-class Callbacks(Struct):
+class CallbacksShape(Struct):
     callbacks: list[Callback]
     cursor: Cursor
 
 
-class FailingHost(Struct):
+class FailingHostShape(Struct):
     """A receiver whose callbacks were tried in vain."""
 
     host: str
@@ -338,7 +339,7 @@ class FailingHost(Struct):
 
 
 class FailingHosts(Struct):
-    hosts: list[FailingHost]
+    hosts: list[FailingHostShape]
 
 
 class Replay(Accepts):
@@ -358,7 +359,7 @@ class Count(Struct):
     count: int
 
 
-class AuditEntry(Struct):
+class AuditEntryShape(Struct):
     """One change by one who looks after the gateway."""
 
     key: int
@@ -373,7 +374,7 @@ class AuditEntry(Struct):
 class Audit(Struct):
     """The audit log, the newest first."""
 
-    entries: list[AuditEntry]
+    entries: list[AuditEntryShape]
     cursor: Cursor
 
 
@@ -391,7 +392,7 @@ class Overview(Struct):
     links: dict[str, str]
 
 
-class Problem(Struct, rename="pascal"):
+class ProblemShape(Struct, rename="pascal"):
     """What was wrong: an entry of the error catalogue, which is the customers' API's."""
 
     status: Annotated[str, Meta(description="The code of the entry.", pattern="^[0-9]{2}$", examples=["03"])]

@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment, moment
-from heliograph.app.admin.oversight import CallbackView, Search
+from heliograph.app.admin.oversight import CallbackView, Search, SearchPage
 from heliograph.domain import ids
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
@@ -15,10 +15,6 @@ PAGE = 100
 CALLBACKS = 1_000
 
 OWED, ENDED = "owed", "ended"
-
-
-async def _account_names(request: AdminRequest) -> dict[int, str]:
-    return {account.id: account.name for account, _ in await request.manage.accounts()}
 
 
 async def search(request: AdminRequest) -> Struct:
@@ -34,17 +30,17 @@ async def search(request: AdminRequest) -> Struct:
     number = query.get("number", "").removeprefix("+")
     if number and not (number.isascii() and number.isdigit() and len(number) <= 15):
         raise invalid("number", "The number is the digits of a destination, or its beginning.")
-    store = request.views.store
-    more, reached = None, None
+    views = request.views
     if query.get("reference"):
-        hits = await store.messages.referenced(query["reference"], wanted.account, wanted.limit)
+        found = SearchPage(await views.referenced(query["reference"], wanted.account, wanted.limit))
     else:
         wanted.number = number
-        found = await store.messages.search(wanted)
-        hits, more, reached = found.hits, found.more, found.reached
-    accounts, connectors = await _account_names(request), await request.views.connector_names()
-    return shapes.Messages(
-        [serialize.message(hit, accounts, connectors) for hit in hits], cursor(more), maybe_moment(reached)
+        found = await views.search(wanted)
+    accounts, connectors = await views.account_names(), await views.connector_names()
+    return shapes.MessagesShape(
+        [serialize.message(hit, accounts, connectors) for hit in found.hits],
+        cursor(found.more),
+        maybe_moment(found.reached),
     )
 
 
@@ -53,18 +49,18 @@ async def get_message(request: AdminRequest) -> Struct:
 
 
 async def cancel(request: AdminRequest) -> Struct:
-    await request.views.cancel(request.actor, *request.message_id())
-    return shapes.Done()
+    await request.views.cancel(*request.message_id())
+    return shapes.DoneShape()
 
 
 async def reschedule(request: AdminRequest) -> Struct:
-    await request.views.reschedule(request.actor, *request.message_id(), request.body.time)
-    return shapes.Done()
+    await request.views.reschedule(*request.message_id(), request.body.time)
+    return shapes.DoneShape()
 
 
 async def replay_callback(request: AdminRequest) -> Struct:
-    await request.views.replay_callback(request.actor, *request.message_id())
-    return shapes.Done()
+    await request.views.replay_callback(*request.message_id())
+    return shapes.DoneShape()
 
 
 # --- callbacks
@@ -86,55 +82,45 @@ def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
 async def list_callbacks(request: AdminRequest) -> Struct:
     state = request.query.get("state", OWED)
     limit = request.number("limit", PAGE, CALLBACKS)
-    store = request.views.store
-    more = None
-    if state == OWED:
-        found = await store.notices.owed(limit, request.place())
-        if len(found) == limit and found[-1].due is not None:
-            more = (found[-1].due, found[-1].key)
-    elif state == ENDED:
-        place = request.place()
-        found = await store.notices.ended(limit, None if place is None else place[1])
-        if len(found) == limit:
-            more = (0, found[-1].key)
-    else:
+    if state not in (OWED, ENDED):
         raise invalid("state", f"The state is {OWED} or {ENDED}.")
-    accounts = await _account_names(request)
-    return shapes.Callbacks([_callback(each, accounts) for each in found], cursor(more))
+    found, more = await request.views.callbacks(limit, request.place(), ended=state == ENDED)
+    accounts = await request.views.account_names()
+    return shapes.CallbacksShape([_callback(each, accounts) for each in found], cursor(more))
 
 
 async def failing_hosts(request: AdminRequest) -> Struct:
     hosts = await request.views.failing_hosts()
     return shapes.FailingHosts(
-        [shapes.FailingHost(each.host, each.owed, each.attempts, each.problem, moment(each.due)) for each in hosts]
+        [shapes.FailingHostShape(each.host, each.owed, each.attempts, each.problem, moment(each.due)) for each in hosts]
     )
 
 
 async def replay_callbacks(request: AdminRequest) -> Struct:
-    return shapes.Count(await request.views.replay_account(request.actor, request.body.account))
+    return shapes.Count(await request.views.replay_account(request.body.account))
 
 
 async def drop_callbacks(request: AdminRequest) -> Struct:
     body: shapes.Drop = request.body
     if body.host is not UNSET:
-        host = next((each for each in await request.views.failing_hosts() if each.host == body.host), None)
-        if host is None:
+        count = await request.views.drop_host(body.host)
+        if count is None:
             raise Fault(NOT_FOUND, f"No failing receiver is called {body.host}.", "host")
-        return shapes.Count(await request.views.drop_callbacks(request.actor, host.keys, host.host))
+        return shapes.Count(count)
     if body.messages is UNSET:
         raise missing("messages")
     parsed = [ids.parse(text) for text in body.messages]
     keys = [each[0] for each in parsed if each is not None]
     if len(keys) != len(parsed):
         raise invalid("messages", "The list has a word that is no id of a message.")
-    return shapes.Count(await request.views.drop_callbacks(request.actor, keys, counted(len(keys), "message")))
+    return shapes.Count(await request.views.drop_callbacks(keys, counted(len(keys), "message")))
 
 
 # --- how much waits
 
 
 async def overview(request: AdminRequest) -> Struct:
-    backlog = await request.views.store.upkeep.counts(request.views.now)
+    backlog = await request.manage.backlog()
     return shapes.Overview(
         scheduled=backlog.scheduled,
         waiting=backlog.waiting,

@@ -184,7 +184,7 @@ def _fields_help() -> str:
 
 
 class _SetCommand(Command):
-    """Its help lists the fields, which only then have to be imported."""
+    """A command whose help lists the fields, which are imported only then."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.epilog = f"{_fields_help()}\n\n" + examples(
@@ -317,7 +317,7 @@ def revoke_key(invocation: Invocation, name: str, key_id: str) -> None:
 
 
 def _told(account: "Struct") -> dict[str, Any]:
-    """As the admin API tells it, and with the name that goes with the password."""
+    """Converts an account to the admin API's JSON, with the user name that goes with the password."""
     told = as_json(account)
     return {"username": told["name"], **told}
 

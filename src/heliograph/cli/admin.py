@@ -93,9 +93,9 @@ def log(invocation: Invocation, limit: int, actor: str, action: str, target: str
     from heliograph.app.admin.oversight import AuditQuery
 
     query = AuditQuery(limit, None, actor, action, target)
-    deeds = invocation.manage(lambda manage: manage.store.audit_log.find(query))
+    entries = invocation.manage(lambda manage: manage.audit_log(query))
     invocation.show(
-        {"entries": [as_json(serialize.audit_entry(entry)) for entry in deeds]},
+        {"entries": [as_json(serialize.audit_entry(entry)) for entry in entries]},
         lambda: print_table(
             ("TIME", "WHO", "WHAT", "TARGET", "DETAILS"),
             [
@@ -106,7 +106,7 @@ def log(invocation: Invocation, limit: int, actor: str, action: str, target: str
                     entry.target,
                     ", ".join(f"{name}={value}" for name, value in entry.details.items()),
                 )
-                for entry in deeds
+                for entry in entries
             ],
             empty="Nothing was changed yet.",
         ),

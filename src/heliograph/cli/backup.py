@@ -9,7 +9,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, forma
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.oversight import RestorePoint
 
 
@@ -48,30 +48,30 @@ def restored(invocation: Invocation) -> None:
     Ask before the gateway is started on it: until then nothing is sent again.
     """
 
-    async def work(manage: "Manage") -> "tuple[RestorePoint, int]":
-        return await manage.store.upkeep.reach(), manage.now
+    async def work(diagnose: "Diagnose") -> "tuple[RestorePoint, int]":
+        return await diagnose.restore_point(), diagnose.now
 
-    reach, now = invocation.manage(work)
-    ends = format_moment(reach.latest)
-    counts = {"unsent": reach.unsent, "scheduled": reach.scheduled, "awaiting": reach.awaiting, "owed": reach.owed}
-    lines = _told(reach, now) if reach.latest is not None else ["The store has no messages."]
+    point, now = invocation.diagnose(work)
+    ends = format_moment(point.latest)
+    counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "owed": point.owed}
+    lines = _told(point, now) if point.latest is not None else ["The store has no messages."]
     invocation.show(
         {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]]},
         lambda: click.echo("\n".join(lines)),
     )
 
 
-def _told(reach: "RestorePoint", now: int) -> list[str]:
-    assert reach.latest is not None
-    minutes = max(0, now - reach.latest) // 60_000
+def _told(point: "RestorePoint", now: int) -> list[str]:
+    assert point.latest is not None
+    minutes = max(0, now - point.latest) // 60_000
     text = f"""\
-The newest that the store knows of happened {format_moment(reach.latest)}, {counted(minutes, "minute")} ago. \
+The newest that the store knows of happened {format_moment(point.latest)}, {counted(minutes, "minute")} ago. \
 If a gateway went on after that, the store cannot know:
 - which messages were accepted since. They are neither charged nor sent here; their receipts will be orphans.
-- whether what is to be sent was sent ({counted(reach.unsent, "message")}). It will be, once more if it was.
-- whether what is scheduled was sent, moved or cancelled ({counted(reach.scheduled, "message")}). It will be sent at \
+- whether what is to be sent was sent ({counted(point.unsent, "message")}). It will be, once more if it was.
+- whether what is scheduled was sent, moved or cancelled ({counted(point.scheduled, "message")}). It will be sent at \
 its time here.
-- what receipts came for what waits for one ({counted(reach.awaiting, "message")}). Operators do not repeat them.
-- whether what is owed to customers was posted ({counted(reach.owed, "receipt")}). It will be, with the same webhook-id.
+- what receipts came for what waits for one ({counted(point.awaiting, "message")}). Operators do not repeat them.
+- whether what is owed to customers was posted ({counted(point.owed, "receipt")}). It will be, with the same webhook-id.
 - which accounts, keys, prices, routes, connectors and credit were changed."""
     return text.splitlines()

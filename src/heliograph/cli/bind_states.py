@@ -1,4 +1,4 @@
-"""How a connector's binds stand, for people."""
+"""The state of a connector's binds on every node, for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING

@@ -16,7 +16,7 @@ _LONGEST_PAUSE_S = 30.0
 _DELAY = re.compile(r"[0-9]{1,6}").fullmatch
 
 TRIES = 6
-"""How often a request is made that got no answer, or 429 or 503."""
+"""Tries of a request that gets no answer, or 429 or 503."""
 
 #: Answers after which no other request would fare better: credentials, credit, suspension.
 HOPELESS = frozenset({401, 402, 403})
@@ -25,12 +25,12 @@ _AGAIN = frozenset({429, 503})
 
 
 class BadUrl(Exception):
-    """What was given as the gateway's address is none."""
+    """The given address of the gateway is no URL."""
 
 
 @dataclass(slots=True)
 class SendOutcome:
-    """What became of one request. `status` is HTTP's, 0 if there was no answer; `problem` is for people."""
+    """Result of one request. `status` is HTTP's, 0 if there was no answer; `problem` is for people."""
 
     status: int
     body: dict[str, Any]

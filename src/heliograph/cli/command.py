@@ -1,9 +1,8 @@
-"""What every command has: where the data is, how to answer, and how failures are told."""
+"""The parts that every command shares: options, the store, answers and failures."""
 
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,18 +14,18 @@ from heliograph.domain.display import harmless
 if TYPE_CHECKING:
     from msgspec import Struct
 
+    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import UserAdministration
+    from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
+    from heliograph.composition.commands import Tools
     from heliograph.config import Settings
 
 Answer = TypeVar("Answer")
-Tool = TypeVar("Tool")
 
 
 class Failure(click.ClickException):
-    """What was wrong; `hint` is what to do next, `command` what to type for it."""
+    """A failed command. `hint` says what to do next, `command` what to type for it."""
 
     def __init__(self, message: str, hint: str = "", command: str = "") -> None:
         super().__init__(message)
@@ -43,7 +42,7 @@ class Failure(click.ClickException):
 
 @dataclass
 class Invocation:
-    """What the options of every command said, on whichever side of the command they stood."""
+    """The options of every command, on whichever side of the command they stood."""
 
     data: Path | None = None
     config: Path | None = None
@@ -63,33 +62,32 @@ class Invocation:
             raise Failure(str(error), "Correct it and try again.", "heliograph settings --example") from error
 
     def manage(self, work: "Callable[[Manage], Awaitable[Answer]]") -> Answer:
-        """Runs one piece of administration on the store. Raises Failure."""
-        from heliograph.composition import commands
+        """Runs one piece of administration on the store: accounts, connectors, routes, prices. Raises Failure."""
+        return self._run(lambda tools: work(tools.manage))
 
-        return self._run(commands.manage, work)
+    def users(self, work: "Callable[[ManageUsers], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of users, tokens and the audit log. Raises Failure."""
+        return self._run(lambda tools: work(tools.users))
 
-    def users(self, work: "Callable[[UserAdministration], Awaitable[Answer]]") -> Answer:
-        """The same for who may look after the gateway."""
-        from heliograph.composition import commands
+    def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
+        """Runs one check of the store. Raises Failure."""
+        return self._run(lambda tools: work(tools.diagnose))
 
-        return self._run(commands.users, work)
+    def views(self, work: "Callable[[Views], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of work on messages and callbacks. Raises Failure."""
 
-    def views(self, work: "Callable[[Views, Actor], Awaitable[Answer]]") -> Answer:
-        """The same for messages and callbacks; the actor is who is at the terminal."""
-        from heliograph.composition import commands
+        async def viewing(tools: "Tools") -> Answer:
+            return await work(await tools.views())
 
-        return self._run(commands.views, lambda both: work(*both))
+        return self._run(viewing)
 
-    def _run(
-        self,
-        opens: "Callable[[Settings], AbstractAsyncContextManager[Tool]]",
-        work: "Callable[[Tool], Awaitable[Answer]]",
-    ) -> Answer:
+    def _run(self, work: "Callable[[Tools], Awaitable[Answer]]") -> Answer:
         import asyncio
 
         from heliograph.app.admin.fields import Invalid
         from heliograph.app.admin.manage import AlreadyThere, NoSuch
         from heliograph.app.ports import Unavailable
+        from heliograph.composition import commands
         from heliograph.domain.error import NOT_FOUND, Fault
 
         settings = self.settings()
@@ -100,8 +98,8 @@ class Invocation:
             click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
 
         async def run() -> Answer:
-            async with opens(settings) as tool:
-                return await work(tool)
+            async with commands.tools(settings) as tools:
+                return await work(tools)
 
         try:
             return asyncio.run(run())
@@ -298,7 +296,7 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 
 def as_json(answer: "Struct | dict[str, Any]") -> dict[str, Any]:
-    """What the admin API answers, as it would be there."""
+    """Converts an answer of the admin API to JSON values."""
     import msgspec
 
     result: dict[str, Any] = msgspec.to_builtins(answer)

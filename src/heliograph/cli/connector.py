@@ -109,7 +109,7 @@ def list_connectors(invocation: Invocation) -> None:
     async def work(manage: "Manage") -> tuple[list[dict[str, Any]], bool]:
         states, now = await _links(manage)
         found = [serialize.connector(KINDS[each.kind], each, states, now) for each in await manage.connectors()]
-        return found, await dev.was_last(manage.store)
+        return found, await dev.was_last(manage)
 
     found, simulated = invocation.manage(work)
     columns = ["name", *(name for name, setting in _FIELDS.items() if not setting.secret), "state"]
@@ -140,8 +140,8 @@ def show(invocation: Invocation, name: str) -> None:
 
     async def work(manage: "Manage") -> "tuple[Connector, list[ConnectorReport], BacklogCounts, int]":
         found = await manage.connector(name)
-        states = [state for state in await manage.store.network.link_states() if state.connector == found.id]
-        return found, states, await manage.store.upkeep.counts(manage.now), manage.now
+        states = [state for state in await manage.link_states() if state.connector == found.id]
+        return found, states, await manage.backlog(), manage.now
 
     found, states, backlog, now = invocation.manage(work)
     result = as_json(serialize.connector_with_links(KINDS[found.kind], found, states, backlog, now))
@@ -233,7 +233,7 @@ def test(context: click.Context, name: str) -> None:
 
 
 def _texts(given: dict[str, str | bool | None]) -> dict[str, str]:
-    """What was given on the command line, as texts of settings."""
+    """Converts the given options of the command line to texts of settings."""
     told = {name: value for name, value in given.items() if value is not None}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
 
@@ -250,7 +250,7 @@ def _show_change(invocation: Invocation, change: "ConnectorChange", done: str) -
 
 
 async def _links(manage: "Manage") -> "tuple[list[ConnectorReport], int]":
-    return await manage.store.network.link_states(), manage.now
+    return await manage.link_states(), manage.now
 
 
 def _word(value: object) -> object:

@@ -1,4 +1,4 @@
-"""What `heliograph doctor` looks at, one check after the other."""
+"""The checks of `heliograph doctor`, one after the other."""
 
 import asyncio
 import os
@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 from heliograph.cli.command import Failure, Invocation
 from heliograph.cli.doctor_finding import Finding
-from heliograph.cli.doctor_leftovers import remains
+from heliograph.cli.doctor_leftovers import UNKNOWN_MS, leftovers
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
+    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.manage import Manage
     from heliograph.app.configuration import Connector
     from heliograph.config import Settings
@@ -70,16 +71,17 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     from heliograph.composition import commands
 
     try:
-        async with commands.manage(settings) as manage:
-            await manage.store.upkeep.probe()
+        async with commands.tools(settings) as tools:
+            manage, diagnose = tools.manage, tools.diagnose
+            hazards = await diagnose.probe()
             yield Finding("store", "ok", "it can be written, and its schema is current")
-            for hazard in await manage.store.upkeep.hazards():
+            for hazard in hazards:
                 yield Finding("store", "fail", hazard, "Have it set in the server's own configuration")
-            async for finding in _books(manage):
+            async for finding in _books(manage, diagnose):
                 yield finding
             async for finding in _connectors(manage, binds):
                 yield finding
-            async for finding in remains(manage):
+            for finding in leftovers(await manage.connectors(), await diagnose.leftovers(UNKNOWN_MS), diagnose.now):
                 yield finding
             async for finding in _callbacks(manage, settings):
                 yield finding
@@ -90,19 +92,15 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _books(manage: "Manage") -> AsyncIterator[Finding]:
-    problems = await manage.store.upkeep.audit()
+async def _books(manage: "Manage", diagnose: "Diagnose") -> AsyncIterator[Finding]:
+    problems = await diagnose.book_faults()
     if problems:
         advice = "heliograph audit lists all; restore a backup or ask for help before you go on"
         yield Finding("books", "fail", f"{counted(len(problems), 'fault')}, the first: {problems[0]}", advice)
     else:
         yield Finding("books", "ok", "every balance, charge and refund is right")
-    accounts = await manage.accounts()
-    newest = max((account.created for account, _ in accounts), default=0)
-    for account, _ in accounts:
-        entries = await manage.store.accounts.ledger(account.id, 1)
-        newest = max([newest, *(entry.at for entry in entries)])
-    ahead = newest - manage.now
+    accounts = [account for account, _ in await manage.accounts()]
+    ahead = await diagnose.newest_entry(accounts) - diagnose.now
     if ahead > _CLOCK_SLACK_MS:
         detail = f"the store's newest entry is {ahead // 1000} s in the future"
         yield Finding("clock", "fail", detail, "The clock went back, or was wrong: check NTP (timedatectl)")

@@ -1,4 +1,4 @@
-"""What a check of `heliograph doctor` found."""
+"""A finding of `heliograph doctor`."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,6 +1,6 @@
-"""What `heliograph doctor` finds that waits for too long, or was given up, and what to do about each."""
+"""Findings of `heliograph doctor` about work that waits for too long, or was given up, with advice on each."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from heliograph.admin_api.bind_states import FRESH_MS
@@ -8,42 +8,36 @@ from heliograph.cli.doctor_finding import Finding
 from heliograph.domain.display import counted, duration
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.diagnose import Leftovers
     from heliograph.app.configuration import Connector
     from heliograph.app.ports import ConnectorReport
 
 OLD_MS = 60_000
-"""A message that has been due for so long is worth a look. Milliseconds."""
+"""Age of a due message from which on it is worth a look. Milliseconds."""
 
 UNKNOWN_DAYS = 7
-"""How long ago messages may have been accepted of which it is told that nobody knows their fate."""
+"""Messages of these last days are reported if they ended as UNKNOWN."""
 
-DAY_MS = 86_400_000
+UNKNOWN_MS = UNKNOWN_DAYS * 86_400_000
 
 
-async def remains(manage: "Manage") -> AsyncIterator[Finding]:
-    """One finding for each thing that there is, and one that says so where there is none."""
-    store, now = manage.store, manage.now
-    backlog = await store.upkeep.counts(now)
-    names = {connector.id: connector for connector in await manage.connectors()}
-    quiet = True
-    for finding in (
-        *_late(names, await store.queue.next_due(), await store.network.link_states(), now),
-        *_deferred(names, backlog.deferred),
-        *_unknown(await store.upkeep.ended_unknown(now - UNKNOWN_DAYS * DAY_MS)),
-        *_orphans(backlog.orphans),
-        *_callbacks(backlog.owed, backlog.ended),
-    ):
-        quiet = False
-        yield finding
-    if quiet:
-        yield Finding("backlog", "ok", "nothing waits for long, and nothing was given up")
+def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) -> list[Finding]:
+    """Returns a finding for each kind of leftover, or a single one if there is none."""
+    names = {connector.id: connector for connector in connectors}
+    found = [
+        *_late(names, left.due, left.links, now),
+        *_deferred(names, left.backlog.deferred),
+        *_unknown(left.unknown),
+        *_orphans(left.backlog.orphans),
+        *_callbacks(left.backlog.owed, left.backlog.ended),
+    ]
+    return found or [Finding("backlog", "ok", "nothing waits for long, and nothing was given up")]
 
 
 def _late(
     connectors: "dict[int, Connector]", dues: dict[int, int], reports: "list[ConnectorReport]", now: int
 ) -> Iterator[Finding]:
-    """The oldest message of each connector, in the rows or in a running gateway's memory."""
+    """Reports the oldest message of each connector, in the rows or in a running gateway's memory."""
     oldest = dict(dues)
     for report in reports:
         due = report.state.oldest if now - report.at < FRESH_MS else None
@@ -64,8 +58,8 @@ def _late(
 
 
 def _unlisted(number: int) -> str:
-    """What a connector is called that the store does not have."""
-    from heliograph.composition.commands import NAMES
+    """Names a connector that the store does not have."""
+    from heliograph.composition.dev import NAMES
 
     return NAMES.get(number, f"a connector that is gone ({number})")
 

@@ -1,4 +1,4 @@
-"""Sending the messages of a file over several connections."""
+"""Sends the messages of a file over several connections."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -15,18 +15,18 @@ _PROBLEMS_KEPT = 10
 
 @dataclass(slots=True)
 class RunCounts:
-    """What became of the rows so far."""
+    """Counts of the rows' results so far."""
 
     accepted: int = 0
     repeated: int = 0
-    """Of those accepted: sent by an earlier run."""
+    """Accepted rows that an earlier run had sent."""
     failed: int = 0
     credit: int = 0
     """Micro-credits that this run was charged."""
     problems: list[tuple[int, str]] = field(default_factory=list)
     """The first ones, by line."""
     stopped: str = ""
-    """Why the rest was not tried."""
+    """Reason why the rest was not tried."""
 
 
 class FileRun:

@@ -1,4 +1,4 @@
-"""The state of a gateway in a few numbers, worked out of two looks at its metrics."""
+"""The state of a gateway in a few numbers, computed from two samples of its metrics."""
 
 import re
 from collections import defaultdict
@@ -64,7 +64,7 @@ _CONNECTOR = {
 
 @dataclass(slots=True)
 class MetricsSample:
-    """What the metrics said at one moment, in monotonic seconds."""
+    """The metrics at one moment, in monotonic seconds."""
 
     at: float
     values: Values

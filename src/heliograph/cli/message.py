@@ -19,7 +19,6 @@ from heliograph.domain.status import MessageStatus
 
 if TYPE_CHECKING:
     from heliograph.app.admin.oversight import SearchPage
-    from heliograph.app.admin.sign_in import Actor
     from heliograph.app.admin.views import MessageView, Views
 
 _COLUMNS = ("to", "standing", "err", "account", "connector", "id")
@@ -52,11 +51,11 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     within an account.
     """
 
-    async def work(views: "Views", _: "Actor") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
+    async def work(views: "Views") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
         from heliograph.app.admin.oversight import Search
 
         search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
-        accounts = {account.id: account.name for account, _ in await views.store.accounts.all()}
+        accounts = await views.account_names()
         if name is not None:
             number = next((number for number, known in accounts.items() if known == name), None)
             if number is None:
@@ -92,7 +91,7 @@ def show(invocation: Invocation, message_id: str) -> None:
     """One message: its history, and where its number would go now."""
     key, tail = _parse(invocation, message_id)
 
-    async def work(views: "Views", _: "Actor") -> "MessageView":
+    async def work(views: "Views") -> "MessageView":
         return await views.look(key, tail)
 
     view = invocation.views(work)
@@ -119,7 +118,7 @@ def show(invocation: Invocation, message_id: str) -> None:
 def cancel(invocation: Invocation, message_id: str) -> None:
     """Cancels a scheduled message and refunds it."""
     key, tail = _parse(invocation, message_id)
-    invocation.views(lambda views, actor: views.cancel(actor, key, tail))
+    invocation.views(lambda views: views.cancel(key, tail))
     invocation.show({"id": message_id, "cancelled": True}, lambda: click.echo("It is cancelled and refunded."))
 
 
@@ -135,7 +134,7 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
 
     TIME is in its account's time zone."""
     key, tail = _parse(invocation, message_id)
-    at = invocation.views(lambda views, actor: views.reschedule(actor, key, tail, time))
+    at = invocation.views(lambda views: views.reschedule(key, tail, time))
     from heliograph.admin_api.serialize import moment
 
     invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))

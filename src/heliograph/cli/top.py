@@ -138,7 +138,7 @@ def view(found: dict[str, Any]) -> "RenderableType":
 
 
 def _advice(found: dict[str, Any]) -> Iterator[str]:
-    """What stands still, and which command says why."""
+    """Returns sentences about what stands still, each with the command that says why."""
     if not found["now"]["store_up"]:
         yield "The store cannot be used, and customers get 503: heliograph doctor"
     for each in found["connectors"]:

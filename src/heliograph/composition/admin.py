@@ -1,6 +1,5 @@
-"""The part of the composition root for those who look after the gateway: the admin API and the console."""
+"""The part of the composition root for administration: the admin API and the console."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
-from heliograph.app.admin.users import UserAdministration
+from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.observing.counters import MessageCounters
@@ -17,10 +16,13 @@ from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
+from heliograph.composition.connectors import ADAPTERS, KINDS
+from heliograph.composition.dev import NAMES
 from heliograph.domain.receipt import Delivery
 from heliograph.http.on_demand import OnDemand
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.recent_activity import RecentActivity
+from heliograph.smpp.constants import CommandStatus
 
 if TYPE_CHECKING:
     from heliograph.admin_api.app import AdminApi
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AdminParts:
-    """What the back office is given. `probe` tries a bind out, `status_name` names a command status, `fallbacks` are
-    connectors that the store does not have, by id."""
+    """The parts of the gateway that the admin API and the console use. `simulated` is a development run's operator."""
 
     store: Store
     secrets: Secrets
@@ -40,16 +41,11 @@ class AdminParts:
     journal: Journal
     verify: Verify
     hash_password: Hash
-    manage: Manage
     directory: Directory
     composer: Composer
     sending: Sending
     engine: Engine
     counters: MessageCounters
-    probe: Callable[[Connector], Awaitable[ProbeResult]]
-    status_name: Callable[[int], str]
-    fallbacks: dict[int, str]
-    names: dict[int, str]
     simulated: "SimulatorControl | None" = None
 
 
@@ -57,27 +53,27 @@ class AdminApps:
     """The admin API and the console. Each is made when somebody first asks for it: together they are a tenth of the
     gateway's memory, and most gateways run for weeks without."""
 
-    def __init__(self, means: AdminParts) -> None:
+    def __init__(self, parts: AdminParts) -> None:
         """To be made when the engine runs."""
-        self._means = means
-        store, clock = means.store, means.clock
+        self._parts = parts
+        store, clock = parts.store, parts.clock
         self._services = AdminServices(
-            sign_in=SignIn(store, means.secrets, clock, means.verify),
-            manage=means.manage,
+            sign_in=SignIn(store, parts.secrets, clock, parts.verify),
+            manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
             views=Views(
                 store,
-                means.directory,
-                Rescheduling(store.customers, means.composer),
+                parts.directory,
+                Rescheduling(store.customers, parts.composer),
                 clock,
-                means.fallbacks,
-                names=means.names,
-                status_name=means.status_name,
+                {} if parts.simulated is None else NAMES,
+                names=NAMES,
+                status_name=CommandStatus.name_of,
             ),
-            journal=means.journal,
-            probe=means.probe,
-            carrier_states=means.engine.carrier_states,
+            journal=parts.journal,
+            probe=_probe,
+            carrier_states=parts.engine.carrier_states,
         )
-        self._pulse = RecentActivity(lambda: counts(means.counters), ("accepted", "submitted", "delivered", "failed"))
+        self._pulse = RecentActivity(lambda: counts(parts.counters), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None
 
     def start(self, api: "Api") -> None:
@@ -87,7 +83,7 @@ class AdminApps:
         api.mount(console.PATH, OnDemand(self._make_console))
 
     async def stop(self) -> None:
-        """Lists that are being sent from the console end where they are."""
+        """Stops the lists that the console is sending where they are."""
         await self._pulse.stop()
         if self._console is not None:
             await self._console.stop()
@@ -101,30 +97,33 @@ class AdminApps:
         from heliograph.console.app import Console
         from heliograph.console.request import ConsoleServices
 
-        means = self._means
+        parts, engine = self._parts, self._parts.engine
         self._console = Console(
             ConsoleServices(
                 admin=self._services,
-                users=UserAdministration(means.store, means.secrets, means.clock, hash_password=means.hash_password),
-                directory=means.directory,
-                sending=means.sending,
-                clock=means.clock,
-                secrets=means.secrets,
+                users=ManageUsers(parts.store, parts.secrets, parts.clock, hash_password=parts.hash_password),
+                directory=parts.directory,
+                sending=parts.sending,
+                clock=parts.clock,
+                secrets=parts.secrets,
                 pulse=self._pulse,
-                waiting=lambda: {
-                    number: (len(lane), lane.oldest) for number, lane in means.engine.dispatcher.lanes.items()
-                },
-                healthy=lambda: means.engine.gatherer.healthy,
-                status_name=means.status_name,
-                simulated=means.simulated,
+                waiting=lambda: {number: (len(lane), lane.oldest) for number, lane in engine.dispatcher.lanes.items()},
+                healthy=lambda: engine.gatherer.healthy,
+                status_name=CommandStatus.name_of,
+                simulated=parts.simulated,
             )
         )
         self._console.compile()
         return self._console
 
 
+async def _probe(connector: Connector) -> ProbeResult:
+    report = await ADAPTERS[connector.kind].probe(connector)
+    return ProbeResult(report.ok, report.steps)
+
+
 def counts(counters: MessageCounters) -> dict[str, int]:
-    """What the console's charts show, counted since the start."""
+    """Returns the counters of the console's charts, since the start."""
     ended = sum(counters.finals.values()) + sum(counters.failures.values())
     delivered = counters.finals[Delivery.DELIVRD]
     return {

@@ -1,6 +1,6 @@
-"""The composition root, as far as single commands need it: what they work with, made and closed again.
+"""The composition root of single commands.
 
-Each imports what it needs itself, since commands are to answer at once.
+Imports stand inside the functions, so that each command imports only its own needs and answers at once.
 """
 
 import getpass
@@ -17,22 +17,16 @@ from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
+    from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.manage import Manage
-    from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.users import UserAdministration
+    from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
 
 STORE_FILE = "heliograph.db"
 
-SIMULATOR = 0
-"""The connector id of a development run's simulated operator; stored ones begin at 1."""
-
-NAMES = {SIMULATOR: "simulator"}
-"""Connectors that the store does not have, by id."""
-
 
 async def open_store(settings: Settings) -> Store:
-    """The store in the database that the settings name, else in the data directory. What is not there yet is made.
+    """Opens the database that the settings name, else the store in the data directory. Creates what is missing.
 
     Raises Unavailable.
     """
@@ -66,63 +60,70 @@ def back_up(settings: Settings, target: Path) -> None:
     copy(settings.data / STORE_FILE, target)
 
 
-@asynccontextmanager
-async def manage(settings: Settings) -> AsyncIterator["Manage"]:
-    """The operator's use cases on the store, which works while a gateway runs on it and while none does."""
-    from heliograph.adapters.system.clock import SystemClock
-    from heliograph.adapters.system.secrets import Argon2Secrets
-    from heliograph.app.admin.manage import Manage
+class Tools:
+    """The use cases of administration on an open store, in the name of the user at the terminal. They work while a
+    gateway runs on the store and while none does."""
 
-    store = await open_store(settings)
-    try:
-        yield Manage(store, Argon2Secrets(), SystemClock(), KINDS, _who_types())
-    finally:
-        await store.close()
+    def __init__(self, settings: Settings, store: Store) -> None:
+        from heliograph.adapters.system.clock import SystemClock
 
+        self._settings = settings
+        self._store = store
+        self._clock = SystemClock()
 
-@asynccontextmanager
-async def users(settings: Settings) -> AsyncIterator["UserAdministration"]:
-    """Who may look after the gateway, likewise."""
-    from heliograph.adapters.system.clock import SystemClock
-    from heliograph.adapters.system.secrets import Argon2Secrets
-    from heliograph.app.admin.users import UserAdministration
+    @property
+    def manage(self) -> "Manage":
+        from heliograph.adapters.system.secrets import Argon2Secrets
+        from heliograph.app.admin.manage import Manage
 
-    store = await open_store(settings)
-    try:
-        yield UserAdministration(store, Argon2Secrets(), SystemClock(), _who_types())
-    finally:
-        await store.close()
+        return Manage(self._store, Argon2Secrets(), self._clock, KINDS, _terminal_user())
 
+    @property
+    def users(self) -> "ManageUsers":
+        from heliograph.adapters.system.secrets import Argon2Secrets
+        from heliograph.app.admin.users import ManageUsers
 
-@asynccontextmanager
-async def views(settings: Settings) -> AsyncIterator["tuple[Views, Actor]"]:
-    """Messages and callbacks for those who look after the gateway, likewise; and who is at the terminal."""
-    from heliograph.adapters.system.clock import SystemClock
-    from heliograph.adapters.webhook.guard import AddressGuard
-    from heliograph.app.admin.oversight import Scope
-    from heliograph.app.admin.sign_in import Actor
-    from heliograph.app.admin.views import Views
-    from heliograph.app.sending.compose import Composer
-    from heliograph.app.sending.directory import Directory
-    from heliograph.app.sending.reschedule import Rescheduling
-    from heliograph.composition import dev as development
-    from heliograph.smpp.constants import CommandStatus
+        return ManageUsers(self._store, Argon2Secrets(), self._clock, _terminal_user())
 
-    store = await open_store(settings)
-    try:
+    @property
+    def diagnose(self) -> "Diagnose":
+        from heliograph.app.admin.diagnose import Diagnose
+
+        return Diagnose(self._store, self._clock)
+
+    async def views(self) -> "Views":
+        from heliograph.adapters.webhook.guard import AddressGuard
+        from heliograph.app.admin.views import Views
+        from heliograph.app.sending.compose import Composer
+        from heliograph.app.sending.directory import Directory
+        from heliograph.app.sending.reschedule import Rescheduling
+        from heliograph.composition import dev as development
+        from heliograph.smpp.constants import CommandStatus
+
+        store, settings = self._store, self._settings
         directory = Directory(store.network, store.accounts)
         guard = AddressGuard(settings.callbacks.allowed_networks)
         composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
-        actor = Actor(_who_types(), frozenset(Scope), "")
-        fallbacks = NAMES if await development.was_last(store) else None
+        fallbacks = development.NAMES if await development.was_last(self.manage) else None
         rescheduling, named = Rescheduling(store.customers, composer), CommandStatus.name_of
-        yield Views(store, directory, rescheduling, SystemClock(), fallbacks, names=NAMES, status_name=named), actor
+        views = Views(
+            store, directory, rescheduling, self._clock, fallbacks, names=development.NAMES, status_name=named
+        )
+        return views.acting_as(_terminal_user())
+
+
+@asynccontextmanager
+async def tools(settings: Settings) -> AsyncIterator[Tools]:
+    """Opens the store for one command. Raises Unavailable."""
+    store = await open_store(settings)
+    try:
+        yield Tools(settings, store)
     finally:
         await store.close()
 
 
-def _who_types() -> str:
-    """Whom the audit log names for what commands change."""
+def _terminal_user() -> str:
+    """Names the actor in the audit log of changes by commands."""
     try:
         return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):  # a user without a name, as in containers
@@ -130,14 +131,14 @@ def _who_types() -> str:
 
 
 def refused_address(settings: Settings, host: str) -> str | None:
-    """Why receipts would not be posted to this address, or literal host; None where they would."""
+    """Returns why receipts may not be posted to this address or literal host; None if they may."""
     from heliograph.adapters.webhook.guard import AddressGuard
 
     return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)
 
 
 def terms(settings: Settings) -> "Terms":
-    """The settings that the API goes by, and that its document tells."""
+    """Returns the settings that the API goes by and documents."""
     from heliograph.api.fields import Terms
     from heliograph.app.sending.compose import SendRules
 

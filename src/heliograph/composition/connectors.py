@@ -28,7 +28,7 @@ class ConnectorAdapter:
     carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
     """Makes a carrier and starts it."""
     probe: Callable[[Connector], Coroutine[Any, Any, Probed]]
-    """Binds, asks for life and unbinds. Never raises for what the operator does."""
+    """Binds, sends an enquiry, unbinds. Never raises for faults of the operator."""
 
 
 def _smpp_carrier(

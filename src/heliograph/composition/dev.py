@@ -1,8 +1,8 @@
-"""What a development run has beside a real one: a demo account, and a board that shows the receipts it was sent.
+"""The extras of a development run: a demo account, a demo user, and a board that shows the receipts it was sent.
 
-The demo account's secrets are public, and so is the password of the operator `admin`, who signs in to the console.
-They are usable only while a development run lasts: a real one on the same data directory suspends the account and
-removes the operator.
+The demo account's secrets are public, and so is the password of the user `admin`, who signs in to the console. They
+work only while a development run lasts: a real run on the same data directory suspends the account and removes the
+user.
 """
 
 from collections import deque
@@ -13,16 +13,23 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heliograph.app.admin.manage import Credentials, Manage, digest_key
-from heliograph.app.admin.oversight import Role
-from heliograph.app.admin.users import UserAdministration
-from heliograph.app.ports import Secrets, Store
+from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, digest_key
+from heliograph.app.admin.oversight import UserRole
+from heliograph.app.admin.users import ManageUsers
+from heliograph.app.configuration import Connector
+from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.domain.money import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 
 if TYPE_CHECKING:
     from heliograph.console.request import KnobView, SimulatedMessage
     from heliograph.simulator.smsc import Simulator
+
+SIMULATOR = 0
+"""The connector id of a development run's simulated operator; stored ones begin at 1."""
+
+NAMES = {SIMULATOR: "simulator"}
+"""Connectors that the store does not have, by id."""
 
 DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
@@ -70,25 +77,22 @@ async def _demo_exists(manage: Manage) -> bool:
     return any(key.digest == digest_key(DEMO_API_KEY) for key in view.keys)
 
 
-async def was_last(store: Store) -> bool:
+async def was_last(manage: Manage) -> bool:
     """Whether the last run was one for development: any other suspends the demo account."""
-    found = await store.accounts.find(DEMO_NAME)
-    return (
-        found is not None and not found[0].suspended and any(key.digest == digest_key(DEMO_API_KEY) for key in found[1])
-    )
+    return await _demo_exists(manage) and not (await manage.account(DEMO_NAME)).account.suspended
 
 
-async def open_demo_user(users: UserAdministration, secrets: Secrets) -> bool:
-    """Makes the console's operator; False if somebody else has the name."""
+async def open_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
+    """Makes the console's demo user; False if another user has the name."""
     user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None:
-        await users.create(USER_NAME, Role.ADMIN.value, USER_PASSWORD)
+        await users.create(USER_NAME, UserRole.ADMIN.value, USER_PASSWORD)
         return True
     return secrets.verify_password(user.password_hash, USER_PASSWORD)
 
 
-async def remove_demo_user(users: UserAdministration, secrets: Secrets) -> bool:
-    """Before a real run: removes the operator with the public password; says whether there was one."""
+async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
+    """Before a real run: removes the user with the public password; returns whether there was one."""
     user = next((user for user in await users.everyone() if user.name == USER_NAME), None)
     if user is None or not secrets.verify_password(user.password_hash, USER_PASSWORD):
         return False
@@ -96,11 +100,45 @@ async def remove_demo_user(users: UserAdministration, secrets: Secrets) -> bool:
     return True
 
 
-class SimulatorView:
-    """The simulated operator, as the console looks at it and turns its knobs."""
+async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
+    """Opens the demo account and user before a development run, closes them before a real one."""
+    manage, users = Manage(store, secrets, clock), ManageUsers(store, secrets, clock)
+    if not dev:
+        if await close_demo_account(manage):
+            journal.say("warning", "demo_account.suspended")
+        if await remove_demo_user(users, secrets):
+            journal.say("warning", "demo_operator.removed")
+        return
+    try:
+        await open_demo_account(manage)
+    except AlreadyThere:
+        journal.say("warning", "demo_account.name_taken")
+    if not await open_demo_user(users, secrets):
+        journal.say("warning", "demo_operator.name_taken")
 
-    def __init__(self, simulator: "Simulator") -> None:
+
+class SimulatedOperator:
+    """A running simulator, the connector that binds to it, and its knobs for the console."""
+
+    def __init__(self, simulator: "Simulator", port: int) -> None:
         self._simulator = simulator
+        self.connector = Connector(
+            id=SIMULATOR,
+            name=NAMES[SIMULATOR],
+            settings={"host": "127.0.0.1", "port": port, "system_id": "dev", "password": "dev"},
+            window=200,
+        )
+
+    @classmethod
+    async def start(cls) -> "SimulatedOperator":
+        from heliograph.simulator.behaviour import Behaviour
+        from heliograph.simulator.smsc import Simulator
+
+        simulator = Simulator(Behaviour(receipt_delay_ms=300))
+        return cls(simulator, await simulator.start("127.0.0.1", 0))
+
+    async def stop(self) -> None:
+        await self._simulator.stop()
 
     def recent(self, limit: int) -> "list[SimulatedMessage]":
         from heliograph.console.request import SimulatedMessage
@@ -197,7 +235,7 @@ def _receipt(body: bytes) -> dict[str, Any] | str:
 
 
 def banner(url: str) -> str:
-    """What a person sees when a development run is ready: everything to paste."""
+    """Returns the text on the terminal when a development run is ready: everything to paste."""
     return f"""
 Heliograph is ready, with a simulated operator.
 

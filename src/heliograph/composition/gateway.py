@@ -10,13 +10,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from heliograph.admin_api.request import ProbeResult
-from heliograph.app.admin.manage import AlreadyThere, Manage
-from heliograph.app.admin.users import UserAdministration
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Carrier, CarrierEvents, WebhookSender
 from heliograph.app.sending.compose import Composer
@@ -24,14 +21,18 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import NAMES, SIMULATOR, open_store, terms
+from heliograph.composition.commands import open_store, terms
 from heliograph.composition.connectors import ADAPTERS, KINDS
+from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings, parse_address
 from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
+
+if TYPE_CHECKING:
+    from heliograph.api.app import Api
 
 LOCK_FILE = "engine.lock"
 
@@ -117,116 +118,66 @@ class Gateway:
     def __init__(self, settings: Settings, *, dev: bool) -> None:
         self._settings = settings
         self._dev = dev
-        self._simulator: Any = None
+        self._simulated: SimulatedOperator | None = None
         self.url = ""
 
     async def start(self) -> None:
         """Returns when requests are served."""
         from heliograph.adapters.system.clock import SystemClock
-        from heliograph.adapters.system.ids import RandomIds
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.secrets import Argon2Secrets
         from heliograph.adapters.system.verifier import PasswordVerifier
-        from heliograph.api.app import Api, Services
-        from heliograph.api.reference import PATHS, Reference
-        from heliograph.api.serve import serve as serve_http
-        from heliograph.app.sending.authenticate import Authenticator
-        from heliograph.app.sending.browse import Browse
-        from heliograph.app.sending.reschedule import Rescheduling
+        from heliograph.adapters.webhook.guard import AddressGuard
 
         settings = self._settings
-        roles = settings.node.roles
-        host, port = parse_address(settings.http.listen)
-        self._clock = clock = SystemClock()
-        self._journal = journal = LogJournal(sensitive=settings.log.sensitive)
+        self._clock = SystemClock()
+        self._journal = LogJournal(sensitive=settings.log.sensitive)
         self._secrets = Argon2Secrets()
         self._verifier = PasswordVerifier(self._secrets)
         self._store = store = await open_store(settings)
         for hazard in await store.upkeep.hazards():
-            journal.say("error", "store.hazard", problem=hazard)
-        await self._see_to_demo_account()
+            self._journal.say("error", "store.hazard", problem=hazard)
+        await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
         if self._dev:
-            await self._start_simulator()
-        directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
-        self._watching = watching = Watching(settings, clock, journal)
-        self.engine = Engine(
-            Environment(
-                store=store,
-                directory=directory,
-                sender=watching.sender(await self._make_sender()),
-                make_carrier=self._make_carrier,
-                policy=lambda connector: KINDS[connector.kind].policy(connector),
-                ids=RandomIds(),
-                clock=clock,
-                journal=journal,
-                jitter=random.random,
-                encode_json=msgspec.json.encode,
-                watchers=watching.watchers,
-                leases=store.leases,
-            ),
-            TimeLimits(
-                settings.messages.validity_hours, settings.messages.receipt_grace_hours, settings.callbacks.retry_hours
-            ),
-            node=secrets.randbits(48),
-            fallbacks=() if self._simulator is None else (self._simulated_connector(),),
-            roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
-        )
+            self._simulated = await SimulatedOperator.start()
+        self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
+        self._watching = Watching(settings, self._clock, self._journal)
+        self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
-        in_force = terms(settings)
-        composer = Composer(directory, self._guard().forbidden_host, in_force.rules)
-        sending = Sending(composer, store.customers, watching.intake(self.engine.gatherer), clock)
-        services = Services(
-            authenticator=Authenticator(directory, self._secrets, self._verifier),
-            sending=sending,
-            rescheduling=Rescheduling(store.customers, composer),
-            browse=Browse(store.customers, in_force.list_interval_s),
-            clock=clock,
-            journal=journal,
-            probe=store.upkeep.probe,
-            request_prefix=secrets.token_hex(4),
-            max_body=in_force.max_body,
-            customers="api" in roles,
-        )
-        app = Api(services)
-        if "api" in roles:
-            reference = Reference(in_force)
-            for path in PATHS:
-                app.mount(path, reference)
-            self._back_office = self._open_back_office(directory, composer, sending)
-            self._back_office.start(app)
+        guard = AddressGuard(self._allowed_networks())
+        composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules)
+        sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
+        api = self._make_api(composer, sending)
+        if "api" in settings.node.roles:
+            self._admin = self._make_admin(composer, sending)
+            self._admin.start(api)
         if self._dev:
-            app.mount(development.BOARD_PATH, development.ReceiptBoard())
-        await watching.start(self.engine, store, app)
-        proxies = settings.http.trusted_proxies
-        self._http = await serve_http(
-            app, host, port, trusted_proxies=proxies, around=watching.around, choose=watching.choose
-        )
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._http.port}"
-        journal.say("info", "ready", url=self.url)
+            api.mount(development.BOARD_PATH, development.ReceiptBoard())
+        await self._watching.start(self.engine, store, api)
+        await self._listen(api)
+        self._journal.say("info", "ready", url=self.url)
 
     async def stop(self) -> None:
-        """Stops taking requests, lets what is under way end, then ends; what is left over is taken up next time."""
+        """Stops taking requests, lets work under way end, then ends. The next start takes up what is left."""
         drain = self._settings.shutdown.drain_s
         self._journal.say("info", "stopping", drain_s=drain)
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
         if hasattr(self, "_http"):
             await self._http.stop(drain * HTTP_GRACE_SHARE)
-        if hasattr(self, "_back_office"):
-            await self._back_office.stop()
+        if hasattr(self, "_admin"):
+            await self._admin.stop()
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
-        if self._simulator is not None:
-            await self._simulator.stop()
+        if self._simulated is not None:
+            await self._simulated.stop()
         self._verifier.close()
         await self._store.close()
         overdue.cancel()
         self._journal.say("info", "stopped")
 
     def _give_up(self) -> None:
-        """Something does not come to its end. Nothing is lost if the process ends as in a crash, and whoever asked it
-        to stop is spared the wait; what it was that did not end is told."""
+        """Logs every task that has not ended, and ends the process as in a crash, which loses nothing."""
         for task in asyncio.all_tasks():
             self._journal.say("critical", "stop.overdue", task=task.get_name(), where=whereabouts(task))
         sys.stderr.flush()
@@ -234,14 +185,62 @@ class Gateway:
 
     # --- parts
 
-    def _open_back_office(self, directory: Directory, composer: Composer, sending: Sending) -> AdminApps:
-        from heliograph.smpp.constants import CommandStatus
+    def _make_engine(self, sender: WebhookSender) -> Engine:
+        from heliograph.adapters.system.ids import RandomIds
 
-        async def probe(connector: Connector) -> ProbeResult:
-            report = await ADAPTERS[connector.kind].probe(connector)
-            return ProbeResult(report.ok, report.steps)
+        settings = self._settings
+        messages, roles = settings.messages, settings.node.roles
+        return Engine(
+            Environment(
+                store=self._store,
+                directory=self._directory,
+                sender=sender,
+                make_carrier=self._make_carrier,
+                policy=lambda connector: KINDS[connector.kind].policy(connector),
+                ids=RandomIds(),
+                clock=self._clock,
+                journal=self._journal,
+                jitter=random.random,
+                encode_json=msgspec.json.encode,
+                watchers=self._watching.watchers,
+                leases=self._store.leases,
+            ),
+            TimeLimits(messages.validity_hours, messages.receipt_grace_hours, settings.callbacks.retry_hours),
+            node=secrets.randbits(48),
+            fallbacks=() if self._simulated is None else (self._simulated.connector,),
+            roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),
+        )
 
-        simulator = self._simulator
+    def _make_api(self, composer: Composer, sending: Sending) -> "Api":
+        from heliograph.api.app import Api, Services
+        from heliograph.api.reference import PATHS, Reference
+        from heliograph.app.sending.authenticate import Authenticator
+        from heliograph.app.sending.browse import Browse
+        from heliograph.app.sending.reschedule import Rescheduling
+
+        in_force, store = terms(self._settings), self._store
+        customers = "api" in self._settings.node.roles
+        api = Api(
+            Services(
+                authenticator=Authenticator(self._directory, self._secrets, self._verifier),
+                sending=sending,
+                rescheduling=Rescheduling(store.customers, composer),
+                browse=Browse(store.customers, in_force.list_interval_s),
+                clock=self._clock,
+                journal=self._journal,
+                probe=store.upkeep.probe,
+                request_prefix=secrets.token_hex(4),
+                max_body=in_force.max_body,
+                customers=customers,
+            )
+        )
+        if customers:
+            reference = Reference(in_force)
+            for path in PATHS:
+                api.mount(path, reference)
+        return api
+
+    def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:
         return AdminApps(
             AdminParts(
                 store=self._store,
@@ -250,30 +249,25 @@ class Gateway:
                 journal=self._journal,
                 verify=self._verifier,
                 hash_password=self._verifier.hash,
-                manage=Manage(
-                    self._store,
-                    self._secrets,
-                    self._clock,
-                    KINDS,
-                    hash_password=self._verifier.hash,
-                ),
-                directory=directory,
+                directory=self._directory,
                 composer=composer,
                 sending=sending,
                 engine=self.engine,
                 counters=self._watching.counters,
-                probe=probe,
-                status_name=CommandStatus.name_of,
-                fallbacks={} if simulator is None else NAMES,
-                names=NAMES,
-                simulated=None if simulator is None else development.SimulatorView(simulator),
+                simulated=self._simulated,
             )
         )
 
-    def _guard(self) -> Any:
-        from heliograph.adapters.webhook.guard import AddressGuard
+    async def _listen(self, api: "Api") -> None:
+        from heliograph.api.serve import serve as serve_http
 
-        return AddressGuard(self._allowed_networks())
+        host, port = parse_address(self._settings.http.listen)
+        proxies = self._settings.http.trusted_proxies
+        self._http = await serve_http(
+            api, host, port, trusted_proxies=proxies, around=self._watching.around, choose=self._watching.choose
+        )
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._http.port}"
 
     def _allowed_networks(self) -> tuple[str, ...]:
         allowed = self._settings.callbacks.allowed_networks
@@ -295,36 +289,3 @@ class Gateway:
 
     def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
         return ADAPTERS[connector.kind].carrier(connector, events, self._clock, self._journal, self._settings)
-
-    # --- a development run
-
-    async def _see_to_demo_account(self) -> None:
-        manage = Manage(self._store, self._secrets, self._clock)
-        users = UserAdministration(self._store, self._secrets, self._clock)
-        if not self._dev:
-            if await development.close_demo_account(manage):
-                self._journal.say("warning", "demo_account.suspended")
-            if await development.remove_demo_user(users, self._secrets):
-                self._journal.say("warning", "demo_operator.removed")
-            return
-        try:
-            await development.open_demo_account(manage)
-        except AlreadyThere:
-            self._journal.say("warning", "demo_account.name_taken")
-        if not await development.open_demo_user(users, self._secrets):
-            self._journal.say("warning", "demo_operator.name_taken")
-
-    async def _start_simulator(self) -> None:
-        from heliograph.simulator.behaviour import Behaviour
-        from heliograph.simulator.smsc import Simulator
-
-        self._simulator = Simulator(Behaviour(receipt_delay_ms=300))
-        self._simulator_port = await self._simulator.start("127.0.0.1", 0)
-
-    def _simulated_connector(self) -> Connector:
-        return Connector(
-            id=SIMULATOR,
-            name="simulator",
-            settings={"host": "127.0.0.1", "port": self._simulator_port, "system_id": "dev", "password": "dev"},
-            window=200,
-        )

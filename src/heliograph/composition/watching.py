@@ -1,4 +1,4 @@
-"""The watching part of the composition root: metrics, events, traces, and the control socket."""
+"""The part of the composition root for watching: metrics, the control socket for local commands, events, traces."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -51,12 +51,11 @@ class Watching:
 
     @property
     def around(self) -> Callable[[Asgi], Asgi] | None:
-        """Wraps the application of the HTTP server; None where nothing is traced."""
-        return None if self._traces is None else self._traces.around
+        """Wrapper that the HTTP server puts around the application; None without traces."""
 
     @property
     def choose(self) -> Callable[[Headers], bool] | None:
-        """Says by their headers which requests `around` must see; None where nothing is traced."""
+        """Choice by headers of the requests that go through `around`; None without traces."""
         return None if self._traces is None else self._traces.choice
 
     async def start(self, engine: Engine, store: Store, api: "Api") -> None:

@@ -1,3 +1,3 @@
-"""The console: web pages for those who run the gateway."""
+"""The console: web pages for users who administer the gateway."""
 
 PATH = "/console"

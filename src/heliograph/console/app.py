@@ -1,4 +1,4 @@
-"""The ASGI application of the console: who asks, whether they may, and which page answers."""
+"""The ASGI application of the console: authenticates and authorizes a request, and dispatches it to its page."""
 
 import re
 import traceback
@@ -58,7 +58,7 @@ _SECURITY = (
 
 @dataclass(slots=True)
 class RawRequest:
-    """What came, before it is known who sent it."""
+    """A request before authentication."""
 
     method: str
     path: str
@@ -77,7 +77,7 @@ class RawRequest:
 
     @property
     def is_piece(self) -> bool:
-        """Our script asks, for a piece of a page."""
+        """Whether the console's script asks for a piece of a page."""
         return b"x-piece" in self.headers
 
     def from_elsewhere(self) -> bool:
@@ -123,7 +123,7 @@ class Console:
         self._renderer.compile()
 
     async def stop(self) -> None:
-        """Lists that are being sent end where they are."""
+        """Stops the lists that are being sent where they are."""
         await self._jobs.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -212,7 +212,7 @@ class Console:
         raise Fault(error.NOT_FOUND, "There is no such page.")
 
     def _allowed(self, path: str) -> str:
-        """The methods of a page, for the header Allow."""
+        """Returns the methods of a page, for the header Allow."""
         methods = {page.method for pattern, page in self._pages if pattern(path) is not None} or {"GET", "POST"}
         return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
@@ -277,7 +277,7 @@ class Console:
         return self._plain(500, "The gateway failed on this page", "Its log tells where.", raw)
 
     def _plain(self, status: int, title: str, text: str, raw: RawRequest) -> PageResponse:
-        """A page that says one thing, for whoever it is."""
+        """Renders a page with one statement, for anybody."""
         body = self._renderer.render("plain.html", theme=raw.theme, link=link, title=title, text=text)
         return PageResponse(status, body)
 
@@ -300,7 +300,7 @@ def _request(scope: Scope, receive: Receive) -> RawRequest:
 
 
 def _cookies(text: str) -> dict[str, str]:
-    """Ours; a strange one of another application on the same host must not hide them."""
+    """Parses cookies one by one: a malformed one of another application on the host must not hide ours."""
     found: dict[str, str] = {}
     for part in text.split(";"):
         jar: SimpleCookie = SimpleCookie()

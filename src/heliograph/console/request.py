@@ -1,4 +1,4 @@
-"""One request to the console, what its pages stand on, and what they answer with."""
+"""One request to the console, the services of its pages, and their responses."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
-from heliograph.app.admin.oversight import Role, Scope
+from heliograph.app.admin.oversight import Scope, UserRole
 from heliograph.app.admin.sign_in import Actor
-from heliograph.app.admin.users import UserAdministration
+from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.sending.directory import Directory
@@ -72,12 +72,11 @@ class SimulatorControl(Protocol):
 
 @dataclass(slots=True)
 class ConsoleServices:
-    """What the console stands on. `waiting` tells how many messages each connector's lane has in memory, and when the
-    oldest of them was due; `healthy` whether the store takes what is written, `status_name` the name of a command
-    status."""
+    """The services of the console's pages. `waiting` returns for each connector the number of messages in its lane and
+    the due time of the oldest, `healthy` whether the store takes writes, `status_name` the name of a command status."""
 
     admin: AdminServices
-    users: UserAdministration
+    users: ManageUsers
     directory: Directory
     sending: Sending
     clock: Clock
@@ -114,14 +113,14 @@ class PageResponse:
 
 @dataclass(slots=True)
 class FormProblem:
-    """What was wrong with a form: a sentence, and the field at fault."""
+    """A mistake in a form: a sentence, and the field at fault."""
 
     text: str
     field: str = ""
 
 
 Mistake = (Fault, Invalid, NoSuch, AlreadyThere)
-"""What people's mistakes raise."""
+"""Exceptions for mistakes of the user."""
 
 
 def problem_of(mistake: Exception) -> FormProblem:
@@ -136,7 +135,7 @@ def problem_of(mistake: Exception) -> FormProblem:
 
 @dataclass(slots=True)
 class PageRequest:
-    """A request of somebody who is signed in and may do this."""
+    """A request of a signed-in user who has the page's scope."""
 
     services: ConsoleServices
     renderer: Renderer
@@ -158,16 +157,21 @@ class PageRequest:
         return self.services.admin.manage.acting_as(self.actor.name, self.actor.address)
 
     @property
-    def users(self) -> UserAdministration:
+    def users(self) -> ManageUsers:
         return self.services.users.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:
-        return self.services.admin.views
+        return self.services.admin.views.acting_as(self.actor.name, self.actor.address)
 
     @property
     def now(self) -> int:
         return self.services.clock.now()
+
+    def changed(self, before: Mapping[str, str]) -> dict[str, str]:
+        """Returns the fields of the form whose texts differ from `before`."""
+        given = {name: self.form[name].strip() for name in before if name in self.form}
+        return {name: text for name, text in given.items() if text != before[name]}
 
     def may(self, scope: Scope) -> bool:
         return self.actor.may(scope)
@@ -183,7 +187,7 @@ class PageRequest:
             notice=self.notice,
             now=self.now,
             dev=self.services.simulated is not None,
-            admin=self.actor.role is Role.ADMIN,
+            admin=self.actor.role is UserRole.ADMIN,
             link=link,
             **values,
         )
@@ -205,7 +209,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """What answers a path below PATH, and the scope that it takes; `{name}` stands for one segment."""
+    """The handler of a path below PATH, and the scope that it takes; `{name}` stands for one segment."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""Sending to many, in the background, at the pace that the gateway and the account take it."""
+"""Sends lists of messages in the background, at the pace that the gateway and the account allow."""
 
 import asyncio
 import csv
@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.oversight import AuditEntry, AuditQuery, Hit
+from heliograph.app.admin.views import Views
 from heliograph.app.facts import Accept, Verdict
-from heliograph.app.ports import Clock, Store
+from heliograph.app.ports import Clock
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
@@ -46,7 +48,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def reference_of(job: str, place: int) -> str:
-    """What the message of a row, from 0 on, is found by."""
+    """Returns the reference of the message of a row, counted from 0."""
     return f"list-{job}-{place + 1}"
 
 
@@ -60,7 +62,7 @@ class ListRow:
 
 @dataclass(slots=True)
 class RowOutcome:
-    """What became of an order: the id of the message, or why there is none."""
+    """Result of a row: the id of the message, or why there is none."""
 
     id: str = ""
     price: int = 0
@@ -69,7 +71,7 @@ class RowOutcome:
 
 @dataclass(slots=True)
 class ListRun:
-    """A list on its way. `template` has the fields that all messages share."""
+    """A list that this process sends or sent. `template` has the fields that all messages share."""
 
     id: str
     actor: str
@@ -95,7 +97,7 @@ class ListRun:
         return self.accepted + self.refused
 
     def problems(self, limit: int) -> list[tuple[str, int]]:
-        """What went wrong, and how often, the most frequent first."""
+        """Returns the problems with their frequencies, the most frequent first."""
         counted = Counter(outcome.problem for outcome in self.outcomes if outcome is not None and outcome.problem)
         return counted.most_common(limit)
 
@@ -113,8 +115,8 @@ class ListRun:
 
 @dataclass(slots=True)
 class EarlierList:
-    """A list of which this process knows only what the audit log and its messages tell: another node sends it, the
-    gateway ended since, or it was long ago."""
+    """A list known from the audit log and its messages only: another node sends it, the gateway was restarted since, or
+    it is too old to be remembered."""
 
     id: str
     actor: str
@@ -142,7 +144,7 @@ class EarlierList:
 
 
 def earlier(entry: AuditEntry) -> EarlierList | None:
-    """The list that a line of the audit log is about."""
+    """Returns the list that an entry of the audit log is about, None if it is about none."""
     kind, _, job = entry.target.partition(" ")
     total = entry.details.get("messages", "")
     if entry.action != "message.send" or kind != "list" or not total.isdigit():
@@ -150,22 +152,18 @@ def earlier(entry: AuditEntry) -> EarlierList | None:
     return EarlierList(job, entry.actor, entry.details.get("account", ""), int(total), entry.at)
 
 
-async def find_earlier(store: Store, job: str) -> EarlierList | None:
-    """With the messages of it that were accepted."""
+async def find_earlier(manage: Manage, views: Views, job: str) -> EarlierList | None:
+    """Returns the list with its accepted messages, None if there is none of this id."""
     if not job.isalnum():
         return None  # no list is called so, and a store may not even take it for text
-    for entry in await store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}")):
-        found = earlier(entry)
-        account = None if found is None else await store.accounts.find(found.account)
-        if found is None or account is None:
-            return None
-        for first in range(0, found.total, ROWS_AT_ONCE):
-            places = range(first, min(first + ROWS_AT_ONCE, found.total))
-            found.hits += await store.messages.of_references(
-                account[0].id, [reference_of(job, place) for place in places]
-            )
-        return found
-    return None
+    entries = await manage.audit_log(AuditQuery(1, action="message.send", target=f"list {job}"))
+    found = earlier(entries[0]) if entries else None
+    if found is None:
+        return None
+    for first in range(0, found.total, ROWS_AT_ONCE):
+        places = range(first, min(first + ROWS_AT_ONCE, found.total))
+        found.hits += await views.of_references(found.account, [reference_of(job, place) for place in places])
+    return found
 
 
 def _line(*cells: str) -> bytes:
@@ -200,7 +198,7 @@ class ListRuns:
         self._jobs[job.id] = job
 
     def forget(self, job: ListRun) -> None:
-        """It is not sent after all."""
+        """Gives up a reserved place."""
         del self._jobs[job.id]
 
     def start(self, job: ListRun) -> None:

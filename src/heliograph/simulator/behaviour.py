@@ -22,7 +22,7 @@ class BehaviourError(ValueError):
         self.knob = knob
 
 
-class ReceiptForm(StrEnum):
+class ReceiptPlace(StrEnum):
     """Place of a receipt's contents: its text, its TLVs, or both."""
 
     BOTH = "both"
@@ -202,8 +202,8 @@ class Behaviour:
     receipt_other_bind_share: float = _share(
         "receipts", "share of receipts that come on another bind of the same system_id, where there is one"
     )
-    receipt_form: ReceiptForm = field(
-        default=ReceiptForm.BOTH, metadata=_about("receipts", "where receipts say what they say")
+    receipt_form: ReceiptPlace = field(
+        default=ReceiptPlace.BOTH, metadata=_about("receipts", "where receipts say what they say")
     )
     receipt_text: ReceiptWording = field(
         default=ReceiptWording.STANDARD, metadata=_about("receipts", "how the text of receipts is worded")

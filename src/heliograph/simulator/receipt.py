@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from heliograph.simulator.behaviour import ReceiptForm, ReceiptWording
+from heliograph.simulator.behaviour import ReceiptPlace, ReceiptWording
 from heliograph.simulator.message import TakenSubmit
 from heliograph.simulator.reactions import PlannedReceipt
 from heliograph.smpp import codec, tlv
@@ -32,17 +32,17 @@ _GSM_NETWORK: Final = 3
 _QUOTED_OCTETS: Final = 20
 
 
-def receipt_body(submission: TakenSubmit, report: PlannedReceipt, form: ReceiptForm, done_s: float) -> bytes:
+def receipt_body(submission: TakenSubmit, report: PlannedReceipt, form: ReceiptPlace, done_s: float) -> bytes:
     """Encodes the body of the deliver_sm, addresses swapped. `done_s` is the time of the final state, since 1970."""
     tlvs: tlv.Tlvs = ()
-    if form is not ReceiptForm.TEXT:
+    if form is not ReceiptPlace.TEXT:
         tlvs = (
             (tlv.RECEIPTED_MESSAGE_ID, report.tlv_notation.write(submission.number).encode() + b"\0"),
             (tlv.MESSAGE_STATE, bytes((report.state,))),
         )
-        if form is ReceiptForm.TLV and report.err:
+        if form is ReceiptPlace.TLV and report.err:
             tlvs += ((tlv.NETWORK_ERROR_CODE, bytes((_GSM_NETWORK, *report.err.to_bytes(2, "big")))),)
-    content = b"" if form is ReceiptForm.TLV else receipt_text(submission, report, done_s)
+    content = b"" if form is ReceiptPlace.TLV else receipt_text(submission, report, done_s)
     return codec.encode_body(
         DeliverSm(
             tlvs=tlvs,

@@ -3,12 +3,12 @@
 import pytest
 
 from heliograph.app.admin.oversight import TOKEN_SCOPES
-from tests.integration.cli.test_commands import FileRun, answer, run
+from tests.integration.cli.test_commands import Run, answer, run
 
 __all__ = ["run"]
 
 
-def test_a_user_is_made_changed_and_removed(run: FileRun) -> None:
+def test_a_user_is_made_changed_and_removed(run: Run) -> None:
     made = answer(run("admin", "create", "ada", "--role", "admin", "--json"))
     assert len(made["password"]) >= 16
     assert [(user["name"], user["role"]) for user in answer(run("admin", "list", "--json"))["users"]] == [
@@ -21,7 +21,7 @@ def test_a_user_is_made_changed_and_removed(run: FileRun) -> None:
     assert "heliograph admin create" in run("admin", "list").stdout
 
 
-def test_a_password_can_be_given_and_is_not_repeated(run: FileRun) -> None:
+def test_a_password_can_be_given_and_is_not_repeated(run: Run) -> None:
     result = run("admin", "create", "ada", "--role", "viewer", "--ask", input="correct horse\n")
     assert result.exit_code == 0
     assert "correct horse" not in result.output
@@ -41,13 +41,13 @@ def test_a_password_can_be_given_and_is_not_repeated(run: FileRun) -> None:
         (("token", "create", "x", "--scope", "people:write"), "no such scope"),
     ],
 )
-def test_mistakes_are_told(run: FileRun, arguments: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_told(run: Run, arguments: tuple[str, ...], told: str) -> None:
     result = run("admin", *arguments)
     assert result.exit_code == 1
     assert told in result.stderr
 
 
-def test_a_token_is_made_listed_and_revoked(run: FileRun) -> None:
+def test_a_token_is_made_listed_and_revoked(run: Run) -> None:
     made = answer(run("admin", "token", "create", "billing", "--scope", "accounts:read", "--json"))
     assert made["secret"].startswith("hat_")
     (listed,) = answer(run("admin", "token", "list", "--json"))["tokens"]
@@ -59,7 +59,7 @@ def test_a_token_is_made_listed_and_revoked(run: FileRun) -> None:
     assert every["scopes"] == [scope.value for scope in TOKEN_SCOPES]
 
 
-def test_every_change_is_in_the_audit_log_and_no_secret_is(run: FileRun) -> None:
+def test_every_change_is_in_the_audit_log_and_no_secret_is(run: Run) -> None:
     steps = (
         ("account", "create", "acme", "--credit", "10", "--timezone", "Europe/Berlin"),
         ("account", "top-up", "acme", "5", "--note", "invoice 7"),

@@ -17,11 +17,11 @@ from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
 from heliograph.composition import dev
 
-FileRun = Callable[..., Result]
+Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileRun:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command line on the test's data directory."""
     monkeypatch.setenv("HELIOGRAPH_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -48,7 +48,7 @@ def every_command(command: click.Command, path: tuple[str, ...] = ()) -> list[tu
 
 @pytest.mark.parametrize(("path", "command"), every_command(heliograph))
 def test_every_command_takes_the_common_options_and_explains_itself(
-    path: tuple[str, ...], command: click.Command, run: FileRun
+    path: tuple[str, ...], command: click.Command, run: Run
 ) -> None:
     assert isinstance(command, Command | Group)
     result = run(*path, "--help")
@@ -59,13 +59,13 @@ def test_every_command_takes_the_common_options_and_explains_itself(
 
 
 @pytest.mark.parametrize("path", [path for path, command in every_command(heliograph) if isinstance(command, Group)])
-def test_what_commands_are_for_fits_into_their_list(path: tuple[str, ...], run: FileRun) -> None:
+def test_what_commands_are_for_fits_into_their_list(path: tuple[str, ...], run: Run) -> None:
     listed = run(*path, "--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
     assert listed
     assert [line for line in listed.splitlines() if line.endswith("...")] == []
 
 
-def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: FileRun) -> None:
+def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: Run) -> None:
     other = str(tmp_path / "other")
     answer(run("--json", "--data", other, "account", "create", "one", "--credit", "1"))
     answer(run("account", "--json", "--data", other, "create", "two", "--credit", "1"))
@@ -77,7 +77,7 @@ def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: FileRun) -> 
     assert len(answer(nearest)["accounts"]) == 3
 
 
-def test_an_account_from_opening_to_ledger(run: FileRun) -> None:
+def test_an_account_from_opening_to_ledger(run: Run) -> None:
     made = answer(run("account", "create", "acme", "--credit", "25.50", "--timezone", "Europe/Berlin", "--json"))
     assert made["username"] == "acme"
     assert made["balance"] == "25.5"
@@ -101,7 +101,7 @@ def test_an_account_from_opening_to_ledger(run: FileRun) -> None:
     assert answer(run("audit", "--json")) == {"clean": True, "problems": []}
 
 
-def test_secrets_are_replaced_and_keys_revoked(run: FileRun) -> None:
+def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
     made = answer(run("account", "create", "acme", "--credit", "0", "--json"))
     assert answer(run("account", "new-password", "acme", "--json"))["password"] != made["password"]
     assert answer(run("account", "new-signing-secret", "acme", "--json"))["signing_secret"] != made["signing_secret"]
@@ -111,7 +111,7 @@ def test_secrets_are_replaced_and_keys_revoked(run: FileRun) -> None:
     assert {key["id"]: key["revoked"] is None for key in keys} == {made["key_id"]: False, second["key_id"]: True}
 
 
-def test_the_help_on_prices_can_be_typed_as_it_stands(run: FileRun) -> None:
+def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
     answer(run("account", "create", "acme", "--credit", "10", "--json"))
     for command in ((), ("set",), ("list",), ("remove",)):
         told = run("price", *command, "--help").stdout.partition("Examples:")[2].splitlines()
@@ -127,7 +127,7 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: FileRun) -> None:
     ]
 
 
-def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: FileRun) -> None:
+def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: Run) -> None:
     assert "simulated" not in run("connector", "list").stdout
 
     async def demo(admin: Manage) -> None:
@@ -137,7 +137,7 @@ def test_who_looks_for_the_simulated_operator_is_told_where_it_is(run: FileRun) 
     assert "The simulated operator of a development run is in heliograph top" in run("connector", "list").stdout
 
 
-def test_connectors_routes_and_prices(run: FileRun) -> None:
+def test_connectors_routes_and_prices(run: Run) -> None:
     bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "longer than 8"]
     added = run("connector", "add", "op1", *bind, "--window", "50", "--option", "system_type=SMPP", "--tls", "--json")
     assert answer(added)["options"] == {"system_type": "SMPP"}
@@ -213,9 +213,7 @@ def test_connectors_routes_and_prices(run: FileRun) -> None:
         (["send", "--user", "u", "--key", "k", "--url", "gateway"], "is no http or https URL", ""),
     ],
 )
-def test_failures_say_what_was_wrong_and_what_to_do(
-    run: FileRun, arguments: list[str], message: str, advice: str
-) -> None:
+def test_failures_say_what_was_wrong_and_what_to_do(run: Run, arguments: list[str], message: str, advice: str) -> None:
     answer(run("account", "create", "acme", "--credit", "1", "--json"))
     result = run(*arguments, "--json")
     assert result.exit_code == 1
@@ -226,14 +224,14 @@ def test_failures_say_what_was_wrong_and_what_to_do(
 
 
 @pytest.mark.parametrize("arguments", [["acount"], ["account", "create", "x"], ["account", "list", "--jsn"], ["key"]])
-def test_command_lines_that_are_none_end_with_2(run: FileRun, arguments: list[str]) -> None:
+def test_command_lines_that_are_none_end_with_2(run: Run, arguments: list[str]) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr
 
 
-def test_a_bad_setting_stops_a_command_before_it_does_anything(run: FileRun, tmp_path: Path) -> None:
+def test_a_bad_setting_stops_a_command_before_it_does_anything(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[http]\nlisen = 1\n")
     result = run("account", "list", "--config", "bad.toml", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -241,7 +239,7 @@ def test_a_bad_setting_stops_a_command_before_it_does_anything(run: FileRun, tmp
     assert not (tmp_path / "data").exists()
 
 
-def test_a_store_that_cannot_be_used_is_told_of(run: FileRun, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_used_is_told_of(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the directory should be")
     result = run("account", "list", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -249,7 +247,7 @@ def test_a_store_that_cannot_be_used_is_told_of(run: FileRun, tmp_path: Path) ->
     assert "heliograph doctor" in result.stderr
 
 
-def test_settings_in_force_and_their_example(run: FileRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_in_force_and_their_example(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_MESSAGES_MAX_SEGMENTS", "3")
     shown = answer(run("settings", "--json"))
     assert shown["settings"]["messages.max_segments"] == 3
@@ -258,7 +256,7 @@ def test_settings_in_force_and_their_example(run: FileRun, tmp_path: Path, monke
     assert answer(run("settings", "--config", "example.toml", "--json"))["settings"] == shown["settings"]
 
 
-def test_lists_are_tables_for_people(run: FileRun) -> None:
+def test_lists_are_tables_for_people(run: Run) -> None:
     assert "heliograph account create" in run("account", "list").stdout
     run("account", "create", "acme", "--credit", "0.000001")
     lines = run("account", "list").stdout.splitlines()
@@ -266,7 +264,7 @@ def test_lists_are_tables_for_people(run: FileRun) -> None:
     assert lines[2].split() == ["acme", "0.000001", "default", "UTC", "active"]
 
 
-def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: FileRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     assert answer(run("doctor", "--json"))["healthy"] is True
     run("account", "create", "acme", "--credit", "1")
@@ -276,7 +274,7 @@ def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: FileRun, monke
     assert checks["connectors"] == "note"
 
 
-def test_the_doctor_judges_receivers_as_the_sender_does(run: FileRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_judges_receivers_as_the_sender_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     # an address of the whole internet, for those who do not see the loopback inside it
     run("account", "create", "acme", "--credit", "1", "--callback-url", "http://[64:ff9b::7f00:1]:9/dlr")
@@ -286,7 +284,7 @@ def test_the_doctor_judges_receivers_as_the_sender_does(run: FileRun, monkeypatc
     assert "refused" in checks["callbacks of acme"]["detail"]
 
 
-def test_the_doctor_says_what_to_do(run: FileRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     run("account", "create", "acme", "--credit", "1", "--callback-url", "http://127.0.0.1:9/dlr")
     # nobody listens on a reserved port
@@ -309,7 +307,7 @@ def test_the_doctor_says_what_to_do(run: FileRun, tmp_path: Path, monkeypatch: p
 
 
 def test_the_doctor_does_not_send_anybody_to_the_firewall_for_a_name_that_is_none(
-    run: FileRun, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HELIOGRAPH_HTTP_LISTEN", "127.0.0.1:0")
     resolve = socket.getaddrinfo
@@ -331,7 +329,7 @@ def test_the_doctor_does_not_send_anybody_to_the_firewall_for_a_name_that_is_non
 
 
 def test_a_store_that_nobody_named_is_not_made_in_silence(
-    run: FileRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HELIOGRAPH_DATA")
     made = run("account", "list", "--json")
@@ -340,14 +338,14 @@ def test_a_store_that_nobody_named_is_not_made_in_silence(
     assert run("account", "list").stderr == ""
 
 
-def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: FileRun, tmp_path: Path) -> None:
+def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: Run, tmp_path: Path) -> None:
     mistyped = tmp_path / "heliogarph"
     made = run("--data", str(mistyped), "account", "list")
     assert f"A new store is made in {mistyped}; there was none." in made.stderr
     assert run("--data", str(mistyped), "account", "list").stderr == ""
 
 
-def test_receivers_that_fail_are_named(run: FileRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(run("callbacks", "status", "--json")) == {"owed": 0, "failed": 0, "receivers": []}
 
     async def failing(_: Views) -> list[FailingHost]:

@@ -10,7 +10,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import Message
 from heliograph.composition.commands import STORE_FILE
 from heliograph.domain import ids
-from tests.integration.cli.test_commands import FileRun, answer, run
+from tests.integration.cli.test_commands import Run, answer, run
 from tests.support.store import HOUR, Given
 
 __all__ = ["run"]
@@ -20,7 +20,7 @@ LATER = 100_000 * HOUR
 
 
 @pytest.fixture
-def messages(run: FileRun, tmp_path: Path) -> list[Message]:
+def messages(run: Run, tmp_path: Path) -> list[Message]:
     """One that was sent and one that waits."""
     for name in ("acme", "other"):
         assert run("account", "create", name, "--credit", "100").exit_code == 0
@@ -42,7 +42,7 @@ def id_of(message: Message) -> str:
     return ids.to_hex(message.key, message.tail)
 
 
-def test_messages_are_found(run: FileRun, messages: list[Message]) -> None:
+def test_messages_are_found(run: Run, messages: list[Message]) -> None:
     sent, waits = (id_of(message) for message in messages)
 
     def found(*arguments: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_messages_are_found(run: FileRun, messages: list[Message]) -> None:
     assert "431234567" in run("message", "find").stdout
 
 
-def test_a_message_is_shown_moved_and_cancelled(run: FileRun, messages: list[Message]) -> None:
+def test_a_message_is_shown_moved_and_cancelled(run: Run, messages: list[Message]) -> None:
     waits = id_of(messages[1])
     shown = answer(run("message", "show", waits, "--json"))
     assert (shown["standing"], shown["content"], shown["account"]) == ("scheduled", "Guten Tag", "acme")
@@ -81,6 +81,6 @@ def test_a_message_is_shown_moved_and_cancelled(run: FileRun, messages: list[Mes
 
 
 @pytest.mark.parametrize("command", ["show", "cancel"])
-def test_what_is_no_message_is_told(run: FileRun, messages: list[Message], command: str) -> None:
+def test_what_is_no_message_is_told(run: Run, messages: list[Message], command: str) -> None:
     assert "is no id of a message" in run("message", command, "x").stderr
     assert "There is no such message." in run("message", command, "019e2b1c5f3a70008c1de1f5a0b7c3d2").stderr

@@ -5,10 +5,11 @@ import re
 from collections.abc import Awaitable, Callable
 from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, Role
+from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, UserRole
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
@@ -90,7 +91,7 @@ async def test_every_page_is_for_who_is_signed_in_and_may(house: AdminHouse, pag
     stranger = Browser(house.console)
     ask = stranger.get if page.method == "GET" else stranger.post
     assert (await ask(path_of(page.path))).status == (303 if page.method == "GET" else 401)
-    for role in Role:
+    for role in UserRole:
         visitor = await house.visitor(role.value, f"a-{role.value}")
         ask = visitor.get if page.method == "GET" else visitor.post
         answered = await ask(path_of(page.path))
@@ -503,6 +504,18 @@ async def test_keys_secrets_and_suspension(house: AdminHouse, ada: Browser) -> N
     assert (await ada.post("/accounts/acme/revoke-key", {"key": "k-acme"})).status == 404
     assert "is suspended" in (await ada.follow(await ada.post("/accounts/acme/suspend", {"suspended": "yes"}))).text
     assert "may send again" in (await ada.follow(await ada.post("/accounts/acme/suspend", {"suspended": "no"}))).text
+
+
+@pytest.mark.parametrize("key", ["²", "1" * 30, "x", "-1"])
+async def test_a_place_that_no_page_gave_is_that_of_the_first_page(house: AdminHouse, ada: Browser, key: str) -> None:
+    for path, query in (
+        ("/accounts/acme", {"before": key}),
+        ("/audit", {"before": key}),
+        ("/messages", {"more": f"{key}-{key}"}),
+        ("/callbacks", {"tab": "owed", "more": f"{key}-{key}"}),
+    ):
+        assert (await ada.get(path, urlencode(query))).status == 200
+    assert (await ada.get(f"/accounts/acme/entry/{key}")).status == 303
 
 
 async def test_a_line_of_the_ledger_leads_to_its_message(house: AdminHouse, ada: Browser) -> None:

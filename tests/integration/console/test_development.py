@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.admin.users import UserAdministration
+from heliograph.app.admin.users import ManageUsers
 from heliograph.composition import dev
 from heliograph.simulator.smsc import Simulator
 from tests.support.admin import Browser, open_house
@@ -12,7 +12,7 @@ from tests.support.secrets import CountingSecrets
 async def test_the_operator_is_there_only_while_a_development_run_lasts() -> None:
     house = await open_house()
     secrets = CountingSecrets()
-    users = UserAdministration(house.gateway.store, secrets, house.gateway.clock)
+    users = ManageUsers(house.gateway.store, secrets, house.gateway.clock)
     assert await dev.open_demo_user(users, secrets)
     assert await dev.open_demo_user(users, secrets)
     browser = Browser(house.console)
@@ -34,8 +34,7 @@ async def test_somebody_elses_name_is_left_alone() -> None:
 
 async def test_the_simulators_knobs_are_turned_all_or_none() -> None:
     simulator = Simulator()
-    await simulator.start()
-    view = dev.SimulatorView(simulator)
+    view = dev.SimulatedOperator(simulator, await simulator.start())
     assert view.recent(10) == []
     assert view.counters()["submits"] == 0
     view.turn({"latency_ms": "250", "refuse_share": "0.5"})

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from heliograph.simulator.behaviour import Alphabet, Notation, ReceiptForm, ReceiptWording, Refusal
+from heliograph.simulator.behaviour import Alphabet, Notation, ReceiptPlace, ReceiptWording, Refusal
 from heliograph.simulator.magic_numbers import SCENARIOS
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import event as e
@@ -245,22 +245,22 @@ async def test_receipts_on_another_bind(start: Start) -> None:
     assert len(first.receipts) == 1
 
 
-@pytest.mark.parametrize("form", list(ReceiptForm))
-async def test_receipt_forms(start: Start, form: ReceiptForm) -> None:
+@pytest.mark.parametrize("form", list(ReceiptPlace))
+async def test_receipt_forms(start: Start, form: ReceiptPlace) -> None:
     esme = await (await start(receipt_form=form, undelivered_share=1.0)).bind()
     message_id = (await esme.submit()).message_id
     await esme.wait(lambda: esme.receipts)
     receipt, delivery = esme.receipts[0], esme.deliveries[0]
     assert (receipt.message_id, receipt.state, receipt.err) == (message_id, "UNDELIV", "001")
-    assert bool(delivery.short_message) == (form is not ReceiptForm.TLV)
-    assert bool(delivery.tlvs) == (form is not ReceiptForm.TEXT)
+    assert bool(delivery.short_message) == (form is not ReceiptPlace.TLV)
+    assert bool(delivery.tlvs) == (form is not ReceiptPlace.TEXT)
 
 
 @pytest.mark.parametrize("dialect", list(ReceiptWording))
 async def test_receipt_dialects(start: Start, dialect: ReceiptWording) -> None:
     notation = Notation.UPPER_HEX
     smsc = await start(
-        receipt_form=ReceiptForm.TEXT,
+        receipt_form=ReceiptPlace.TEXT,
         receipt_text=dialect,
         undelivered_share=1.0,
         answer_id=notation,

@@ -6,9 +6,9 @@ import pytest
 
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Role, Scope
+from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.app.admin.sign_in import Actor, SignIn
-from heliograph.app.admin.users import UserAdministration
+from heliograph.app.admin.users import ManageUsers
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore
@@ -21,7 +21,7 @@ class House:
         self.go = asyncio.Event()
         self.go.set()
         self.access = SignIn(self.store, self.secrets, self.clock, self.verify)
-        self.staff = UserAdministration(self.store, self.secrets, self.clock, "cli:root")
+        self.staff = ManageUsers(self.store, self.secrets, self.clock, "cli:root")
 
     async def verify(self, hashed: str, password: str) -> bool:
         await self.go.wait()
@@ -48,8 +48,8 @@ async def test_who_signs_in_is_known_by_the_token_until_it_ends(house: House) ->
     token = await house.access.sign_in("ada", "correct horse", "192.0.2.1")
     actor = await house.access.session(token, "192.0.2.1")
     assert actor is not None
-    assert (actor.name, actor.role, actor.plain_name) == ("user:ada", Role.OPERATOR, "ada")
-    assert actor.scopes == SCOPES_OF[Role.OPERATOR]
+    assert (actor.name, actor.role, actor.plain_name) == ("user:ada", UserRole.OPERATOR, "ada")
+    assert actor.scopes == SCOPES_OF[UserRole.OPERATOR]
     assert actor.csrf
     assert actor.csrf != token
     assert await house.access.session(token + "0", "192.0.2.1") is None
@@ -173,7 +173,7 @@ async def test_guessing_tokens_is_slowed_down(house: House) -> None:
 
 
 def test_each_role_may_do_what_the_one_before_it_may() -> None:
-    viewer, operator, admin = (SCOPES_OF[role] for role in Role)
+    viewer, operator, admin = (SCOPES_OF[role] for role in UserRole)
     assert viewer < operator < admin == set(Scope)
     assert all(scope.value.endswith(":read") for scope in viewer)
     assert Scope.PEOPLE not in operator
@@ -181,7 +181,7 @@ def test_each_role_may_do_what_the_one_before_it_may() -> None:
 
 
 def test_what_is_refused_is_said_in_words() -> None:
-    viewer = Actor("user:v", SCOPES_OF[Role.VIEWER], "", Role.VIEWER)
+    viewer = Actor("user:v", SCOPES_OF[UserRole.VIEWER], "", UserRole.VIEWER)
     with pytest.raises(Fault, match="This takes the role operator; yours is viewer") as refusal:
         viewer.need(Scope.SEND)
     assert refusal.value.entry is FORBIDDEN
@@ -220,8 +220,8 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
         await house.staff.set_role("ada", "viewer")
         return house.secrets.hash_password(password)
 
-    slow = UserAdministration(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
+    slow = ManageUsers(house.store, house.secrets, house.clock, "cli:root", hash_password=hash_slowly)
     await slow.set_password("ada", "another horse")
     (found,) = [user for user in await house.store.users.all() if user.name == "ada"]
-    assert found.role is Role.VIEWER
+    assert found.role is UserRole.VIEWER
     assert house.secrets.verify_password(found.password_hash, "another horse")

@@ -1,27 +1,26 @@
 """What the doctor says of messages, receipts and callbacks that wait for too long or were given up."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
+from heliograph.app.admin.diagnose import Diagnose
 from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, EarlyReceipt, Facts, Final, Queueing
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.cli.doctor_finding import Finding
-from heliograph.cli.doctor_leftovers import remains
-from heliograph.composition.commands import SIMULATOR
+from heliograph.cli.doctor_leftovers import UNKNOWN_MS, leftovers
+from heliograph.composition.dev import SIMULATOR
 from heliograph.domain.receipt import Delivery
 from tests.support.carrier_rig import connector
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, SECOND, START, Given
+from tests.support.use_case_fakes import SetClock
 
 
 async def findings(store: MemoryStore, now: int = START) -> dict[str, Finding]:
-    async def connectors() -> Any:
-        return (await store.network.tables()).connectors
-
-    admin: Any = SimpleNamespace(store=store, now=now, connectors=connectors)
-    return {found.check: found async for found in remains(admin)}
+    clock = SetClock()
+    clock.ms = now
+    left = await Diagnose(store, clock).leftovers(UNKNOWN_MS)
+    return {found.check: found for found in leftovers((await store.network.tables()).connectors, left, now)}
 
 
 async def furnished() -> tuple[MemoryStore, Given, int]:

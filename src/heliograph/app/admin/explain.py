@@ -1,4 +1,4 @@
-"""Why a message is where it is, in a sentence or two, for whoever looks for it at night."""
+"""Explains the state of a message in a sentence or two, for whoever looks for it at night."""
 
 from collections.abc import Callable, Mapping
 from typing import assert_never
@@ -59,7 +59,7 @@ def _ended(state: Delivery, err: str) -> str:
 
 
 def _untold(callback: CallbackView | None) -> str:
-    """That the customer does not know yet, or was not to be told."""
+    """Says why the customer has not been told of the final state; empty if there is nothing to say."""
     if callback is None or callback.end is CallbackEnd.DELIVERED:
         return ""
     tries = counted(callback.attempts, "try", "tries")

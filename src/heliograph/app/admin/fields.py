@@ -1,4 +1,4 @@
-"""What administration may set on accounts: each field's text form, rule and meaning; and options of connectors."""
+"""The settings of accounts: each field's text form, rule and meaning; and the options of connectors."""
 
 import ipaddress
 import re
@@ -33,19 +33,19 @@ class FieldRule:
 
     parse: Callable[[str], Any]
     expected: str
-    """Its values in words, for help texts."""
+    """Possible values in words, for help texts."""
     example: str
 
 
 def check_name(what: str, name: str) -> str:
-    """The name, if accounts, connectors and plans may be called so. Raises Invalid."""
+    """Returns the name of an account, connector or plan. Raises Invalid if the name is not allowed."""
     if _NAME(name) is None:
         raise Invalid(what, f"{name!r} is no name; take 1 to {MAX_NAME_CHARS} letters A-Z, a-z, digits and . _ -")
     return name
 
 
 def check_prefix(prefix: str) -> str:
-    """The prefix, if numbers can begin with it. Raises Invalid."""
+    """Returns the prefix. Raises Invalid if no number can begin with it."""
     if prefix and _PREFIX(prefix) is None:
         raise Invalid(
             "prefix",
@@ -55,7 +55,7 @@ def check_prefix(prefix: str) -> str:
 
 
 def amount(field: str, text: str) -> int:
-    """Micro-credits of a decimal text. Raises Invalid."""
+    """Parses decimal credits; returns micro-credits. Raises Invalid."""
     try:
         return money.parse_credits(text)
     except ValueError as error:
@@ -77,9 +77,10 @@ def parse_changes(fields: Mapping[str, FieldRule | Setting], texts: Mapping[str,
 
 
 def parse_option(name: str, text: str) -> bool | int | float | str | None:
-    """The value of a connector's option: true, false, a number, or else text; None (remove it) if empty.
+    """Parses a connector's option: true, false, a number, or else text; None (remove it) if empty.
 
-    What a number would not give back as it was written is text, such as the address range `0044`. Raises Invalid.
+    Digits that a number would not give back as they were written stay text, such as the address range `0044`. Raises
+    Invalid.
     """
     if _OPTION(name) is None:
         raise Invalid(f"option.{name}", "an option's name consists of a-z, 0-9 and _, and begins with a letter")

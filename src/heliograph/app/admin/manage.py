@@ -1,7 +1,7 @@
-"""What the operator of the gateway does: accounts, keys, credit, connectors, routes and prices.
+"""Administration of accounts, keys, credit, connectors, routes and prices.
 
-Everything is checked here and then made durable by one call of the store: each change is there whole, or not
-at all. A running gateway notices it by the store's revision.
+Checks every change and makes it durable by one call of the store, whole or not at all. A running gateway notices it by
+the store's revision.
 """
 
 import hashlib
@@ -11,12 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 from heliograph.app.admin import fields
+from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import AuditEntry
+from heliograph.app.admin.oversight import AuditEntry, AuditQuery, BacklogCounts
 from heliograph.app.admin.sign_in import Hash, hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.connector_kind import SMPP, ConnectorKind
-from heliograph.app.ports import Clock, Secrets, Store
+from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.domain import money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
@@ -33,7 +34,7 @@ BuiltIn = int | None
 
 
 class NoSuch(Exception):
-    """What was named is not there; nothing was changed. `kind` is such as `account`."""
+    """The named thing does not exist; nothing was changed. `kind` is such as `account`."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"there is no {kind} {name}")
@@ -41,7 +42,7 @@ class NoSuch(Exception):
 
 
 class AlreadyThere(Exception):
-    """What was to be created is there already; nothing was changed."""
+    """The thing to create exists already; nothing was changed."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name} exists already")
@@ -50,7 +51,7 @@ class AlreadyThere(Exception):
 
 @dataclass(slots=True)
 class Credentials:
-    """What a new account is to be opened with, where it is not left to chance (a demonstration's account)."""
+    """Secrets for a new account, instead of random ones (for the demo account)."""
 
     password: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -67,7 +68,7 @@ class NewAccount:
     api_key: str = field(repr=False)
     key_id: str
     signing_secret: str = field(repr=False)
-    """As customers are given it: `whsec_...`."""
+    """In the customers' form: `whsec_...`."""
 
 
 @dataclass(slots=True)
@@ -104,17 +105,12 @@ class RouteView:
 
 
 def digest_key(api_key: str) -> bytes:
-    """What is kept of an API key: its SHA-256. A key has enough random bits to need no slow hash."""
+    """Returns the SHA-256 of an API key, which the store keeps. A key has enough random bits to need no slow hash."""
     return hashlib.sha256(api_key.encode()).digest()
 
 
-class Manage:
-    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the operator, and the store's Unavailable.
-
-    Each change has its line in the audit log by the same transaction.
-    """
-
-    __slots__ = ("_actor", "_address", "_clock", "_hash", "_kinds", "_secrets", "_store")
+class Manage(Audited):
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     def __init__(
         self,
@@ -126,40 +122,16 @@ class Manage:
         address: str = "",
         hash_password: Hash | None = None,
     ) -> None:
-        """`kinds` are those of connectors, by name: none can be added of another.
-        `actor` and `address` are whom the audit log names. Without `hash_password` everything else waits for it."""
+        """`kinds` are the kinds of connectors, by name. `actor` and `address` stand in the audit log. Without
+        `hash_password` a password is hashed on the loop."""
+        super().__init__(store, clock, actor, address)
         self._hash = hash_password or hash_at_once(secrets)
-        self._actor = actor
-        self._address = address
         self._kinds = kinds
-        self._store = store
         self._secrets = secrets
-        self._clock = clock
 
-    @property
-    def store(self) -> Store:
-        return self._store
-
-    @property
-    def now(self) -> int:
-        """Milliseconds since the epoch by the clock that changes are dated with."""
-        return self._clock.now()
-
-    def acting_as(self, actor: str, address: str = "") -> "Manage":
-        """The same, at the hands of another."""
-        return Manage(self._store, self._secrets, self._clock, self._kinds, actor, address, self._hash)
-
-    async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:
-        """A line of the audit log about what changes no rows; no secrets and no message texts."""
-        await self._store.audit_log.append(self._deed(action, target, details or {}))
-
-    def noting(self, action: str, target: str, details: Mapping[str, str] | None = None) -> Store:
-        """The store for one change, which has this line in the audit log."""
-        deed = self._deed(action, target, details or {})
-        return self._store.noting(lambda _: deed)
-
-    def _deed(self, action: str, target: str, details: Mapping[str, str]) -> AuditEntry:
-        return AuditEntry(self._clock.now(), self._actor, action, target, dict(details), self._address)
+    async def audit_log(self, query: AuditQuery) -> list[AuditEntry]:
+        """Returns entries newest first."""
+        return await self._store.audit_log.find(query)
 
     # --- accounts
 
@@ -195,9 +167,9 @@ class Manage:
             **changes,
         )
         key = ApiKey(self._key_id(), 0, digest_key(given.api_key), now)
-        noting = self.noting("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
+        audited = self.audited("account.create", name, {"credit": money.format_credits(credit), **(settings or {})})
         try:
-            created = await noting.accounts.create(account, key, credit, prices)
+            created = await audited.accounts.create(account, key, credit, prices)
         except Exists:
             raise AlreadyThere("account", name) from None
         secret = signature.format_secret(given.signing_secret)
@@ -229,34 +201,34 @@ class Manage:
 
         def noted(balance: int) -> AuditEntry:
             texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
-            return self._deed("account.top-up", name, texts)
+            return self._entry("account.top-up", name, texts)
 
         return await self._store.noting(noted).accounts.add_credit(account.id, micro, note, self._clock.now())
 
     async def suspend(self, name: str, suspended: bool) -> Account:
         account, _ = await self._find(name)
-        noting = self.noting("account.suspend" if suspended else "account.resume", name)
-        return await noting.accounts.update(account.id, {"suspended": suspended})
+        audited = self.audited("account.suspend" if suspended else "account.resume", name)
+        return await audited.accounts.update(account.id, {"suspended": suspended})
 
     async def set_account(self, name: str, texts: Mapping[str, str]) -> Account:
         """Changes fields of `fields.ACCOUNT`, all or none."""
         changes = fields.parse_changes(fields.ACCOUNT, texts)
         account, _ = await self._find(name)
-        return await self.noting("account.set", name, texts).accounts.update(account.id, changes)
+        return await self.audited("account.set", name, texts).accounts.update(account.id, changes)
 
     async def new_password(self, name: str) -> str:
         """Replaces the password; the old one stops working."""
         account, _ = await self._find(name)
         password = self._secrets.octets(_PASSWORD_OCTETS).hex()
         changes = {"password_hash": await self._hash(password)}
-        await self.noting("account.new-password", name).accounts.update(account.id, changes)
+        await self.audited("account.new-password", name).accounts.update(account.id, changes)
         return password
 
     async def new_signing_secret(self, name: str) -> str:
         """Replaces the secret that signs receipts; returns it as `whsec_...`."""
         account, _ = await self._find(name)
         secret = self._secrets.octets(signature.SECRET_OCTETS)
-        await self.noting("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
+        await self.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
         return signature.format_secret(secret)
 
     async def ledger(self, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
@@ -270,7 +242,7 @@ class Manage:
         account, _ = await self._find(name)
         api_key = self._fresh_key()
         key = ApiKey(self._key_id(), account.id, digest_key(api_key), self._clock.now())
-        await self.noting("key.create", name, {"key": key.id}).accounts.add_key(key)
+        await self.audited("key.create", name, {"key": key.id}).accounts.add_key(key)
         return NewKey(name, key.id, api_key)
 
     async def keys(self, name: str) -> list[ApiKey]:
@@ -279,7 +251,7 @@ class Manage:
     async def revoke_key(self, name: str, key_id: str) -> None:
         account, _ = await self._find(name)
         try:
-            await self.noting("key.revoke", name, {"key": key_id}).accounts.revoke_key(
+            await self.audited("key.revoke", name, {"key": key_id}).accounts.revoke_key(
                 account.id, key_id, self._clock.now()
             )
         except Missing:
@@ -299,9 +271,9 @@ class Manage:
         begun = Connector(0, name, kind, created=self._clock.now())
         given = {each: setting.default for each, setting in settings.items() if setting.default is not None}
         connector = self._changed(begun, given, texts, options or {})
-        noting = self.noting("connector.add", name, _shown({**texts, **(options or {})}))
+        audited = self.audited("connector.add", name, _shown({**texts, **(options or {})}))
         try:
-            added = await noting.network.add_connector(connector)
+            added = await audited.network.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
         return ConnectorChange(added, self._kinds[kind].warnings(added))
@@ -329,21 +301,28 @@ class Manage:
     ) -> ConnectorChange:
         """Changes fields and options, all or none; an empty option goes back to its default."""
         changed = self._changed(await self.connector(name), {}, texts, options or {})
-        noting = self.noting("connector.set", name, _shown({**texts, **(options or {})}))
+        audited = self.audited("connector.set", name, _shown({**texts, **(options or {})}))
         try:
-            await noting.network.update_connector(changed)
+            await audited.network.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
         return ConnectorChange(changed, self.kind_of(changed).warnings(changed))
 
     async def remove_connector(self, name: str) -> None:
-        """Its routes go with it. What they were stands in the audit log, so that they can be made again."""
+        """Removes its routes, too. The audit log keeps them, so that they can be made again."""
         routes = [route.prefix or "(all)" for route in await self.routes() if route.connector == name]
         details = {"routes": ", ".join(routes)} if routes else {}
         try:
-            await self.noting("connector.remove", name, details).network.remove_connector(name)
+            await self.audited("connector.remove", name, details).network.remove_connector(name)
         except Missing:
             raise NoSuch("connector", name) from None
+
+    async def link_states(self) -> list[ConnectorReport]:
+        """Returns the last words of every node on its connectors."""
+        return await self._store.network.link_states()
+
+    async def backlog(self) -> BacklogCounts:
+        return await self._store.upkeep.counts(self.now)
 
     # --- routes
 
@@ -352,9 +331,9 @@ class Manage:
         if not -MAX_PRIORITY <= priority <= MAX_PRIORITY:
             raise Invalid("priority", f"it must lie between -{MAX_PRIORITY} and {MAX_PRIORITY}")
         target = await self.connector(connector)
-        noting = self.noting("route.add", prefix, {"connector": connector, "priority": str(priority)})
+        audited = self.audited("route.add", prefix, {"connector": connector, "priority": str(priority)})
         try:
-            route = await noting.network.add_route(Route(0, prefix, target.id, priority))
+            route = await audited.network.add_route(Route(0, prefix, target.id, priority))
         except Exists:
             raise AlreadyThere("route", f"of {_all_or(prefix)} to {connector} with priority {priority}") from None
         return RouteView(route.id, prefix, connector, priority)
@@ -367,13 +346,13 @@ class Manage:
         return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
 
     async def remove_route(self, route: int) -> None:
-        """What it was stands in the audit log, so that it can be made again."""
+        """Removes a route. The audit log keeps it, so that it can be made again."""
         gone = next((each for each in await self.routes() if each.id == route), None)
         if gone is None:
             raise NoSuch("route", str(route))
         was = {"prefix": gone.prefix or "(all)", "connector": gone.connector, "priority": str(gone.priority)}
         try:
-            await self.noting("route.remove", str(route), was).network.remove_route(route)
+            await self.audited("route.remove", str(route), was).network.remove_route(route)
         except Missing:
             raise NoSuch("route", str(route)) from None
 
@@ -384,8 +363,8 @@ class Manage:
         fields.check_prefix(prefix)
         fields.check_name("plan", plan)
         entry = Price(plan, prefix, _not_negative(price))
-        noting = self.noting("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
-        await noting.network.set_price(entry)
+        audited = self.audited("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
+        await audited.network.set_price(entry)
         return entry
 
     async def prices(self, plan: str | None = None) -> list[Price]:
@@ -402,7 +381,7 @@ class Manage:
 
     async def remove_price(self, prefix: str, plan: str = DEFAULT_PLAN) -> None:
         try:
-            await self.noting("price.remove", prefix, {"plan": plan}).network.remove_price(plan, prefix)
+            await self.audited("price.remove", prefix, {"plan": plan}).network.remove_price(plan, prefix)
         except Missing:
             raise NoSuch("price", f"for {_all_or(prefix)} in the plan {plan}") from None
 

@@ -1,8 +1,7 @@
-"""The people and programs that run the gateway, what they may do, and what they look at.
+"""The values of administration: users, tokens and the audit log; searches, their results and counts.
 
-They sign in to the console as *admin users*, each with a role, or use the admin API with *admin tokens*, each with
-scopes. A role is a set of scopes: one check serves both. Everything that one of them changes is a *deed* in the audit
-log.
+Users sign in to the console, each with a role; programs use the admin API with tokens, each with scopes. A role is a
+set of scopes, so that one check serves both. Every change of either is an entry in the audit log.
 """
 
 from collections.abc import Iterable
@@ -45,8 +44,8 @@ class Scope(StrEnum):
     """Make and remove admin users and tokens. No token may have it."""
 
 
-class Role(StrEnum):
-    """What an admin user may do; each role may do what the one before it may."""
+class UserRole(StrEnum):
+    """A user's set of scopes; each role includes the one before it."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -58,31 +57,31 @@ _OPERATOR = _VIEWER | {
     Scope.OPERATE_CONNECTORS, Scope.WRITE_MESSAGES, Scope.SEND, Scope.WRITE_CALLBACKS, Scope.READ_AUDIT,
 }  # fmt: skip
 
-SCOPES_OF: dict[Role, frozenset[Scope]] = {
-    Role.VIEWER: _VIEWER,
-    Role.OPERATOR: _OPERATOR,
-    Role.ADMIN: frozenset(Scope),
+SCOPES_OF: dict[UserRole, frozenset[Scope]] = {
+    UserRole.VIEWER: _VIEWER,
+    UserRole.OPERATOR: _OPERATOR,
+    UserRole.ADMIN: frozenset(Scope),
 }
 
 _NO_TOKENS = frozenset({Scope.PEOPLE, Scope.SEND})
 
 TOKEN_SCOPES: tuple[Scope, ...] = tuple(scope for scope in Scope if scope not in _NO_TOKENS)
-"""What a token may be given: one that leaks cannot make others, and programs send by the customers' API."""
+"""Scopes that a token may have: a leaked token cannot make others, and programs send by the customers' API."""
 
 
 @dataclass(slots=True)
 class AdminUser:
-    """A person who signs in to the console. `password_hash` is argon2id."""
+    """A user of the console. `password_hash` is argon2id."""
 
     name: str
     password_hash: str = field(repr=False)
-    role: Role
+    role: UserRole
     created: int
 
 
 @dataclass(slots=True)
 class AdminSession:
-    """A person who is signed in. Of the token in the cookie only the SHA-256 is kept.
+    """A signed-in user. Of the token in the cookie only the SHA-256 is kept.
 
     `csrf` is what every form of this session carries.
     """
@@ -109,7 +108,7 @@ class AdminToken:
 @dataclass(slots=True)
 class AuditEntry:
     """One line of the audit log. `actor` is such as `user:ada`, `token:4f1a`, `cli:root`, `system`; `action` such as
-    `account.top-up`; `target` names what was changed. No secrets and no message texts are in `details`.
+    `account.top-up`; `target` names the changed thing. `details` have no secrets and no message texts.
     """
 
     at: int
@@ -118,9 +117,9 @@ class AuditEntry:
     target: str
     details: dict[str, str]
     address: str = ""
-    """Of the client, where there is one."""
+    """Address of the client, if there is one."""
     key: int = 0
-    """Ascends in the order of writing; given by the store."""
+    """Ascending number in the order of writing; given by the store."""
 
 
 @dataclass(slots=True)
@@ -135,7 +134,7 @@ class AuditQuery:
     target: str = ""
 
 
-# --- what they look at
+# --- messages, callbacks and counts
 
 
 @dataclass(slots=True)
@@ -157,7 +156,7 @@ class Search:
     """Goes on where an earlier page ended: its `SearchPage.more`."""
     limit: int = 50
     effort: int = 100_000
-    """Rows that are looked at, at most: a search that finds little stops there, and can be gone on with."""
+    """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
 
     @property
     def by_acceptance(self) -> bool:
@@ -170,7 +169,7 @@ class Search:
 
 
 TELLING_DIGITS = 7
-"""Digits of a number, or of its beginning, from which on few messages of an account are expected to have it."""
+"""Digits of a number or its beginning from which on few messages of an account are expected to match."""
 
 
 @dataclass(slots=True)
@@ -188,8 +187,8 @@ class Hit:
 
 @dataclass(slots=True)
 class SearchPage:
-    """`more` is where to go on: None where nothing is left. It may stand there without any hit: then the search has
-    come to its effort, at the time `reached`."""
+    """One page of a search. `more` is the place where the next page begins, None at the end. A page without hits may
+    have one: the search then spent its effort, back to the time `reached`."""
 
     hits: list[Hit]
     more: tuple[int, int] | None = None
@@ -212,11 +211,11 @@ class CallbackView:
     first: int
     due: int | None = None
     held: bool = False
-    """It is in the air at this moment."""
+    """Whether it is being posted at this moment."""
     end: CallbackEnd | None = None
     code: int = 0
     at: int = 0
-    """When it ended."""
+    """Time of its end."""
 
 
 @dataclass(slots=True)
@@ -230,19 +229,19 @@ class Move:
 
 @dataclass(slots=True)
 class MessageRecord:
-    """Everything that the rows know of one message."""
+    """All rows of one message."""
 
     message: Message
     submissions: list[Submission]
     attempts: list[Attempt]
     receipts: list[PartReceipt]
-    """Of its parts, those that are not final too, in the order of time."""
+    """Receipts of its parts, intermediate ones included, in the order of time."""
     final: tuple[Delivery | None, str, int] | None
     """State, error code, time. The state of a cancelled message is None."""
     entries: list[LedgerEntry]
-    """Its charge (that of its whole batch, if it came in one) and its refund."""
+    """Ledger entries: its charge (that of its whole batch, if it came in one) and its refund."""
     queued: tuple[int, int, bool] | None
-    """Its row of the queue: the connector, when it is due, whether somebody has claimed it."""
+    """Row of the queue: connector, due time, whether a node has claimed it."""
     callback: CallbackView | None
     """Where it is owed by a row, or has ended; one that was delivered has the end DELIVERED."""
     moves: list[Move] = field(default_factory=list)
@@ -276,13 +275,13 @@ COUNTED = 100_000
 
 @dataclass(slots=True)
 class BacklogCounts:
-    """How much waits in the rows; each number is at most COUNTED."""
+    """Counts of waiting work in the rows; each is at most COUNTED."""
 
     scheduled: int
     waiting: int
     """Messages due in the queue that nobody has claimed: a lane counts those that it has."""
     oldest: int | None
-    """When the first of them was due."""
+    """Due time of the oldest of them."""
     deferred: dict[int, int]
     """Messages that wait for another try, by connector: the operator did not want them yet, or did not answer. COUNTED
     is the most over all."""
@@ -297,11 +296,10 @@ class BacklogCounts:
 
 @dataclass(slots=True)
 class RestorePoint:
-    """How far the rows reach. What they hold as not done yet may have been done since, where they are a copy that was
-    put back."""
+    """Extent of the rows, for a backup that was put back: work that they hold as not done may have been done since."""
 
     latest: int | None
-    """When the newest of them was written, in milliseconds; None if there are none."""
+    """Time of the newest row, in milliseconds; None if there are none."""
     scheduled: int
     unsent: int
     """Messages that are to be sent, whole or in part."""
@@ -322,7 +320,7 @@ class Usage:
 
 
 def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
-    """The scopes of these words, in the order of `Scope`. Raises ValueError with a sentence for people."""
+    """Parses scopes; returns them in the order of `Scope`. Raises ValueError with a sentence for people."""
     wanted = set(texts)
     unknown = wanted - set(TOKEN_SCOPES)
     if unknown:

@@ -1,4 +1,4 @@
-"""Who looks after the gateway: signing in to the console, and the tokens of the admin API."""
+"""Authentication of users of the console and of tokens of the admin API."""
 
 import hashlib
 import hmac
@@ -6,16 +6,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
 
+from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.admin.oversight import SCOPES_OF, AdminSession, AdminUser, AuditEntry, Role, Scope
+from heliograph.app.admin.oversight import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
 from heliograph.app.ports import Clock, Secrets, Store
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
 
 SESSION_MS = 12 * 3_600_000
-"""How long somebody stays signed in. Milliseconds."""
+"""Lifetime of a session. Milliseconds."""
 
 FAILURES = 5
-"""Wrong passwords for one user from one address within WINDOW_S, from which on no more are looked at."""
+"""Wrong passwords for one user from one address within WINDOW_S, from which on further tries are refused."""
 
 FAILURES_AN_ADDRESS = 20
 """The same for all users from one address."""
@@ -43,14 +44,14 @@ Hash = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks for something, and what they may do. `name` is as the audit log has it: `user:ada`, `token:4f1a`."""
+    """A user or token with its scopes. `name` is that of the audit log: `user:ada`, `token:4f1a`."""
 
     name: str
     scopes: frozenset[Scope]
     address: str
-    role: Role | None = None
+    role: UserRole | None = None
     csrf: str = ""
-    """What the forms of this session carry; empty for a token."""
+    """CSRF token of the session's forms; empty for a token."""
 
     @property
     def plain_name(self) -> str:
@@ -60,17 +61,17 @@ class Actor:
         return scope in self.scopes
 
     def need(self, scope: Scope) -> None:
-        """Raises Fault (403) unless they may."""
+        """Raises Fault (403) without the scope."""
         if scope in self.scopes:
             return
         if self.role is None:
             raise Fault(FORBIDDEN, f"The token has not the scope {scope.value}; use one that has it.")
-        least = next(role for role in Role if scope in SCOPES_OF[role])
+        least = next(role for role in UserRole if scope in SCOPES_OF[role])
         raise Fault(FORBIDDEN, f"This takes the role {least.value}; yours is {self.role.value}.")
 
 
 class SignIn:
-    """Times are the clock's."""
+    """Slows down guessing: counts failures by user and address, in memory only."""
 
     def __init__(self, store: Store, secrets: Secrets, clock: Clock, verify: Verify) -> None:
         self._store = store
@@ -98,14 +99,12 @@ class SignIn:
                 self._recent(what).append(now)
             # the name is not noted where there is no such user: people type passwords there
             who, target = (f"user:{name}", name) if user else ("unknown", "")
-            await self._store.audit_log.append(
-                AuditEntry(self._clock.now(), who, "session.refuse", target, {}, address)
-            )
+            await self._as(who, address).note("session.refuse", target)
             raise Fault(UNAUTHENTICATED, "The name or the password is wrong.")
         return await self._open(user, address)
 
     async def confirm(self, actor: Actor, password: str) -> None:
-        """Whether it is still the person themselves. Raises Fault (401, 429, 503)."""
+        """Checks the password of a signed-in user once more. Raises Fault (401, 429, 503)."""
         what = f"{actor.address}\n{actor.plain_name}"
         self._slow_down(what, FAILURES)
         user = await self._store.users.find(actor.plain_name)
@@ -126,12 +125,12 @@ class SignIn:
         token = self._secrets.token(TOKEN_OCTETS)
         now = self._clock.now()
         session = AdminSession(digest(token), user.name, self._secrets.token(TOKEN_OCTETS), now, now + SESSION_MS)
-        deed = AuditEntry(now, f"user:{user.name}", "session.open", user.name, {}, address)
-        await self._store.noting(lambda _: deed).users.open_session(session)
+        audited = self._as(f"user:{user.name}", address).audited("session.open", user.name)
+        await audited.users.open_session(session)
         return token
 
     async def session(self, token: str, address: str) -> Actor | None:
-        """Who the token of a session belongs to, as they are now."""
+        """Returns the user of a session with the present role, None if there is no such session."""
         if not token or len(token) > 128:
             return None
         found = await self._store.users.session(digest(token), self._clock.now())
@@ -141,11 +140,11 @@ class SignIn:
         return Actor(f"user:{user.name}", SCOPES_OF[user.role], address, user.role, session.csrf)
 
     async def sign_out(self, token: str, actor: Actor) -> None:
-        deed = AuditEntry(self._clock.now(), actor.name, "session.close", actor.plain_name, {}, actor.address)
-        await self._store.noting(lambda _: deed).users.close_session(digest(token))
+        audited = self._as(actor.name, actor.address).audited("session.close", actor.plain_name)
+        await audited.users.close_session(digest(token))
 
     async def bearer(self, authorization: bytes | None, address: str) -> Actor:
-        """Who an admin token belongs to (RFC 6750, 2.1). Raises Fault (401, 429)."""
+        """Authenticates an admin token (RFC 6750, 2.1). Raises Fault (401, 429)."""
         if authorization is None:
             raise Fault(UNAUTHENTICATED, "The header Authorization is missing; send Bearer and an admin token.")
         scheme, _, text = authorization.strip().partition(b" ")
@@ -160,6 +159,9 @@ class SignIn:
         scopes = frozenset(scope for scope in Scope if scope in found.scopes)
         return Actor(f"token:{found.id}", scopes, address)
 
+    def _as(self, actor: str, address: str) -> Audited:
+        return Audited(self._store, self._clock, actor, address)
+
     def _slow_down(self, what: str, most: int) -> None:
         failures = self._recent(what)
         if len(failures) >= most:
@@ -167,7 +169,7 @@ class SignIn:
             raise Fault(TOO_EARLY, "Too many wrong credentials; wait before the next try.", None, wait)
 
     def _recent(self, what: str) -> list[float]:
-        """The failures of the last minutes, to be added to."""
+        """Returns the list of recent failures, to be appended to."""
         since = self._clock.monotonic() - WINDOW_S
         failures = [at for at in self._failures.pop(what, []) if at > since]
         self._failures[what] = failures
@@ -177,7 +179,7 @@ class SignIn:
 
 
 def hash_at_once(secrets: Secrets) -> Hash:
-    """For those who hold up nobody: a command, a test."""
+    """Returns a hash that blocks the loop, for commands and tests."""
 
     async def hashed(password: str) -> str:
         return secrets.hash_password(password)
@@ -186,10 +188,10 @@ def hash_at_once(secrets: Secrets) -> Hash:
 
 
 def digest(token: str) -> bytes:
-    """What is kept of a token, which has enough random bits to need no slow hash."""
+    """Returns the SHA-256 of a token, which the store keeps. A token has enough random bits to need no slow hash."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that does not tell where they differ."""
+    """Compares two secrets in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())

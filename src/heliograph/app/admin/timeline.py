@@ -1,4 +1,4 @@
-"""A message's history for people: an operator that puts a message off for two days says so hundreds of times."""
+"""Shortens a message's history for people: an operator that defers a message for two days says so hundreds of times."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -6,12 +6,11 @@ from itertools import groupby
 from heliograph.app.admin.history import Event
 
 SHOWN = 3
-"""Of as many equal lines in a row each is shown."""
+"""Longest run of equal lines that is shown whole."""
 
 
 def condense(events: Iterable[Event]) -> Iterator[Event]:
-    """Of a longer row of lines that differ in nothing but their time the first and the last, and between them one that
-    says how many there are, with the time of the first of those."""
+    """Replaces the middle of each longer run of lines that differ only in their time by one line with their number."""
     for _, equal in groupby(events, lambda event: (event.event, event.segment, event.detail)):
         row = list(equal)
         if len(row) <= SHOWN:

@@ -1,12 +1,13 @@
-"""Admin users and admin tokens: who may look after the gateway."""
+"""Administration of users and tokens."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.admin import fields
+from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.admin.oversight import AdminToken, AdminUser, AuditEntry, Role, read_scopes
+from heliograph.app.admin.oversight import AdminToken, AdminUser, UserRole, read_scopes
 from heliograph.app.admin.sign_in import Hash, digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
@@ -28,9 +29,8 @@ class NewToken:
     secret: str = field(repr=False)
 
 
-class UserAdministration:
-    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes, and the store's Unavailable. Each change has its line
-    in the audit log by the same transaction."""
+class ManageUsers(Audited):
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
 
     def __init__(
         self,
@@ -41,17 +41,10 @@ class UserAdministration:
         address: str = "",
         hash_password: Hash | None = None,
     ) -> None:
-        """Without `hash_password` everything else waits while a password is hashed."""
+        """Without `hash_password` a password is hashed on the loop."""
+        super().__init__(store, clock, actor, address)
         self._hash = hash_password or hash_at_once(secrets)
-        self._store = store
         self._secrets = secrets
-        self._clock = clock
-        self._actor = actor
-        self._address = address
-
-    def acting_as(self, actor: str, address: str = "") -> "UserAdministration":
-        """The same, at the hands of another."""
-        return UserAdministration(self._store, self._secrets, self._clock, actor, address, self._hash)
 
     # --- users
 
@@ -61,13 +54,13 @@ class UserAdministration:
         chosen = self._password(password)
         user = AdminUser(name, await self._hash(chosen), _role(role), self._clock.now())
         try:
-            await self._noting("admin.create", name, {"role": user.role.value}).users.create(user)
+            await self.audited("admin.create", name, {"role": user.role.value}).users.create(user)
         except Exists:
             raise AlreadyThere("admin user", name) from None
         return chosen
 
     async def everyone(self) -> list[AdminUser]:
-        """By name."""
+        """Returns every user, by name."""
         return await self._store.users.all()
 
     async def set_password(self, name: str, password: str | None = None) -> str:
@@ -77,17 +70,17 @@ class UserAdministration:
         password_hash = await self._hash(chosen)
         # Read after the hash, which takes its time: what changed meanwhile, the role above all, must stay so.
         changed = replace(await self._find(name), password_hash=password_hash)
-        await self._update(self._noting("admin.set-password", name), changed)
+        await self._update(self.audited("admin.set-password", name), changed)
         return chosen
 
     async def set_role(self, name: str, role: str) -> None:
         """Changes what the user may do, and ends their sessions."""
         user = await self._find(name)
-        await self._update(self._noting("admin.set-role", name, {"role": role}), replace(user, role=_role(role)))
+        await self._update(self.audited("admin.set-role", name, {"role": role}), replace(user, role=_role(role)))
 
     async def remove(self, name: str) -> None:
         try:
-            await self._noting("admin.remove", name).users.remove(name)
+            await self.audited("admin.remove", name).users.remove(name)
         except Missing:
             raise NoSuch("admin user", name) from None
 
@@ -104,16 +97,16 @@ class UserAdministration:
         token = AdminToken(
             self._secrets.octets(_TOKEN_ID_OCTETS).hex(), name, digest(secret), granted, self._clock.now()
         )
-        await self._noting("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).tokens.add(token)
+        await self.audited("token.create", token.id, {"name": name, "scopes": " ".join(granted)}).tokens.add(token)
         return NewToken(token, secret)
 
     async def tokens(self) -> list[AdminToken]:
-        """In the order of their making, revoked ones included."""
+        """Returns every token, the oldest first, revoked ones included."""
         return await self._store.tokens.all()
 
     async def revoke_token(self, token: str) -> None:
         try:
-            await self._noting("token.revoke", token).tokens.revoke(token, self._clock.now())
+            await self.audited("token.revoke", token).tokens.revoke(token, self._clock.now())
         except Missing:
             raise NoSuch("token in use with the id", token) from None
 
@@ -125,9 +118,9 @@ class UserAdministration:
             raise NoSuch("admin user", name)
         return found
 
-    async def _update(self, noting: Store, user: AdminUser) -> None:
+    async def _update(self, audited: Store, user: AdminUser) -> None:
         try:
-            await noting.users.update(user)
+            await audited.users.update(user)
         except Missing:
             raise NoSuch("admin user", user.name) from None
 
@@ -138,14 +131,9 @@ class UserAdministration:
             raise Invalid("password", f"it must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters")
         return given
 
-    def _noting(self, action: str, target: str, details: dict[str, str] | None = None) -> Store:
-        """The store for one change, which has this line in the audit log."""
-        deed = AuditEntry(self._clock.now(), self._actor, action, target, details or {}, self._address)
-        return self._store.noting(lambda _: deed)
 
-
-def _role(text: str) -> Role:
+def _role(text: str) -> UserRole:
     try:
-        return Role(text)
+        return UserRole(text)
     except ValueError:
-        raise Invalid("role", f"{text!r} is none of {', '.join(Role)}") from None
+        raise Invalid("role", f"{text!r} is none of {', '.join(UserRole)}") from None

@@ -1,13 +1,13 @@
-"""What those who run the gateway look at and do beside administration: messages, callbacks, the way of a number."""
+"""Use cases of administration on messages and callbacks: find, explain, cancel, replay; and the route of a number."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
-from heliograph.app.admin.oversight import AuditEntry, AuditQuery, CallbackView, Hit, MessageRecord, Search, SearchPage
-from heliograph.app.admin.sign_in import Actor
+from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
 from heliograph.app.routing import explain as routing
@@ -15,13 +15,29 @@ from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain import ids, phone
+from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid
 
 HITS = 1_000
 """Messages of one id (a batch's) or of one reference that are shown."""
 
+HOUR_MS = 3_600_000
+
+SHORT_DAYS = 2
+"""Usage of up to this many days is summed by the hour, of more by the day."""
+
 HOSTS_FROM = 5_000
 """Owed callbacks that the list of failing receivers is made from: those due first."""
+
+
+@dataclass(slots=True)
+class UsagePeriod:
+    """An account's usage from `start` up to `end` by spans of `step` ms; spans without entries are left out."""
+
+    start: int
+    end: int
+    step: int
+    spans: list[Usage]
 
 
 @dataclass(slots=True)
@@ -32,11 +48,11 @@ class MessageView:
     account: Account
     events: list[Event]
     decision: RouteDecision
-    """Where its destination would go now."""
+    """Present route of its destination."""
     connectors: dict[int, str]
     """Names by id, for what the rows name by number."""
     explanation: str
-    """Why it is where it is."""
+    """Reason of its present state, in a sentence or two."""
 
 
 @dataclass(slots=True)
@@ -51,8 +67,8 @@ class FailingHost:
     keys: list[int]
 
 
-class Views:
-    """Raises Fault (and the store's Unavailable). What changes anything is noted in the audit log."""
+class Views(Audited):
+    """Methods raise Fault, and the store's Unavailable."""
 
     def __init__(
         self,
@@ -67,42 +83,37 @@ class Views:
     ) -> None:
         """`fallbacks` are connectors that take what no route covers and that the store does not have, by id: a
         development run's. `names` are those that an earlier run may have had. `status_name` names a command status."""
+        super().__init__(store, clock)
         self._names = (names or {}) | (fallbacks or {})
         self._status_name = status_name
-        self.store = store
         self._directory = directory
         self._rescheduling = rescheduling
-        self._clock = clock
         self._fallbacks = fallbacks or {}
-
-    @property
-    def now(self) -> int:
-        return self._clock.now()
 
     # --- messages
 
     async def find(self, text: str, search: Search) -> SearchPage:
-        """Messages by what somebody typed: an id, a reference, or a number or its beginning; and by the rest."""
+        """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
         text = text.strip()
         parsed = ids.parse(text)
         if parsed is not None:
-            return SearchPage(await self.store.messages.identified(*parsed, HITS))
+            return SearchPage(await self._store.messages.identified(*parsed, HITS))
         number = _digits(text)
         hits: list[Hit] = []
         if text and search.before is None:
-            hits = await self.store.messages.referenced(text, search.account, HITS)
+            hits = await self._store.messages.referenced(text, search.account, HITS)
         if text and not number:
             return SearchPage(hits)
-        found = await self.store.messages.search(replace(search, number=number))
+        found = await self._store.messages.search(replace(search, number=number))
         known = {hit.message.key for hit in hits}
         return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
     async def look(self, key: int, tail: int) -> MessageView:
-        trace = await self.store.messages.trace(key)
+        trace = await self._store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
         message = trace.message
-        account = await self.store.accounts.by_id(message.account)
+        account = await self._store.accounts.by_id(message.account)
         if account is None:
             raise _no_message()
         events = history(trace, self._names, self._status_name)
@@ -111,31 +122,51 @@ class Views:
         explanation = explain(trace, connectors, self._status_name)
         return MessageView(trace, account, events, decision, connectors, explanation)
 
+    async def search(self, search: Search) -> SearchPage:
+        return await self._store.messages.search(search)
+
+    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
+        """Returns the messages of requests with this reference, of one account or of all."""
+        return await self._store.messages.referenced(reference, account, limit)
+
+    async def of_references(self, account: str, references: Sequence[str]) -> list[Hit]:
+        """Returns the account's messages of requests for one destination with one of these references, by key."""
+        found = await self._store.accounts.find(account)
+        return [] if found is None else await self._store.messages.of_references(found[0].id, references)
+
+    async def tail_of(self, key: int) -> int | None:
+        """Completes the id of the message with this key; None if there is no such message."""
+        record = await self._store.messages.trace(key)
+        return None if record is None else record.message.tail
+
+    async def account_names(self) -> dict[int, str]:
+        return {account.id: account.name for account, _ in await self._store.accounts.all()}
+
     async def connector_names(self) -> dict[int, str]:
-        tables = await self.store.network.tables()
+        tables = await self._store.network.tables()
         return self._names | {connector.id: connector.name for connector in tables.connectors}
 
-    async def cancel(self, actor: Actor, key: int, tail: int) -> None:
+    async def cancel(self, key: int, tail: int) -> None:
         view = await self._owner(key, tail)
-        noting = self._noting(actor, "message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
-        await self._rescheduling.through(noting.customers).cancel(view, key, tail, self.now)
+        audited = self.audited("message.cancel", ids.to_hex(key, tail), {"account": view.account.name})
+        await self._rescheduling.through(audited.customers).cancel(view, key, tail, self.now)
 
-    async def reschedule(self, actor: Actor, key: int, tail: int, text: str) -> int:
+    async def reschedule(self, key: int, tail: int, text: str) -> int:
         """Moves a scheduled message to a time in the account's zone; returns it in ms."""
         view = await self._owner(key, tail)
         now = self.now
         at = self._rescheduling.new_time(view, text or None, now)
         details = {"account": view.account.name, "time": text}
-        noting = self._noting(actor, "message.reschedule", ids.to_hex(key, tail), details)
-        await self._rescheduling.through(noting.customers).reschedule(view, key, tail, at, now)
+        audited = self.audited("message.reschedule", ids.to_hex(key, tail), details)
+        await self._rescheduling.through(audited.customers).reschedule(view, key, tail, at, now)
         return at
 
     async def _owner(self, key: int, tail: int) -> AccountView:
-        """The account of the message. Raises Fault."""
-        trace = await self.store.messages.trace(key)
+        """Returns the account of the message. Raises Fault."""
+        trace = await self._store.messages.trace(key)
         if trace is None or trace.message.tail != tail:
             raise _no_message()
-        account = await self.store.accounts.by_id(trace.message.account)
+        account = await self._store.accounts.by_id(trace.message.account)
         view = None if account is None else await self._directory.fresh_account(account.name)
         if view is None:
             raise _no_message()
@@ -143,68 +174,81 @@ class Views:
 
     # --- callbacks
 
-    async def replay_callback(self, actor: Actor, key: int, tail: int) -> None:
-        """Owes one that has ended again."""
+    async def callbacks(
+        self, limit: int, place: tuple[int, int] | None, *, ended: bool
+    ) -> tuple[list[CallbackView], tuple[int, int] | None]:
+        """Returns callbacks that are owed, or have ended without success, and the place of the next page."""
+        if ended:
+            found = await self._store.notices.ended(limit, None if place is None else place[1])
+        else:
+            found = await self._store.notices.owed(limit, place)
+        more = (found[-1].due or 0, found[-1].key) if len(found) == limit else None
+        return found, more
+
+    async def callback_totals(self) -> tuple[int, int]:
+        """Returns how many callbacks are owed, and how many have ended without success."""
+        counts = await self._store.upkeep.backlog()
+        return counts.get("callbacks", 0), counts.get("callbacks_failed", 0)
+
+    async def replay_callback(self, key: int, tail: int) -> None:
+        """Makes a callback owed again that has ended without success."""
         view = await self._owner(key, tail)
-        deed = self._deed(actor, "callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
-        if await self.store.noting(lambda count: deed if count else None).notices.replay(None, key, self.now) == 0:
+        entry = self._entry("callback.replay", ids.to_hex(key, tail), {"account": view.account.name})
+        if await self._store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
             raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
 
-    async def replay_account(self, actor: Actor, account: str | None) -> int:
-        """Owes all that have ended again, of one account or of all; returns how many."""
+    async def replay_account(self, account: str | None) -> int:
+        """Makes all callbacks owed again that have ended, of one account or of all; returns how many."""
         number = None
         if account is not None:
-            found = await self.store.accounts.find(account)
+            found = await self._store.accounts.find(account)
             if found is None:
                 raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
             number = found[0].id
-        noting = self._counting(actor, "callback.replay", account or "all")
-        return await noting.notices.replay(number, None, self.now)
+        counting = self._counting("callback.replay", account or "all")
+        return await counting.notices.replay(number, None, self.now)
 
-    async def drop_callbacks(self, actor: Actor, keys: Sequence[int], target: str) -> int:
-        """Ends owed ones; returns how many. One that is in the air at this moment stays."""
-        return await self._counting(actor, "callback.drop", target).notices.drop(keys, self.now)
+    async def drop_callbacks(self, keys: Sequence[int], target: str) -> int:
+        """Gives owed callbacks up; returns how many. One that is being posted at this moment stays."""
+        return await self._counting("callback.drop", target).notices.drop(keys, self.now)
+
+    async def drop_host(self, host: str) -> int | None:
+        """Gives up what is owed to a failing receiver; returns how many, None if no failing one has this name."""
+        found = next((each for each in await self.failing_hosts() if each.host == host), None)
+        return None if found is None else await self.drop_callbacks(found.keys, host)
 
     async def failing_hosts(self) -> list[FailingHost]:
-        """Receivers whose callbacks were tried in vain, the most owed first."""
-        return _by_host(await self.store.notices.owed(HOSTS_FROM))
+        """Returns receivers whose callbacks were tried in vain, the most owed first."""
+        return _by_host(await self._store.notices.owed(HOSTS_FROM))
 
     # --- the way of a number
 
     async def decide(self, number: str, account: str) -> RouteDecision:
-        """By what the store says now, which every process heeds within seconds. Raises Fault where the number is none,
-        or there is no such account."""
+        """Decides by the present rows of the store, which every process heeds within seconds. Raises Fault for an
+        invalid number or an unknown account."""
         if not phone.is_destination(number):
             raise invalid("number", "Give a number in international form: 7 to 15 digits, no + and no leading 0.")
-        found = await self.store.accounts.find(account)
+        found = await self._store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
-        return routing.explain(number, found[0].plan, await self.store.network.tables(), self._fallbacks)
+        return routing.explain(number, found[0].plan, await self._store.network.tables(), self._fallbacks)
 
-    # --- the audit log
+    # --- figures
 
-    async def deeds(self, query: AuditQuery) -> list[AuditEntry]:
-        return await self.store.audit_log.find(query)
+    async def usage(self, account: int, days: int) -> "UsagePeriod":
+        """Sums the ledger of the last days, by the hour for up to SHORT_DAYS, else by the day."""
+        step = HOUR_MS if days <= SHORT_DAYS else DAY_MS
+        end = (self.now // step + 1) * step
+        start = end - days * DAY_MS
+        return UsagePeriod(start, end, step, await self._store.accounts.usage(account, start, end, step))
 
-    async def note(self, actor: Actor, action: str, target: str, details: dict[str, str] | None = None) -> None:
-        """A line of the audit log about what changes no rows; no secrets and no message texts."""
-        await self.store.audit_log.append(self._deed(actor, action, target, details or {}))
-
-    def _noting(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> Store:
-        """The store for one change, which has this line in the audit log."""
-        deed = self._deed(actor, action, target, details)
-        return self.store.noting(lambda _: deed)
-
-    def _counting(self, actor: Actor, action: str, target: str) -> Store:
-        """The store for one change of some callbacks: the line says of how many."""
-        return self.store.noting(lambda count: self._deed(actor, action, target, {"callbacks": str(count)}))
-
-    def _deed(self, actor: Actor, action: str, target: str, details: dict[str, str]) -> AuditEntry:
-        return AuditEntry(self.now, actor.name, action, target, details, actor.address)
+    def _counting(self, action: str, target: str) -> Store:
+        """Returns the store for one change of some callbacks, whose entry in the audit log has their number."""
+        return self._store.noting(lambda count: self._entry(action, target, {"callbacks": str(count)}))
 
 
 def _digits(text: str) -> str:
-    """The digits of what may be a number or its beginning; empty where it is none."""
+    """Returns the digits of a number or its beginning; empty if `text` is none."""
     bare = text.removeprefix("+").replace(" ", "").replace("-", "")
     return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
 

@@ -1,25 +1,19 @@
-"""The pages of the console, a module for each part."""
+"""The pages of the console, a module for each part. A new one is a module here, a template, and its name below."""
 
-from heliograph.console.pages import (
-    accounts,
-    callbacks,
-    connectors,
-    messages,
-    overview,
-    routing,
-    sending,
-    simulator,
-    users,
+from importlib import import_module
+
+from heliograph.console.request import PageRoute
+
+_MODULES = (
+    "overview",
+    "messages",
+    "sending",
+    "accounts",
+    "connectors",
+    "routing",
+    "callbacks",
+    "users",
+    "simulator",
 )
 
-PAGES = (
-    *overview.PAGES,
-    *messages.PAGES,
-    *sending.PAGES,
-    *accounts.PAGES,
-    *connectors.PAGES,
-    *routing.PAGES,
-    *callbacks.PAGES,
-    *users.PAGES,
-    *simulator.PAGES,
-)
+PAGES: tuple[PageRoute, ...] = tuple(page for name in _MODULES for page in import_module(f"{__name__}.{name}").PAGES)

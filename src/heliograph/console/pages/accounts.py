@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import fields
 from heliograph.app.admin.oversight import Scope, Usage
 from heliograph.app.configuration import Account
@@ -10,12 +11,11 @@ from heliograph.console import chart
 from heliograph.console.render import priced
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
-from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.display import counted
 from heliograph.domain.money import format_credits
 
 ENTRIES = 20
-HOUR_MS = 3_600_000
+
 
 SETTINGS = tuple(name for name in fields.ACCOUNT if name != "suspended")
 """Settings that the form has, in its order."""
@@ -97,8 +97,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     name = request.path["name"]
     view = await request.manage.account(name)
     days = 30 if request.query.get("days") == "30" else 1
-    before = request.query.get("before", "")
-    entries = await request.manage.ledger(name, ENTRIES + 1, int(before) if before.isdigit() else None)
+    entries = await request.manage.ledger(name, ENTRIES + 1, parse_key(request.query.get("before", "")))
     texts = texts_of(view.account)
     if problem is not None:
         texts |= {name: request.form[name] for name in SETTINGS if name in request.form}
@@ -121,12 +120,10 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
 
 
 async def _usage(request: PageRequest, account: int, days: int) -> Mapping[str, object]:
-    step = HOUR_MS if days == 1 else DAY_MS
-    end = (request.now // step + 1) * step
-    start = end - days * DAY_MS
-    spans = {each.at: each for each in await request.views.store.accounts.usage(account, start, end, step)}
+    period = await request.views.usage(account, days)
+    spans = {each.at: each for each in period.spans}
     bars = []
-    for at in range(start, end, step):
+    for at in range(period.start, period.end, period.step):
         usage = spans.get(at, Usage(at, 0, 0, 0))
         when = datetime.fromtimestamp(at / 1000, UTC)
         name = when.strftime("%H:%M" if days == 1 else "%d %b")
@@ -148,11 +145,10 @@ async def show_page(request: PageRequest) -> PageResponse:
 
 async def entry(request: PageRequest) -> PageResponse:
     """From a line of the ledger to its message; to those of its minute where it is about a batch."""
-    key = request.path["key"]
-    number = int(key) if key.isdigit() and len(key) < 19 else 0
-    trace = await request.views.store.messages.trace(number)
-    if trace is not None:
-        return request.go(f"/messages/{ids.to_hex(number, trace.message.tail)}")
+    number = parse_key(request.path["key"]) or 0
+    tail = await request.views.tail_of(number)
+    if tail is not None:
+        return request.go(f"/messages/{ids.to_hex(number, tail)}")
     minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
     return request.go("/messages", account=request.path["name"], start=minute, end=minute)
 
@@ -170,12 +166,7 @@ async def top_up(request: PageRequest) -> PageResponse:
 async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     view = await request.manage.account(name)
-    before = texts_of(view.account)
-    texts = {
-        each: request.form[each].strip()
-        for each in SETTINGS
-        if each in request.form and request.form[each].strip() != before[each]
-    }
+    texts = request.changed(texts_of(view.account))
     if not texts:
         return request.go(f"/accounts/{name}", "Nothing was changed.")
     try:

@@ -33,7 +33,7 @@ async def list_live(request: PageRequest) -> PageResponse:
 async def _list(request: PageRequest) -> dict[str, Any]:
     known = {connector.name: connector for connector in await request.manage.connectors()}
     states = {connector.name: state for connector, state in request.services.admin.carrier_states()}
-    backlog = await request.views.store.upkeep.counts(request.now)
+    backlog = await request.manage.backlog()
     where = {name: _where(request.manage.kind_of(connector), connector) for name, connector in known.items()}
     return {"lines": await lines_of(request, backlog), "known": known, "states": states, "where": where}
 
@@ -80,7 +80,7 @@ async def show(
     state = next(
         (state for connector, state in request.services.admin.carrier_states() if connector.name == name), None
     )
-    backlog = await request.views.store.upkeep.counts(request.now)
+    backlog = await request.manage.backlog()
     line = next((line for line in await lines_of(request, backlog) if line.name == name), None)
     found = next((each for each in await request.manage.connectors() if each.name == name), None)
     if found is None:
@@ -94,7 +94,7 @@ async def show(
     if problem is not None:
         texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
     routes = [route for route in await request.manage.routes() if route.connector == name]
-    others = [each for each in await request.views.store.network.link_states() if each.connector == found.id]
+    others = [each for each in await request.manage.link_states() if each.connector == found.id]
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,
@@ -131,12 +131,7 @@ async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     found = await request.manage.connector(name)
     kind = request.manage.kind_of(found)
-    before, had = texts_of(kind, found), kind.options(found)
-    texts = {
-        each: request.form[each].strip()
-        for each in before
-        if each in request.form and request.form[each].strip() != before[each]
-    }
+    had, texts = kind.options(found), request.changed(texts_of(kind, found))
     try:
         options = _options(request.form.get("options", ""))
         options |= {option: "" for option in had if option not in options}

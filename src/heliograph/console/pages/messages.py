@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from heliograph.admin_api.request import cursor, parse_cursor
 from heliograph.app.admin.oversight import Scope, Search
 from heliograph.app.admin.timeline import condense
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
@@ -21,15 +22,14 @@ async def search(request: PageRequest) -> PageResponse:
         found = await request.views.find(request.query.get("q", ""), await _search(request))
     except Mistake as mistake:
         problem = problem_of(mistake)
-    accounts = await request.manage.accounts()
-    more = None if found is None or found.more is None else f"{found.more[0]}-{found.more[1]}"
+
     return request.page(
         "messages.html",
         query=request.query,
         found=found,
-        more=more,
+        more=None if found is None else cursor(found.more),
         problem=problem,
-        accounts={account.id: account.name for account, _ in accounts},
+        accounts=await request.views.account_names(),
         connectors=await request.views.connector_names(),
         standings=list(MessageStatus),
     )
@@ -46,9 +46,7 @@ async def _search(request: PageRequest) -> Search:
     wanted.start = _minute(query.get("start", ""), "start")
     end = _minute(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
-    time, _, key = query.get("more", "").partition("-")
-    if time.isdigit() and key.isdigit() and len(time) < 19 and len(key) < 19:
-        wanted.before = int(time), int(key)
+    wanted.before = parse_cursor(query.get("more", ""))
     return wanted
 
 
@@ -128,7 +126,7 @@ def _status(request: PageRequest, status: int) -> str:
 
 async def cancel(request: PageRequest) -> PageResponse:
     try:
-        await request.views.cancel(request.actor, *_id(request))
+        await request.views.cancel(*_id(request))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message is cancelled and refunded.")
@@ -137,7 +135,7 @@ async def cancel(request: PageRequest) -> PageResponse:
 async def reschedule(request: PageRequest) -> PageResponse:
     text = request.form.get("time", "").replace("T", " ")
     try:
-        await request.views.reschedule(request.actor, *_id(request), text if text.count(":") == 2 else f"{text}:00")
+        await request.views.reschedule(*_id(request), text if text.count(":") == 2 else f"{text}:00")
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
@@ -145,7 +143,7 @@ async def reschedule(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     try:
-        await request.views.replay_callback(request.actor, *_id(request))
+        await request.views.replay_callback(*_id(request))
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The callback is owed again.")

@@ -1,4 +1,4 @@
-"""Overview: the pulse, what waits, the links; live."""
+"""Overview: recent rates, waiting work and connectors, live."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ YEAR_S = 365 * 86_400
 
 
 @dataclass(slots=True)
-class Line:
+class ConnectorLine:
     """A connector on the overview."""
 
     name: str
@@ -37,7 +37,7 @@ class Line:
     capacity: int
     waiting: int
     oldest: int | None
-    """When the one of those that waits longest was due."""
+    """Due time of the oldest of them."""
     deferred: int
 
 
@@ -58,7 +58,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         now, total = pulse.rate(name), sum(values)
         words = f"{what}: {now:.1f} a second now, {total} in the last five minutes, at most {max(values)} in a second"
         tiles.append({"name": name, "title": title, "rate": now, "total": total, "chart": chart.spark(values, words)})
-    backlog = await request.views.store.upkeep.counts(request.now)
+    backlog = await request.manage.backlog()
     lines = await lines_of(request, backlog)
     return {
         "tiles": tiles,
@@ -72,27 +72,27 @@ async def _values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[Line]:
-    """Every connector, those that are not up or silent first."""
+async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[ConnectorLine]:
+    """Returns a line for each connector, those that are down or silent first."""
     waiting = request.services.waiting()
     live = {connector.id: (connector, state) for connector, state in request.services.admin.carrier_states()}
     known = {connector.id: connector for connector in await request.manage.connectors()}
     connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
     lines = [
-        _line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
+        _connector_line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
         for number, connector in connectors.items()
     ]
     return sorted(lines, key=lambda line: ((line.up and not line.silent) or not line.enabled, line.name))
 
 
-def _line(
+def _connector_line(
     connector: Connector,
     live: tuple[Connector, CarrierState] | None,
     waiting: tuple[int, int | None],
     deferred: int,
-) -> Line:
+) -> ConnectorLine:
     state = CarrierState(summary="It is being started.") if live is None else live[1]
-    return Line(
+    return ConnectorLine(
         connector.name,
         connector.enabled and state.bound > 0,
         connector.enabled and state.silent > 0,
@@ -105,8 +105,8 @@ def _line(
     )
 
 
-def worries(request: PageRequest, backlog: BacklogCounts, lines: list[Line]) -> list[tuple[str, str]]:
-    """What somebody should look at: sentences, and where."""
+def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorLine]) -> list[tuple[str, str]]:
+    """Returns sentences about things that need attention, each with a link."""
     found = []
     if not request.services.healthy():
         found.append(("The store does not take what is written: requests are refused. Look at the disk.", ""))

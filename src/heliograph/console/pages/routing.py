@@ -1,5 +1,6 @@
 """Routes and prices, and where a number would go."""
 
+from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.oversight import Scope
@@ -52,8 +53,7 @@ async def add_route(request: PageRequest) -> PageResponse:
 
 
 async def remove_route(request: PageRequest) -> PageResponse:
-    number = request.form.get("route", "")
-    await request.manage.remove_route(int(number) if number.isdigit() and len(number) < 19 else 0)
+    await request.manage.remove_route(parse_key(request.form.get("route", "")) or 0)
     return request.go("/routing", "The route is removed.")
 
 

@@ -29,7 +29,7 @@ KINDS = ("text", "unicode", "flash", "binary")
 
 @dataclass(slots=True)
 class Draft:
-    """What the form says, with the table that its recipients make."""
+    """The parsed form, with the table of its recipients."""
 
     account: AccountView
     table: recipients.RecipientTable
@@ -47,8 +47,8 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
     accounts = [account for account, _ in await request.manage.accounts() if not account.suspended]
     jobs = request.jobs.all()[:LISTS]
     known = {job.id for job in jobs}
-    deeds = await request.views.deeds(AuditQuery(LISTS, action="message.send"))
-    lists = [found for found in map(sent_lists.earlier, deeds) if found is not None and found.id not in known]
+    entries = await request.manage.audit_log(AuditQuery(LISTS, action="message.send"))
+    lists = [found for found in map(sent_lists.earlier, entries) if found is not None and found.id not in known]
     values = dict(request.form) if request.form else {"account": request.query.get("account", "")}
     return request.page(
         "send.html",
@@ -193,7 +193,7 @@ async def preview(request: PageRequest) -> PageResponse:
             rows.append(row)
     if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
         return await form(request, FormProblem(next(iter(problems)), "sender" if field == "from" else field))
-    balance = await request.views.store.customers.balance(draft.account.account.id)
+    balance = (await request.manage.account(draft.account.account.name)).balance
     return request.page(
         "send_preview.html",
         values=request.form,
@@ -228,7 +228,7 @@ async def start(request: PageRequest) -> PageResponse:
     # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": job.account, "messages": str(job.total)}
     try:
-        await request.views.note(request.actor, "message.send", f"list {job.id}", details)
+        await request.manage.note("message.send", f"list {job.id}", details)
     except BaseException:
         request.jobs.forget(job)
         raise
@@ -249,7 +249,7 @@ def _unknown() -> Fault:
 
 async def _earlier(request: PageRequest) -> sent_lists.EarlierList:
     """A list that this process does not send. Raises Fault."""
-    found = await sent_lists.find_earlier(request.views.store, request.path["job"])
+    found = await sent_lists.find_earlier(request.manage, request.views, request.path["job"])
     if found is None:
         raise _unknown()
     return found
@@ -269,7 +269,7 @@ async def job_live(request: PageRequest) -> PageResponse:
 async def stop_job(request: PageRequest) -> PageResponse:
     job = _job(request)
     job.stopped = True
-    await request.views.note(request.actor, "message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
+    await request.manage.note("message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
     return request.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
 
 

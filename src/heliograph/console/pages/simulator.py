@@ -1,4 +1,4 @@
-"""Simulator: what the pretend operator of a development run received, and how it behaves."""
+"""Simulator: messages and behaviour of the simulated operator of a development run."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ KNOBS = (
     "latency_ms", "throttle_per_s", "queue_full_share", "refuse_share", "withhold_share", "undelivered_share",
     "receipt_delay_ms", "receipt_missing_share", "receipt_double_share",
 )  # fmt: skip
-"""Those that the page has; the command `heliograph simulator` has all."""
+"""Knobs on the page; the command `heliograph simulator` has all."""
 
 COUNTERS = ("bound", "submits", "accepted", "throttled", "refused", "receipts_sent", "receipts_answered", "cut")
 
@@ -53,13 +53,13 @@ async def turn(request: PageRequest) -> PageResponse:
         simulated.turn(texts)
     except ValueError as mistake:
         return await show(request, FormProblem(f"{str(mistake)[:1].upper()}{str(mistake)[1:]}."))
-    await request.views.note(request.actor, "simulator.set", "simulator", texts)
+    await request.manage.note("simulator.set", "simulator", texts)
     return request.go("/simulator", "The simulated operator behaves so from now on.")
 
 
 async def cut(request: PageRequest) -> PageResponse:
     _simulated(request).cut_links()
-    await request.views.note(request.actor, "simulator.cut", "simulator")
+    await request.manage.note("simulator.cut", "simulator")
     return request.go("/simulator", "Every link was cut; the gateway binds again by itself.")
 
 

@@ -1,6 +1,7 @@
-"""Who looks after the gateway: users, tokens, the audit log, one's own password."""
+"""People: users, tokens, the audit log, one's own password."""
 
-from heliograph.app.admin.oversight import TOKEN_SCOPES, AuditQuery, Role, Scope
+from heliograph.admin_api.request import parse_key
+from heliograph.app.admin.oversight import TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.error import CONFLICT, Fault
 
@@ -13,7 +14,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         status=200 if problem is None else 400,
         users=await request.users.everyone(),
         tokens=await request.users.tokens(),
-        roles=list(Role),
+        roles=list(UserRole),
         scopes=list(TOKEN_SCOPES),
         form=request.form,
         chosen=request.forms.get("scope", []),
@@ -78,17 +79,16 @@ async def revoke_token(request: PageRequest) -> PageResponse:
 
 
 async def audit(request: PageRequest) -> PageResponse:
-    before = request.query.get("before", "")
     query = AuditQuery(
         PAGE + 1,
-        int(before) if before.isdigit() and len(before) < 19 else None,
+        parse_key(request.query.get("before", "")),
         request.query.get("actor", ""),
         request.query.get("action", ""),
         request.query.get("target", ""),
     )
-    deeds = await request.views.deeds(query)
-    more = deeds[PAGE - 1].key if len(deeds) > PAGE else None
-    return request.page("audit.html", deeds=deeds[:PAGE], query=request.query, more=more)
+    entries = await request.manage.audit_log(query)
+    more = entries[PAGE - 1].key if len(entries) > PAGE else None
+    return request.page("audit.html", entries=entries[:PAGE], query=request.query, more=more)
 
 
 async def own_password(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:

@@ -1,7 +1,7 @@
 """`app.ports.Users`: who administers, and their sessions of the console."""
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, first, listing, lookup, write
-from heliograph.app.admin.oversight import AdminSession, AdminUser, Role
+from heliograph.app.admin.oversight import AdminSession, AdminUser, UserRole
 from heliograph.app.configuration import Exists, Missing
 
 
@@ -59,4 +59,4 @@ class StoredUsers(Operations):
 
 
 def _user(row: Row) -> AdminUser:
-    return AdminUser(row[0], row[1], Role(row[2]), row[3])
+    return AdminUser(row[0], row[1], UserRole(row[2]), row[3])

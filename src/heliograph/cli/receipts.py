@@ -1,0 +1,39 @@
+"""`heliograph receipts`: receipts of operators that match no message."""
+
+import click
+
+from heliograph.cli.command import Group, Invocation, format_moment, print_table
+
+
+@click.group(cls=Group)
+def receipts() -> None:
+    """Receipts from operators."""
+
+
+@receipts.command("orphans")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Receipts at most.")
+@click.pass_obj
+def orphans(invocation: Invocation, limit: int) -> None:
+    """Receipts that match no message, the newest first.
+
+    A wrong notation of ids shows itself here."""
+    from heliograph.domain.phone import mask
+
+    found = invocation.diagnose(lambda diagnose: diagnose.orphans(limit))
+    names = {connector.id: connector.name for connector in invocation.manage(lambda manage: manage.connectors())}
+    rows = [
+        {
+            "time": format_moment(each.at),
+            "connector": names.get(each.connector, str(each.connector)),
+            "operator_id": each.operator_id,
+            "destination": mask(each.destination),
+            "state": each.state.name,
+            "err": each.err,
+        }
+        for each in found
+    ]
+    columns = ("TIME", "CONNECTOR", "OPERATOR'S ID", "DESTINATION", "STATE", "ERR")
+    invocation.show(
+        {"receipts": rows},
+        lambda: print_table(columns, [tuple(row.values()) for row in rows], empty="Every receipt matched a message."),
+    )
