@@ -45,4 +45,4 @@ class Recovery:
     early: list[EarlyReceipt]
     """Receipts that wait for their message, newest last, bounded."""
     unanswered: bool = False
-    """There are inbound messages that were never answered: they may come again."""
+    """Whether inbound messages were never answered, so that they may come again."""

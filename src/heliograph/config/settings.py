@@ -74,7 +74,7 @@ class Http:
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageSettings:
     """Limits and defaults of what customers ask for."""
 
     max_destinations: int = _setting(
@@ -119,7 +119,7 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class Callbacks:
+class CallbackSettings:
     """Delivery receipts that are pushed to customers."""
 
     timeout_s: float = _setting(
@@ -287,8 +287,8 @@ class Settings:
     data: Path = DEFAULT_DATA
     file: Path | None = None
     http: Http = Http()
-    messages: Messages = Messages()
-    callbacks: Callbacks = Callbacks()
+    messages: MessageSettings = MessageSettings()
+    callbacks: CallbackSettings = CallbackSettings()
     smpp: Smpp = Smpp()
     store: StoreSettings = StoreSettings()
     log: Log = Log()

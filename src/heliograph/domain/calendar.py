@@ -32,7 +32,7 @@ class TimeProblem(ValueError):
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone of an IANA name. Raises ValueError, with a sentence for people, where there is none."""
+    """Returns the zone of an IANA name. Raises ValueError, with a sentence for people, if there is none."""
     problem = f"{name!r} is no time zone; give an IANA name such as UTC or Europe/Berlin"
     if _ZONE(name) is None or name.startswith(_NO_ZONES):
         raise ValueError(problem)

@@ -7,8 +7,8 @@ Network = IPv4Network | IPv6Network
 
 
 def address_of(host: str) -> Address | None:
-    """None where the text is no address. One of IPv4 is the same when it is written as one of IPv6 (RFC 4291, 2.5.5.2),
-    as a socket that takes both has it."""
+    """Returns the address that a text spells, None if it spells none. An IPv4 address in IPv6 form (RFC 4291, 2.5.5.2)
+    is returned as IPv4, since a socket for both writes it so."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -43,7 +43,8 @@ class IdSequence:
     __slots__ = ("_last", "_worker")
 
     def __init__(self, worker: int, last: int = 0) -> None:
-        """Every key will be above `last`, the highest key already in the store (whichever worker made it)."""
+        """Makes a sequence whose keys are all above `last`, the highest key already in the store (whichever worker made
+        it)."""
         if not 0 <= worker < WORKERS:
             raise ValueError(f"a worker number is 0 to {WORKERS - 1}, not {worker}")
         self._worker = worker

@@ -1,4 +1,4 @@
-"""Status of a message in one word, made of its state and its delivery: users search by it and are shown it."""
+"""Message status: one word made of state and delivery, by which users search."""
 
 from enum import StrEnum
 from typing import assert_never

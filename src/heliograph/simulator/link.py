@@ -208,7 +208,7 @@ class SimulatorLink(asyncio.Protocol):
             self._centre.happened(self, event, now)
 
     def _take_in(self) -> None:
-        """On a slow link: hears one piece, and the next when the link has carried this one."""
+        """Receives the next piece on a slow link; the one after follows when the link has carried this one."""
         self._taking_in = None
         if not self._inbound:
             self._go_on_reading("slow")

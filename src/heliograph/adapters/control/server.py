@@ -27,9 +27,7 @@ class ControlServer:
     """Serves the control socket in the data directory."""
 
     def __init__(self, data: Path, handlers: Mapping[str, Handler]) -> None:
-        """`handlers` are by the request's field `ask`."""
-        """`handlers` are by the request's field `ask`."""
-        """`handlers` are by the request's field `ask`."""
+        """Makes a closed server. `handlers` are by the request's field `ask`."""
         self._data = data
         self._handlers = handlers
         self._server: asyncio.Server | None = None

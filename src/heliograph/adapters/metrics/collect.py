@@ -24,7 +24,7 @@ REFRESH_S = 15.0
 """Seconds between two looks into the store; scrapes show what the last one saw."""
 
 AGAIN_S = 2.0
-"""The same after a look in vain."""
+"""Seconds until the next look after one that failed."""
 
 _REASONS = {
     Verdict.TOO_LITTLE_CREDIT: "credit",
@@ -36,7 +36,7 @@ _REASONS = {
 _RESULTS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackEnd.GIVEN_UP: "given_up"}
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
 _REMOVED = "(removed)"
-"""The name of a connector that is gone, where it was gone before its name was known."""
+"""Name that stands for connectors removed before their name was known."""
 
 
 class Collector:
@@ -65,7 +65,7 @@ class Collector:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to look into the store, now and then."""
+        """Starts a task that reads the store now and then."""
         self._task = asyncio.create_task(self._keep_fresh(), name="metrics")
 
     async def stop(self) -> None:
@@ -74,7 +74,7 @@ class Collector:
             await asyncio.wait([self._task])
 
     async def refresh(self) -> None:
-        """Looks into the store. Raises Unavailable."""
+        """Reads the backlog from the store. Raises Unavailable."""
         backlog = await self._store.upkeep.counts(self._clock.now())
         accounts = await self._store.accounts.all()
         self._backlog = backlog

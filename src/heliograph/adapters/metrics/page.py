@@ -12,7 +12,7 @@ from heliograph.http.asgi import Headers, Receive, Scope, Send, respond
 PATH = "/metrics"
 
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
-"""Headers by which a proxy says that it asks for somebody else. Whom it is then is not known here."""
+"""Headers by which a proxy says that it asks for somebody else; the page does not read whom."""
 
 
 class MetricsPage:

@@ -18,7 +18,7 @@ _EXPIRED: Final = 10
 
 
 def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: bool) -> str:
-    """Why a connection to `where`, with TLS or without, did not come about within `seconds`."""
+    """Says why a connection to `where`, with TLS or without, was not established within `seconds`, and what to do."""
     match error:
         case FileNotFoundError() | PermissionError():
             return f"a certificate file cannot be read ({error.strerror}); check ca_file, cert_file and key_file"
@@ -47,7 +47,7 @@ def why_not_connected(error: BaseException, where: str, seconds: float, *, tls: 
 
 
 def why_refused(status: int) -> str:
-    """Why the operator refused a bind."""
+    """Says why the operator refused a bind."""
     name = CommandStatus.name_of(status)
     match status:
         case CommandStatus.ESME_RINVPASWD:
@@ -77,5 +77,5 @@ _CLOSINGS: dict[CloseReason, str] = {
 
 
 def why_closed(reason: CloseReason) -> str:
-    """Why a session wanted its connection closed."""
+    """Says why a session wanted its connection closed."""
     return _CLOSINGS[reason]

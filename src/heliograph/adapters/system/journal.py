@@ -62,7 +62,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: `time`, `level`, `event`, then the fields."""
+    """Formats an event as one JSON object a line: `time`, `level`, `event`, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -79,7 +79,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people: time of day, level, event, `name=value`..."""
+    """Formats an event as a line for people: time of day, level, event, `name=value`..."""
 
     def format(self, record: logging.LogRecord) -> str:
         event = record.getMessage()

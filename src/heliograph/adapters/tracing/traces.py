@@ -1,6 +1,6 @@
-"""One trace for each request that is sampled; its spans are made from the facts, with the times that those tell.
+"""Traces: one for each sampled request, its spans made from the facts, with their times.
 
-What belongs to a trace is kept in memory only: after a restart a message goes on, and its trace has ended.
+A trace is kept in memory only: after a restart a message goes on, and its trace has ended.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from heliograph.domain import ids
 from heliograph.http.asgi import Asgi
 
 KEPT = 20_000
-"""Messages whose trace goes on, the latest; the trace of one that was there for longer has ended."""
+"""Messages whose trace goes on, the latest; the traces of older ones have ended."""
 
 CLOSE_MS = 5_000
 """Milliseconds that the last spans have to leave, at the end."""
@@ -65,7 +65,7 @@ class TraceWatcher:
         return _TracedSender(sender, self)
 
     async def close(self) -> None:
-        """Sends what is left. Those under way have ended."""
+        """Ends the spans of callbacks in flight, and exports all spans that are left."""
         for span in self._calls.values():
             span.end()
         await asyncio.to_thread(self._shut)
@@ -77,7 +77,7 @@ class TraceWatcher:
     # --- a message's way
 
     def accepted(self, accept: Accept, request: Span) -> None:
-        """A request that is traced was accepted."""
+        """Notes that a traced request was accepted."""
         context = request.get_span_context()
         now = self._clock.now()
         self._span("store", context, accept.at, now, {"heliograph.messages": len(accept.messages)})
@@ -141,7 +141,7 @@ class TraceWatcher:
     # --- callbacks
 
     def posted(self, jobs: Sequence[WebhookJob]) -> None:
-        """Callbacks are about to leave: those of traced messages are given their header."""
+        """Gives the callbacks of traced messages their header, right before they are posted."""
         for job in jobs:
             parent = self._messages.get(job.key)
             if parent is None:
@@ -224,7 +224,8 @@ def _below(parent: SpanContext) -> Context:
 
 
 def open_traces(endpoint: str, ratio: float, clock: Clock) -> TraceWatcher:
-    """Spans leave by OTLP over HTTP, in a thread of their own; what cannot be sent is dropped."""
+    """Opens traces that export spans by OTLP over HTTP, in a thread of their own; spans that cannot be sent are
+    dropped."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     return TraceWatcher(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), ratio, clock)

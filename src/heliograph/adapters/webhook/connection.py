@@ -70,14 +70,14 @@ class WebhookConnection(asyncio.Protocol):
         self._interim = False
         self._complete = False
         self._surplus = False
-        """The receiver sent more than an answer: nothing on this connection can be trusted any more."""
+        """Whether the receiver sent more than an answer, so that the connection must not be used again."""
         self._keep = False
         self._problem = ""
         self.deadline = 0.0
 
     @property
     def busy(self) -> bool:
-        """A job is out and not answered yet."""
+        """Whether a job was sent and has no answer yet."""
         return self._job is not None
 
     def send(self, job: WebhookJob, path: str, octets: bytes, started: float) -> None:

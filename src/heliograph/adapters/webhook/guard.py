@@ -82,7 +82,7 @@ class AddressGuard:
         self._allowed = tuple(ip_network(network) for network in allowed)
 
     def refusal(self, address: IPAddress) -> str | None:
-        """Why this address may not be called, in a word or two for people; None if it may."""
+        """Returns why the address may not be called, in a word or two for people; None if it may."""
         if any(address in network for network in self._allowed):
             return None
         if address in METADATA:
@@ -111,10 +111,10 @@ class AddressGuard:
         return "reserved"
 
     def forbidden_host(self, host: str) -> str | None:
-        """Why a URL's host can be told to be forbidden without asking the DNS; None if it cannot.
+        """Returns why a URL's host is forbidden, as far as that is known without the DNS; else None.
 
-        Takes every spelling that a resolver would read as an address: `2130706433`, `0x7f.1`, `0177.0.0.1`,
-        `[::1]`, full-width digits. Names get their real check at each connection.
+        Takes every spelling that a resolver would read as an address: `2130706433`, `0x7f.1`, `0177.0.0.1`, `[::1]`,
+        full-width digits. Names get their real check at each connection.
         """
         name = plain_host(host)
         if name is None:

@@ -118,7 +118,7 @@ class Origin:
 
     @property
     def unused(self) -> bool:
-        """The origin has no connections and no jobs: forgetting it loses nothing but its health."""
+        """Whether the origin has no connections and no jobs; forgetting it then loses only its health."""
         return not (self._open or self._connecting or self._waiting or self._again)
 
     # --- jobs in

@@ -31,7 +31,7 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The time to read the rest of an answer, so that the connection can be used again."""
     idle_seconds: float = 30.0
     crowded_idle_seconds: float = 1.0
-    """The same while more than three quarters of the connections are in use."""
+    """Seconds that a connection stays idle while more than three quarters of them are in use."""
     drain_seconds: float = 5.0
     """The time for which `close` lets the jobs go on."""
 

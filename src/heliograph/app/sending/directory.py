@@ -63,7 +63,7 @@ class Directory:
         return True
 
     async def account(self, name: str) -> AccountView | None:
-        """Returns the account of that name, from memory if it is there."""
+        """Returns the account of that name, from memory if it is there, else from the store. Raises Unavailable."""
         view = self._accounts.get(name)
         return view if view is not None else await self.fresh_account(name)
 
