@@ -2,8 +2,9 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from heliograph.adapters.smpp.connection import BindConnection
 from heliograph.adapters.smpp.context import BindContext
@@ -25,13 +26,6 @@ ROLES: Final[dict[str, tuple[type[p.BindRequest], ...]]] = {
 """The binds that a connector's `bind` stands for."""
 
 
-class BindOwner(Protocol):
-    """The owner of a bind."""
-
-    def binds_changed(self) -> None:
-        """Called when the bind's connection is up, or no longer is."""
-
-
 def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindRequest:
     """The bind PDU of a connector (SMPP v3.4, 4.1)."""
     dialect = settings.dialect
@@ -49,14 +43,17 @@ def bind_request(settings: SmppSettings, role: type[p.BindRequest]) -> p.BindReq
 class Bind:
     """Holds at most one connection at a time. `number` counts from 1."""
 
-    def __init__(self, context: BindContext, owner: BindOwner, number: int, role: type[p.BindRequest]) -> None:
+    def __init__(
+        self, context: BindContext, changed: Callable[[], None], number: int, role: type[p.BindRequest]
+    ) -> None:
+        """`changed` is called when a connection is up, or no longer is."""
         settings, timings = context.settings, context.timings
         self.number = number
         self.role = c.command_name(role.command_id).removeprefix("bind_")
         self.connection: BindConnection | None = None
         self.counters = BindCounters()
         self._context = context
-        self._owner = owner
+        self._changed = changed
         self._request = bind_request(settings, role)
         self._hosts = ((settings.host, settings.port), *settings.dialect.hosts)
         # Several binds begin with different hosts, so that one host's failure does not take all of them down.
@@ -188,11 +185,11 @@ class Bind:
         context.journal.say(
             "info", "smpp.bound", connector=context.connector.name, bind=self.number, role=self.role, host=self.where
         )
-        self._owner.binds_changed()
+        self._changed()
 
     def on_unbound(self) -> None:
         self._enter("unbinding")
-        self._owner.binds_changed()
+        self._changed()
 
     # --- for people
 

@@ -39,7 +39,7 @@ class SmppCarrier:
         self._complaints = context.complaints
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
-        self._binds = [Bind(context, self, number, role) for number, role in enumerate(roles, 1)]
+        self._binds = [Bind(context, self.binds_changed, number, role) for number, role in enumerate(roles, 1)]
         self._affinity = RecipientAffinity() if connector.binds > 1 else None
         if self._affinity is not None:
             context.settled = self._affinity.settled

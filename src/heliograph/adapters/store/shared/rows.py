@@ -1,8 +1,8 @@
 """Rows and the values they stand for, where all engines agree: the order of columns, and which are JSON."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from sys import intern
 from typing import Any
 
@@ -19,12 +19,9 @@ MESSAGE_COLUMNS = (
 
 MESSAGE_WIDTH = 17
 
-ACCOUNT_COLUMNS = (
-    "id, name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate, "
-    "callback_url, callback_format, content_decoding, networks, senders, created, inbound_url"
-)
-
-CONNECTOR_COLUMNS = 'id, name, kind, binds, "window", rate, enabled, settings, created'
+_ACCOUNT = tuple(each.name for each in fields(Account))
+_CONNECTOR = tuple(each.name for each in fields(Connector))
+"""Columns are called as the fields are."""
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
@@ -37,8 +34,8 @@ PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, 
 
 COLUMNS = {
     "message": MESSAGE_COLUMNS,
-    "account": ACCOUNT_COLUMNS,
-    "connector": CONNECTOR_COLUMNS,
+    "account": ", ".join(f'"{name}"' for name in _ACCOUNT),
+    "connector": ", ".join(f'"{name}"' for name in _CONNECTOR),
     "inbound": INBOUND_COLUMNS,
     "inbound_part": PART_COLUMNS,
 }
@@ -118,47 +115,44 @@ def _text(content: str | bytes) -> str:
 
 def account_values(account: Account) -> dict[str, Any]:
     """The columns of an account but its id."""
-    return {
-        "name": account.name,
-        "password_hash": account.password_hash,
-        "signing_secret": account.signing_secret,
-        "timezone": account.timezone,
-        "plan": account.plan,
-        "credit_limit": account.credit_limit,
-        "suspended": account.suspended,
-        "list_interval": account.list_interval,
-        "rate": account.rate,
-        "callback_url": account.callback_url,
-        "callback_format": account.callback_format,
-        "content_decoding": account.content_decoding,
-        "networks": json.dumps(account.networks),
-        "senders": json.dumps(account.senders),
-        "created": account.created,
-        "inbound_url": account.inbound_url,
-    }
+    return {name: _stored(getattr(account, name)) for name in _ACCOUNT[1:]}
 
 
 def account_of(row: Sequence[Any]) -> Account:
-    """The account of a row that begins with ACCOUNT_COLUMNS."""
-    return Account(
-        id=row[0],
-        name=row[1],
-        password_hash=row[2],
-        signing_secret=row[3],
-        timezone=row[4],
-        plan=row[5],
-        credit_limit=row[6],
-        suspended=bool(row[7]),
-        list_interval=row[8],
-        rate=row[9],
-        callback_url=row[10],
-        callback_format=row[11],
-        content_decoding=row[12],
-        networks=tuple(json.loads(row[13])),
-        senders=tuple(json.loads(row[14])),
-        created=row[15],
-        inbound_url=row[16],
-    )
+    """The account of a row that begins with the columns of one."""
+    return Account(**_read(_ACCOUNT, row))
+
+
+def connector_values(connector: Connector) -> dict[str, Any]:
+    """The columns of a connector but its id."""
+    return {name: _stored(getattr(connector, name)) for name in _CONNECTOR[1:]}
+
+
+def connector_of(row: Sequence[Any]) -> Connector:
+    """The connector of a row of the columns of one."""
+    return Connector(**_read(_CONNECTOR, row))
+
+
+def _stored(value: Any) -> Any:
+    """Returns the value as its column has it: JSON where it is not plain."""
+    return json.dumps(value) if isinstance(value, tuple | dict) else value
+
+
+def _texts(value: str) -> tuple[str, ...]:
+    return tuple(json.loads(value))
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "suspended": bool,
+    "enabled": bool,
+    "networks": _texts,
+    "senders": _texts,
+    "settings": json.loads,
+}
+
+
+def _read(names: tuple[str, ...], row: Sequence[Any]) -> dict[str, Any]:
+    return {name: _READERS[name](value) if name in _READERS else value for name, value in zip(names, row, strict=False)}
 
 
 def changed_account(account: Account, changes: dict[str, Any]) -> Account:
@@ -167,20 +161,6 @@ def changed_account(account: Account, changes: dict[str, Any]) -> Account:
         if name not in ACCOUNT_FIELDS:
             raise ValueError(f"{name} of an account cannot be changed")
     return replace(account, **changes)
-
-
-def connector_values(connector: Connector) -> dict[str, Any]:
-    """The columns of a connector but its id."""
-    return {
-        "name": connector.name,
-        "kind": connector.kind,
-        "binds": connector.binds,
-        "window": connector.window,
-        "rate": connector.rate,
-        "enabled": connector.enabled,
-        "settings": json.dumps(connector.settings),
-        "created": connector.created,
-    }
 
 
 def report_values(report: ConnectorReport) -> dict[str, Any]:
@@ -197,18 +177,3 @@ def report_of(row: Sequence[Any]) -> ConnectorReport:
     except msgspec.DecodeError:
         state = ConnectorState()
     return ConnectorReport(connector, node, state, at)
-
-
-def connector_of(row: Sequence[Any]) -> Connector:
-    """The connector of a row of CONNECTOR_COLUMNS."""
-    return Connector(
-        id=row[0],
-        name=row[1],
-        kind=row[2],
-        binds=row[3],
-        window=row[4],
-        rate=row[5],
-        enabled=bool(row[6]),
-        settings=json.loads(row[7]),
-        created=row[8],
-    )
