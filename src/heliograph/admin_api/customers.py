@@ -4,8 +4,8 @@ from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
-from heliograph.admin_api.serialize import moment
 from heliograph.app.admin.oversight import AuditQuery
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
 
 PAGE = 1_000
@@ -60,7 +60,7 @@ async def usage(request: AdminRequest) -> Struct:
     period = await request.views.usage(view.account.id, days)
     return shapes.UsageOfAccount(
         [
-            shapes.Span(moment(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))
+            shapes.Span(format_utc(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))
             for each in period.spans
         ]
     )

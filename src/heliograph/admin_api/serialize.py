@@ -1,7 +1,6 @@
 """Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -15,6 +14,7 @@ from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
 from heliograph.domain import ids
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
 
 if TYPE_CHECKING:
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     from heliograph.app.routing.explain import RouteDecision
 
 
-def moment(at: int) -> str:
-    """Milliseconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def maybe_moment(at: int | None) -> str | None:
-    return None if at is None else moment(at)
+    return None if at is None else format_utc(at)
 
 
 def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
@@ -46,7 +41,7 @@ def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
         content_decoding=found.content_decoding,
         networks=list(found.networks),
         senders=list(found.senders),
-        created=moment(found.created),
+        created=format_utc(found.created),
     )
 
 
@@ -56,12 +51,12 @@ def account_with_keys(view: AccountDetails) -> shapes.AccountWithKeys:
 
 
 def key(found: configuration.ApiKey) -> shapes.Key:
-    return shapes.Key(found.id, moment(found.created), maybe_moment(found.revoked))
+    return shapes.Key(found.id, format_utc(found.created), maybe_moment(found.revoked))
 
 
 def entry(found: configuration.LedgerEntry) -> shapes.LedgerEntryShape:
     amount = format_credits(found.amount)
-    return shapes.LedgerEntryShape(found.key, moment(found.at), found.kind.label, amount, found.note)
+    return shapes.LedgerEntryShape(found.key, format_utc(found.at), found.kind.label, amount, found.note)
 
 
 def connector(
@@ -76,7 +71,7 @@ def connector(
         "name": found.name,
         **{name: value for name, value in kind.values(found).items() if not kind.settings[name].secret},
         "options": kind.options(found),
-        "created": moment(found.created),
+        "created": format_utc(found.created),
         "state": bind_states.standing(found, reports, now),
         "warnings": list(warnings),
     }
@@ -91,7 +86,7 @@ def connector_with_links(
 ) -> dict[str, Any]:
     own = [report for report in reports if report.connector == found.id]
     plain = connector(kind, found, own, now)
-    said = [shapes.LinkShape(moment(report.at), report.node, to_builtins(report.state)) for report in own]
+    said = [shapes.LinkShape(format_utc(report.at), report.node, to_builtins(report.state)) for report in own]
     return {**plain, "deferred": backlog.deferred.get(found.id, 0), "links": said}
 
 
@@ -120,7 +115,7 @@ def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shap
         account=names.get(found.account, str(found.account)),
         to=found.destination,
         sender=found.sender,
-        time=moment(found.time),
+        time=format_utc(found.time),
         standing=hit.standing.value,
         delivery=None if hit.delivery is None else hit.delivery.name,
         err=hit.err,
@@ -150,12 +145,12 @@ def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
 
 
 def event(found: Event) -> shapes.HistoryEvent:
-    return shapes.HistoryEvent(moment(found.at), found.event, found.segment, found.detail)
+    return shapes.HistoryEvent(format_utc(found.at), found.event, found.segment, found.detail)
 
 
 def audit_entry(found: AuditEntry) -> shapes.AuditEntryShape:
     return shapes.AuditEntryShape(
-        found.key, moment(found.at), found.actor, found.action, found.target, found.details, found.address
+        found.key, format_utc(found.at), found.actor, found.action, found.target, found.details, found.address
     )
 
 
@@ -165,6 +160,6 @@ def token(found: AdminToken) -> dict[str, object]:
         "id": found.id,
         "name": found.name,
         "scopes": list(found.scopes),
-        "created": moment(found.created),
+        "created": format_utc(found.created),
         "revoked": maybe_moment(found.revoked),
     }

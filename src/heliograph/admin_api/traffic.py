@@ -4,9 +4,10 @@ from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
-from heliograph.admin_api.serialize import maybe_moment, moment
+from heliograph.admin_api.serialize import maybe_moment
 from heliograph.app.admin.oversight import CallbackView, Search, SearchPage
 from heliograph.domain import ids
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault, invalid, missing
 from heliograph.domain.status import MessageStatus
@@ -74,7 +75,7 @@ def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
         attempts=view.attempts,
         problem=view.problem,
         due=maybe_moment(view.due),
-        ended=None if view.end is None else moment(view.at),
+        ended=None if view.end is None else format_utc(view.at),
         code=view.code,
     )
 
@@ -92,7 +93,10 @@ async def list_callbacks(request: AdminRequest) -> Struct:
 async def failing_hosts(request: AdminRequest) -> Struct:
     hosts = await request.views.failing_hosts()
     return shapes.FailingHosts(
-        [shapes.FailingHostShape(each.host, each.owed, each.attempts, each.problem, moment(each.due)) for each in hosts]
+        [
+            shapes.FailingHostShape(each.host, each.owed, each.attempts, each.problem, format_utc(each.due))
+            for each in hosts
+        ]
     )
 
 

@@ -135,9 +135,11 @@ def reschedule(invocation: Invocation, message_id: str, time: str) -> None:
     TIME is in its account's time zone."""
     key, tail = _parse(invocation, message_id)
     at = invocation.views(lambda views: views.reschedule(key, tail, time))
-    from heliograph.admin_api.serialize import moment
+    from heliograph.domain.calendar import format_utc
 
-    invocation.show({"id": message_id, "time": moment(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}."))
+    invocation.show(
+        {"id": message_id, "time": format_utc(at)}, lambda: click.echo(f"It is sent at {format_moment(at)}.")
+    )
 
 
 def _parse(invocation: Invocation, text: str) -> tuple[int, int]:

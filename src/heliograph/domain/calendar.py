@@ -82,6 +82,11 @@ def check_future(ms: int, now: int, horizon_days: int) -> None:
         raise TimeProblem(f"The time is too far ahead; at most {horizon_days} days are possible.")
 
 
+def format_utc(ms: int) -> str:
+    """ISO 8601 in UTC, with milliseconds."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def format_local(ms: int, zone: ZoneInfo) -> str:
     """`YYYY-MM-DD HH:MM:SS` in the zone; the fraction of the second is cut off."""
     seconds = ms // 1000

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from heliograph.adapters.control.server import Answer, Say
@@ -13,6 +12,7 @@ from heliograph.app.facts import Message
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain import ids
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
 from heliograph.domain.phone import mask
 
@@ -121,7 +121,7 @@ class _EventStream:
             return None
         if wanted.connector and wanted.connector != (connector or self._chosen(message)):
             return None
-        line: Answer = {"time": format_time(event.at), "event": event.event}
+        line: Answer = {"time": format_utc(event.at), "event": event.event}
         if message is not None:
             to = message.destination if wanted.numbers else mask(message.destination)
             line |= {"id": ids.to_hex(message.key, message.tail), "account": account, "to": to}
@@ -157,8 +157,3 @@ class _EventStream:
 def shown_details(event: MessageEvent) -> dict[str, Any]:
     """Returns the details of the event, amounts as exact decimal text."""
     return {name: format_credits(value) if name in _MONEY else value for name, value in event.details.items()}
-
-
-def format_time(at: int) -> str:
-    """Formats milliseconds since the epoch as ISO 8601 in UTC, with milliseconds."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -33,7 +33,6 @@ _REASONS = {
     Verdict.REFERENCE_CONFLICT: "conflict",
     Verdict.UNAVAILABLE: "unavailable",
 }
-_RESULTS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackEnd.GIVEN_UP: "given_up"}
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
 _REMOVED = "(removed)"
 """Name that stands for connectors removed before their name was known."""
@@ -183,8 +182,8 @@ class Collector:
 
     def _callbacks(self) -> Iterator[Sample]:
         counters = self._counters
-        for end, result in _RESULTS.items():
-            yield Sample("heliograph_callbacks_total", (result,), counters.callbacks[end])
+        for end in CallbackEnd:
+            yield Sample("heliograph_callbacks_total", (end.name.lower(),), counters.callbacks[end])
         yield Sample("heliograph_callback_retries_total", (), counters.callback_retries)
         yield Sample("heliograph_callback_seconds", (), counters.callback_ms)
         yield Sample("heliograph_callbacks_in_the_air", (), self._engine.notifier.in_the_air)

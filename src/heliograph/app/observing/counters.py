@@ -6,7 +6,7 @@ They run on the event loop between two commits, for every message: nothing here 
 from bisect import bisect_left
 from collections import Counter
 
-from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
+from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
 from heliograph.domain.receipt import Delivery
 
@@ -15,8 +15,6 @@ CODES = 40
 
 THROTTLING = frozenset({0x14, 0x58})
 """ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
-
-NO_ANSWER = -1
 
 
 class Histogram:

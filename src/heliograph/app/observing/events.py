@@ -5,14 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.facts import CallbackEnd, Facts, Message, Verdict
+from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, Message, Verdict
 
 REMEMBERED = 20_000
 """The most messages that the feed remembers, the latest ones; others must be looked up."""
-
-NO_ANSWER = -1
-
-_ENDS = {CallbackEnd.DELIVERED: "delivered", CallbackEnd.GONE: "gone", CallbackEnd.GIVEN_UP: "given_up"}
 
 
 @dataclass(slots=True)
@@ -122,7 +118,14 @@ class EventFeed:
 
     def _told(self, facts: Facts, now: int) -> list[MessageEvent]:
         found = [
-            self._new(done.at, "callback", done.key, result=_ENDS[done.end], code=done.code, attempts=done.attempts)
+            self._new(
+                done.at,
+                "callback",
+                done.key,
+                result=CallbackEnd(done.end).name.lower(),
+                code=done.code,
+                attempts=done.attempts,
+            )
             for done in facts.callbacks
         ]
         found += [

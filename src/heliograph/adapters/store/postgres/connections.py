@@ -7,10 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-import asyncpg
-
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.faults import is_elsewhere, is_loss, is_passing, translated
+from heliograph.adapters.store.postgres.faults import FAULTS, is_elsewhere, is_loss, is_passing, translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.app.ports import Fenced, Unavailable
 
@@ -74,7 +72,7 @@ class Writer:
         try:
             await self.db.execute("DELETE FROM writer WHERE id = $1", self.id)
             await self.db.close(timeout=1)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except FAULTS:
             self.db.terminate()
 
     async def transact(self, work: Work[R]) -> R:
@@ -110,7 +108,7 @@ class Writer:
             return
         try:
             await self.db.execute("ROLLBACK")
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except FAULTS:
             self.db.terminate()
 
 

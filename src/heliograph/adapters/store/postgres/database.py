@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, assert_never
 
-import asyncpg
-
 from heliograph.adapters.store.postgres.connections import Pool, Work
 from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.driver import drive
-from heliograph.adapters.store.postgres.faults import translated
+from heliograph.adapters.store.postgres.faults import FAULTS, translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.shared.steps import RunMode, Steps
 from heliograph.app.ports import Unavailable
@@ -50,7 +48,7 @@ class Database:
         try:
             async with db.transaction(isolation="repeatable_read", readonly=True):
                 return await work(db)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+        except FAULTS as fault:
             raise translated(fault) from fault
         finally:
             db.terminate()

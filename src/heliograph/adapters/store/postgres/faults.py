@@ -37,6 +37,10 @@ _UNCODABLE = "22000"
 _FENCED = "HG001"
 
 
+FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+"""Exceptions of a connection, and of what is asked over it."""
+
+
 def code_of(fault: BaseException) -> str:
     """Returns the SQLSTATE, or ''."""
     return str(getattr(fault, "sqlstate", None) or "")

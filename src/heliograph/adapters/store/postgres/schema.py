@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import Db
-from heliograph.adapters.store.postgres.faults import translated
+from heliograph.adapters.store.postgres.faults import FAULTS, translated
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import SCHEMA
 from heliograph.adapters.store.shared.schema import Schema, Step, read
@@ -54,7 +54,7 @@ async def migrate(servers: Servers, schema: Schema) -> None:
         await _check_server(db)
         while await _next_step(db, schema) is not None:
             await _advance(db, schema)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+    except FAULTS as fault:
         raise translated(fault) from fault
     finally:
         db.terminate()

@@ -5,7 +5,6 @@ from copy import copy
 from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
-from heliograph.adapters.store.shared.audit_log import StoredAuditLog
 from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.inbound import StoredInbound
 from heliograph.adapters.store.shared.network import StoredNetwork
@@ -15,9 +14,8 @@ from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.steps import Runner
-from heliograph.adapters.store.shared.tokens import StoredTokens
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
-from heliograph.adapters.store.shared.users import StoredUsers
+from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
 from heliograph.app import ports
 from heliograph.app.admin.oversight import AuditEntry
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from heliograph.adapters.store.shared.audit_log import append
 from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
+from heliograph.adapters.store.shared.users import append
 from heliograph.app.admin.oversight import AuditEntry
 
 R = TypeVar("R")

@@ -1,7 +1,10 @@
-"""`app.ports.Users`: who administers, and their sessions of the console."""
+"""Who administers, what programs show to the admin API, and what both did: the ports `Users`, `Tokens`, `AuditLog`."""
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, first, listing, lookup, write
-from heliograph.app.admin.oversight import AdminSession, AdminUser, UserRole
+import json
+
+from heliograph.adapters.store.shared.rows import ANY_KEY
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, first, listing, lookup, write
+from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from heliograph.app.configuration import Exists, Missing
 
 
@@ -58,5 +61,66 @@ class StoredUsers(Operations):
         yield Q.close_session(digest=digest)
 
 
+class StoredTokens(Operations):
+    @write
+    def add(self, token: AdminToken) -> Steps[None]:
+        added = yield Q.add_token(
+            id=token.id,
+            name=token.name,
+            digest=token.digest,
+            scopes=json.dumps(token.scopes),
+            created=token.created,
+            revoked=token.revoked,
+        )
+        if not added:
+            raise Exists(f"there is a token {token.id} already")
+
+    @listing
+    def all(self) -> Steps[list[AdminToken]]:
+        rows = yield Q.tokens()
+        return [_token(row) for row in rows]
+
+    @lookup
+    def find(self, digest: bytes) -> Steps[AdminToken | None]:
+        found = yield from first(Q.token(digest=digest))
+        return None if found is None else _token(found)
+
+    @write
+    def revoke(self, token: str, now: int) -> Steps[None]:
+        if not (yield Q.revoke_token(token=token, now=now)):
+            raise Missing("no such token, or it is revoked already")
+
+
+class StoredAuditLog(Operations):
+    @write
+    def append(self, deed: AuditEntry) -> Steps[None]:
+        yield append(deed)
+
+    @listing
+    def find(self, query: AuditQuery) -> Steps[list[AuditEntry]]:
+        rows = yield Q.deeds(
+            before=ANY_KEY if query.before is None else query.before,
+            actor=query.actor,
+            action=query.action,
+            target=query.target,
+            limit=query.limit,
+        )
+        return [
+            AuditEntry(at, actor, action, target, json.loads(details), address, key)
+            for at, actor, action, target, details, address, key in rows
+        ]
+
+
+def append(deed: AuditEntry) -> Query:
+    details = json.dumps(deed.details, ensure_ascii=False)
+    return Q.append_deed(
+        at=deed.at, actor=deed.actor, action=deed.action, target=deed.target, details=details, address=deed.address
+    )
+
+
 def _user(row: Row) -> AdminUser:
     return AdminUser(row[0], row[1], UserRole(row[2]), row[3])
+
+
+def _token(row: Row) -> AdminToken:
+    return AdminToken(row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], row[5])

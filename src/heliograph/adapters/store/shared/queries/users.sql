@@ -31,3 +31,27 @@ WHERE s.digest = :digest AND s.expires > :now;
 
 -- close_session: Ends a session.
 DELETE FROM admin_session WHERE digest = :digest;
+
+-- add_token: A new token; no row where one of the id is there.
+INSERT INTO admin_token (id, name, digest, scopes, created, revoked)
+VALUES (:id, :name, :digest, :scopes, :created, :revoked) ON CONFLICT DO NOTHING RETURNING 1;
+
+-- tokens: All of them in the order of their making, revoked ones included.
+SELECT id, name, digest, scopes, created, revoked FROM admin_token ORDER BY created, id {bytewise};
+
+-- token: The token of a digest, unless it is revoked.
+SELECT id, name, digest, scopes, created, revoked FROM admin_token WHERE digest = :digest AND revoked IS NULL;
+
+-- revoke_token: Revokes a token that is not revoked.
+UPDATE admin_token SET revoked = :now WHERE id = :token AND revoked IS NULL RETURNING 1;
+
+-- append_deed: A line; nothing ever changes or deletes one.
+INSERT INTO deed (at, actor, action, target, details, address)
+VALUES (:at, :actor, :action, :target, :details, :address);
+
+-- deeds: The newest lines before a key, of an actor, of actions that begin so, of a target; '' is any.
+SELECT at, actor, action, target, details, address, key FROM deed
+WHERE key < :before AND (:actor = '' OR actor = :actor)
+  AND (:action = '' OR substr(action, 1, length(:action)) = :action)
+  AND (:target = '' OR target = :target)
+ORDER BY key DESC LIMIT :limit;
