@@ -10,7 +10,7 @@ SELECT time, key FROM (
     )
 ) AS page ORDER BY time, key LIMIT :limit OFFSET :index;
 
--- pending_page_down: As page_down, with scheduled messages.
+-- pending_page_down: A page like page_down, with scheduled messages.
 SELECT time, key FROM (
     (
         SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
@@ -27,13 +27,13 @@ INSERT INTO listing (account, at) VALUES (:account, :now)
 ON CONFLICT (account) DO UPDATE SET at = :now WHERE abs(listing.at - :now) >= :interval OR listing.at = :unanswered
 RETURNING 1;
 
--- last_list: When the last list query was admitted.
+-- last_list: The time at which the last list query was admitted.
 SELECT at FROM listing WHERE account = :account;
 
 -- lock_queued: Locks rows of the queue, in the order in which claims do it.
 SELECT 1 FROM queue WHERE key {among(keys)} ORDER BY key FOR UPDATE;
 
--- still_scheduled: Those of the messages that are in one of these states, and whose time is still to come, locked.
+-- still_scheduled: Keys of the given messages that are in one of these states and not due yet, locked.
 SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now
 ORDER BY key FOR NO KEY UPDATE;
 

@@ -18,7 +18,7 @@ SELECT unnest(lease_bind_slots(:connector, :node, :binds, :want));
 -- ends_of_parts: The messages of parts that came to their end in a span of time.
 SELECT key FROM part_receipt WHERE at >= :start AND at < :end;
 
--- gathered: Those of the messages each part of which has come to its end.
+-- gathered: Keys of the given messages whose parts have all ended.
 SELECT k.key FROM unnest(:keys::bigint[]) AS k (key)
 WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = k.key)
   AND (SELECT count(*) FROM part_receipt AS p WHERE p.key = k.key AND p.at < :end)

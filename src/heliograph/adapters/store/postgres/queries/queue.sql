@@ -7,11 +7,11 @@ SELECT key, connector, attempted FROM claim_queue_of(:connector, :accounts, :lim
 -- claim_expired: Claims the rows whose messages are no longer valid, of any connector.
 SELECT key, connector, attempted FROM claim_queue(NULL, :limit, :now, :node);
 
--- claim: Done already.
+-- claim: Needs no statement: claim_due and claim_of have claimed the rows.
 
--- become_sent: Done already.
+-- become_sent: Needs no statement: claim_due and claim_of have changed the state.
 
--- next_due: When the next row of each connector is due. Each is found by a jump in the index; a GROUP BY would read all
+-- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index; a GROUP BY would read all
 -- of it.
 WITH RECURSIVE waiting (connector) AS (
     (SELECT connector FROM queue WHERE node IS NULL ORDER BY connector LIMIT 1)

@@ -7,7 +7,7 @@ INSERT INTO account (
     :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
--- update_account: All that may be changed of an account.
+-- update_account: Changes all of an account that may be changed.
 UPDATE account SET
     password_hash = :password_hash, signing_secret = :signing_secret, timezone = :timezone, plan = :plan,
     credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
@@ -33,11 +33,11 @@ UPDATE account SET balance = balance + :amount WHERE id = :account;
 -- last_entry: The last key of an entry that is no charge, in a range; NULL if there is none.
 SELECT max(key) FROM ledger WHERE account = :account AND key >= :start AND key < :end AND key & 31 = 31;
 
--- enter: An entry that is about no message.
+-- enter: Adds an entry that is about no message.
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
 VALUES (:account, :key, :kind, :amount, 0, :at, :note);
 
--- enter_refunds: Entries that give back what messages cost, with the keys from one on.
+-- enter_refunds: Adds entries that give back what messages cost, with the keys from one on.
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
 SELECT :account, :key + 32 * (row_number() OVER (ORDER BY m.key) - 1), {EntryKind.REFUND}, m.price, m.key, :at, :note
 FROM message AS m WHERE m.key {among(keys)};

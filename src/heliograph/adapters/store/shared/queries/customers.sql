@@ -11,7 +11,7 @@ SELECT last_key, reference FROM batch WHERE key = :key AND account = :account AN
 SELECT {message} FROM message AS m WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key
 ORDER BY m.key LIMIT :limit OFFSET :index;
 
--- first_use: What a reference was first used for: messages, and each with the request they are of.
+-- first_use: The messages of the first request that used a reference, each with its request.
 SELECT {message}, r.fingerprint, r.key, r.batch, r.scheduled, b.tail, b.total
 FROM reference AS r
 LEFT JOIN batch AS b ON r.batch AND b.key = r.key
@@ -36,9 +36,9 @@ SELECT key FROM message WHERE key = :key AND account = :account AND tail = :tail
 -- batch_keys: The keys of a batch's messages.
 SELECT key FROM message WHERE key > :key AND key <= :last_key AND batch = :key;
 
--- lock_queued: No need: nobody else writes.
+-- lock_queued: Needs no statement: SQLite has one writer.
 
--- still_scheduled: Those of the messages that are in one of these states, and whose time is still to come.
+-- still_scheduled: Keys of the given messages that are in one of these states and not due yet.
 SELECT key FROM message WHERE key {among(keys)} AND state {among(states)} AND time > :now ORDER BY key;
 
 -- dequeue: Takes messages out of the queue.
@@ -47,10 +47,10 @@ DELETE FROM queue WHERE key {among(keys)};
 -- cancel: Cancels messages.
 UPDATE message SET state = {after(Trigger.CANCEL)} WHERE key {among(keys)} AND state IN {before(Trigger.CANCEL)};
 
--- end_cancelled: A cancelled message has a final without a state.
+-- end_cancelled: Gives cancelled messages a final without a state.
 INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', :now, {false} FROM message WHERE key {among(keys)};
 
--- note_moves: What time messages had, and which they are given; of the first so many moves of each.
+-- note_moves: Notes the old and the new time of messages; of each message only its first moves, up to a limit.
 INSERT INTO moved (key, at, was, time)
 SELECT m.key, :now, m.time, :time FROM message AS m
 WHERE m.key {among(keys)} AND (SELECT count(*) FROM moved AS o WHERE o.key = m.key) < {MOST_MOVES}

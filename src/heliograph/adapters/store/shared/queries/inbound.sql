@@ -1,4 +1,4 @@
--- repeated: Unanswered messages that what came now may be a repeat of, oldest first.
+-- repeated: Unanswered messages of which a new one may be a repeat, oldest first.
 SELECT digest, key FROM inbound_unanswered
 WHERE connector = :connector AND digest {among(digests)} AND at >= :since AND (lost OR (node <> :node AND at < :slow))
 ORDER BY key;
@@ -41,7 +41,7 @@ SELECT {inbound} FROM inbound AS i
 WHERE i.account = :account AND i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
 ORDER BY i.key DESC LIMIT :limit;
 
--- inbound_by_id: One of them.
+-- inbound_by_id: An inbound message.
 SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
 
 -- route_inbound: Gives an unrouted message to an account.

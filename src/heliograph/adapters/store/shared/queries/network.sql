@@ -1,10 +1,10 @@
--- revision: How often accounts, connectors, routes and prices were changed.
+-- revision: The number of changes to accounts, connectors, routes and prices.
 SELECT value FROM revision;
 
 -- tables_changed: Makes every process read the tables anew.
 UPDATE revision SET value = value + 1;
 
--- connectors: All of them, in the order of their making.
+-- connectors: All connectors, in the order of their making.
 SELECT {connector} FROM connector ORDER BY id;
 
 -- add_connector: A new connector; no row where one of its name is there.
@@ -15,7 +15,7 @@ ON CONFLICT (name) DO NOTHING RETURNING id;
 -- namesake: Whether another connector has this name.
 SELECT 1 FROM connector WHERE name = :name AND id <> :id;
 
--- update_connector: All of a connector but its id.
+-- update_connector: Changes all of a connector but its id.
 UPDATE connector SET
     name = :name, kind = :kind, binds = :binds, "window" = :window, rate = :rate, enabled = :enabled,
     settings = :settings, created = :created
@@ -30,10 +30,10 @@ SELECT 1 FROM connector WHERE id = :connector;
 -- remove_routes: Removes the routes to a connector.
 DELETE FROM route WHERE connector = :connector;
 
--- remove_link_states: Removes what was said of a connector.
+-- remove_link_states: Removes the reports of a connector.
 DELETE FROM link_state WHERE connector = :connector;
 
--- routes: All of them, by prefix and priority.
+-- routes: All routes, by prefix and priority.
 SELECT id, prefix, connector, priority FROM route ORDER BY prefix {bytewise}, priority, id;
 
 -- add_route: A new route; no row where the same one is there.
@@ -46,7 +46,7 @@ DELETE FROM route WHERE id = :route RETURNING 1;
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;
 
--- numbers: All of them, with whether their account has its messages pushed.
+-- numbers: All numbers, with whether their account has its messages pushed.
 SELECT n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '' FROM number AS n
 JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
@@ -57,7 +57,7 @@ ON CONFLICT DO NOTHING RETURNING id;
 -- remove_number: Removes a number.
 DELETE FROM number WHERE id = :number RETURNING 1;
 
--- prices: All of them, by plan and prefix.
+-- prices: All prices, by plan and prefix.
 SELECT plan, prefix, price FROM price ORDER BY plan {bytewise}, prefix {bytewise};
 
 -- put_price: Sets the price of a prefix in a plan.
@@ -67,9 +67,9 @@ ON CONFLICT (plan, prefix) DO UPDATE SET price = excluded.price;
 -- remove_price: Removes the price of a prefix.
 DELETE FROM price WHERE plan = :plan AND prefix = :prefix RETURNING 1;
 
--- save_link_state: What a node says of a connector now.
+-- save_link_state: Saves a node's report of a connector.
 INSERT INTO link_state (connector, node, state, at) VALUES (:connector, :node, :state, :at)
 ON CONFLICT (connector, node) DO UPDATE SET state = excluded.state, at = excluded.at;
 
--- link_states: What nodes said last.
+-- link_states: The latest reports of all nodes.
 SELECT connector, node, state, at FROM link_state ORDER BY connector, node;

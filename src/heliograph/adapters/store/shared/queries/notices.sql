@@ -6,15 +6,15 @@ JOIN message AS m ON m.key = r.key
 WHERE r.key {among(keys)} AND f.state IS NOT NULL
 ORDER BY r.due, r.key;
 
--- inbound_notices: As notices, of inbound messages.
+-- inbound_notices: Notices of inbound messages that are owed, oldest due first.
 SELECT {inbound}, r.attempts, r.body, r."first"
 FROM callback_retry AS r JOIN inbound AS i ON i.key = r.key
 WHERE r.key {among(keys)} ORDER BY r.due, r.key;
 
--- next_notice_due: When the next notice is due that nobody has claimed.
+-- next_notice_due: The earliest due time of a notice that nobody has claimed.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
--- undo_ends: Some notices have not ended after all.
+-- undo_ends: Deletes the ends of some notices, which are owed again.
 DELETE FROM callback WHERE key {among(keys)};
 
 -- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
@@ -32,5 +32,5 @@ INSERT INTO callback (key, "end", code, attempts, at)
 SELECT key, {CallbackEnd.GIVEN_UP}, 0, attempts, :now FROM callback_retry WHERE key {among(keys)}
 ON CONFLICT DO NOTHING;
 
--- keep_without_due: Notices that ended keep what is to be sent again.
+-- keep_without_due: Clears the due time of ended notices, whose bodies are kept for a replay.
 UPDATE callback_retry SET due = NULL WHERE key {among(keys)};

@@ -1,7 +1,7 @@
 -- messages: The messages of some keys, in any order.
 SELECT {message} FROM message AS m WHERE m.key {among(keys)};
 
--- answers: What operators answered to parts of some messages.
+-- answers: The operators' answers to parts of some messages.
 SELECT key, segment, status FROM sent WHERE key {among(keys)};
 
 -- release_messages: Gives up a node's claims of messages.

@@ -1,7 +1,7 @@
--- hit: A message, and what became of it.
+-- hit: A message with its final.
 SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
 
--- hit_of_id: The message of an id, and what became of it.
+-- hit_of_id: The message of an id, with its final.
 SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
 WHERE m.key = :key AND m.tail = :tail;
 
@@ -12,10 +12,10 @@ SELECT last_key FROM batch WHERE key = :key AND tail = :tail;
 SELECT {message}, f.state, f.err FROM message AS m LEFT JOIN final AS f ON f.key = m.key
 WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMIT :limit;
 
--- submissions_of: What became of the parts of a message.
+-- submissions_of: The submissions of a message's parts.
 SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = :key ORDER BY at, segment;
 
--- attempts_of: Tries that decided nothing.
+-- attempts_of: The attempts at a message that decided nothing.
 SELECT key, segment, connector, status, at FROM attempt WHERE key = :key ORDER BY at, segment;
 
 -- receipts_of: Receipts of a message, those that are not final too.
@@ -23,10 +23,10 @@ SELECT key, segment, state, err, at FROM progress WHERE key = :key
 UNION ALL SELECT key, segment, state, err, at FROM part_receipt WHERE key = :key
 ORDER BY at, segment;
 
--- final_of: How a message ended.
+-- final_of: The final of a message.
 SELECT state, err, at FROM final WHERE key = :key;
 
--- entries_of: What was charged for a message, or its batch, and what was given back.
+-- entries_of: The charges and refunds of a message, or of its batch.
 SELECT key, account, kind, amount, message, at, note FROM ledger
 WHERE account = :account AND key = :charged AND kind = {EntryKind.CHARGE}
 UNION ALL
@@ -35,7 +35,7 @@ SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message =
 -- queued_of: A message's row of the queue.
 SELECT connector, due, node IS NOT NULL FROM queue WHERE key = :key;
 
--- moves_of: How a scheduled message was moved.
+-- moves_of: The reschedulings of a message.
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 
 -- connector_names: The names of all connectors.
@@ -44,10 +44,10 @@ SELECT id, name FROM connector;
 -- retry_of: A notice that is owed, or is kept.
 SELECT attempts, problem, "first", due, node FROM callback_retry WHERE key = :key;
 
--- callback_of: How a notice ended.
+-- callback_of: The end of a notice.
 SELECT "end", code, attempts, at FROM callback WHERE key = :key;
 
--- reached: Where the effort ends, if the rows do not end before.
+-- reached: The place where the search's effort ends, if the rows do not end before.
 SELECT time, key FROM ({rows}) AS found LIMIT 1 OFFSET :effort - 1;
 
 -- rows_by_key: Messages in the order in which they were accepted. Rows in the order of their keys alone have no time.
@@ -57,11 +57,11 @@ SELECT 0 AS time, key FROM message WHERE key >= :start AND key < :key ORDER BY k
 SELECT 0 AS time, key FROM message
 WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.SCHEDULED} ORDER BY key DESC;
 
--- rows_cancelled: As rows_scheduled.
+-- rows_cancelled: Cancelled messages, read from the index of the states that are not Sent.
 SELECT 0 AS time, key FROM message
 WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.CANCELLED} ORDER BY key DESC;
 
--- rows_failed: As rows_scheduled.
+-- rows_failed: Failed messages, read from the index of the states that are not Sent.
 SELECT 0 AS time, key FROM message
 WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.FAILED} ORDER BY key DESC;
 
@@ -74,13 +74,13 @@ SELECT time, key FROM message
 WHERE account = :account AND state IN {LISTED} AND time >= :start AND time <= :end AND (time < :end OR key < :key)
 ORDER BY time DESC, key DESC;
 
--- rows_of_account_scheduled: As rows_of_account_listed.
+-- rows_of_account_scheduled: Scheduled messages of an account, read like rows_of_account_listed.
 SELECT time, key FROM message
 WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time <= :end
   AND (time < :end OR key < :key)
 ORDER BY time DESC, key DESC;
 
--- rows_of_account_cancelled: As rows_of_account_listed.
+-- rows_of_account_cancelled: Cancelled messages of an account, read like rows_of_account_listed.
 SELECT time, key FROM message
 WHERE account = :account AND state = {State.CANCELLED} AND time >= :start AND time <= :end
   AND (time < :end OR key < :key)

@@ -20,7 +20,7 @@ SELECT
     (SELECT count(*) FROM early),
     (SELECT count(*) FROM awaiting);
 
--- counts: How much waits, each up to so many: scheduled, due (and since when), awaited, owed, ended, orphans.
+-- counts: Counts of waiting rows, each up to a limit: scheduled, due (and since when), awaited, owed, ended, orphans.
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM message WHERE state = {State.SCHEDULED} LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM queue WHERE node IS NULL AND due <= :now LIMIT :most) AS counted),
@@ -30,21 +30,21 @@ SELECT
     (SELECT count(*) FROM (SELECT 1 FROM callback WHERE "end" <> {CallbackEnd.DELIVERED} LIMIT :most) AS counted),
     (SELECT count(*) FROM (SELECT 1 FROM early LIMIT :most) AS counted);
 
--- deferred: How many messages of each connector were put off.
+-- deferred: Count of deferred messages by connector.
 SELECT connector, count(*) FROM (
     SELECT connector FROM queue WHERE {put_off} AND node IS NULL AND due > :now LIMIT :most
 ) AS later GROUP BY connector;
 
--- ended_unknown: How many messages from a key on ended as UNKNOWN. The first condition on the state is the index's.
+-- ended_unknown: Count of the messages from a key on that ended as UNKNOWN. The first condition on the state is the index's.
 SELECT count(*) FROM final WHERE key >= :since AND state <> {Delivery.DELIVRD} AND state = {Delivery.UNKNOWN};
 
--- newest: The newest key, and the newest times of what happened. It reads whole tables.
+-- newest: The newest key, and the newest time of each kind of event. It reads whole tables.
 SELECT
     (SELECT max(key) FROM (SELECT max(key) AS key FROM message UNION ALL SELECT max(key) FROM inbound) AS newest),
     (SELECT max(at) FROM ledger), (SELECT max(at) FROM sent),
     (SELECT max(at) FROM final), (SELECT max(at) FROM callback), (SELECT max(at) FROM moved);
 
--- reach: How many messages are scheduled, are not sent as a whole, await a receipt, and how many callbacks are owed. It
+-- reach: Counts of messages that are scheduled, not sent as a whole, or await a receipt, and of callbacks owed. It
 -- reads whole tables.
 SELECT
     (SELECT count(*) FROM message WHERE state = {State.SCHEDULED}),

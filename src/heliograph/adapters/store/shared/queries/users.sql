@@ -1,4 +1,4 @@
--- users: All of them, by name.
+-- users: All users, by name.
 SELECT name, password_hash, role, created FROM admin_user ORDER BY name {bytewise};
 
 -- user: A user.
@@ -8,7 +8,7 @@ SELECT name, password_hash, role, created FROM admin_user WHERE name = :name;
 INSERT INTO admin_user (name, password_hash, role, created) VALUES (:name, :password_hash, :role, :created)
 ON CONFLICT DO NOTHING RETURNING 1;
 
--- update_user: The password and the role of a user.
+-- update_user: Changes the password and the role of a user.
 UPDATE admin_user SET password_hash = :password_hash, role = :role WHERE name = :name RETURNING 1;
 
 -- remove_user: Removes a user.

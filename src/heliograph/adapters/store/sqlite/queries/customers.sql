@@ -5,7 +5,7 @@ SELECT time, key FROM message
 WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time < :end
 ORDER BY time, key LIMIT :limit OFFSET :index;
 
--- pending_page_down: As page_down, with scheduled messages.
+-- pending_page_down: A page like page_down, with scheduled messages.
 SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
 UNION ALL
 SELECT time, key FROM message
@@ -16,5 +16,5 @@ ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
 UPDATE account SET last_list = :now
 WHERE id = :account AND (last_list IS :unanswered OR last_list IS NULL OR abs(last_list - :now) >= :interval) RETURNING 1;
 
--- last_list: When the last list query was admitted.
+-- last_list: The time at which the last list query was admitted.
 SELECT last_list FROM account WHERE id = :account;

@@ -25,5 +25,5 @@ LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN account AS a ON a.id = i.accou
 WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due >= :due AND (r.due > :due OR r.key > :key)
 ORDER BY r.due, r.key LIMIT :limit;
 
--- droppable: Those of the notices that nobody has claimed.
+-- droppable: Keys of the given notices that nobody has claimed.
 SELECT key FROM callback_retry WHERE key {among(keys)} AND node IS NULL AND due IS NOT NULL;

@@ -17,7 +17,7 @@ UPDATE queue SET node = :node WHERE key {among(keys)};
 -- become_sent: The time of these messages has come.
 UPDATE message SET state = {after(Trigger.DUE)} WHERE state IN {before(Trigger.DUE)} AND key {among(keys)};
 
--- next_due: When the next row of each connector is due. Each is found by a jump in the index, as SQLite would read all
+-- next_due: The earliest due time of each connector's rows. Each is found by a jump in the index, as SQLite would read all
 -- of it for a GROUP BY.
 WITH RECURSIVE waiting (connector) AS (
     SELECT min(connector) FROM queue WHERE node IS NULL

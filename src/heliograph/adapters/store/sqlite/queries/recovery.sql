@@ -7,10 +7,10 @@ UPDATE callback_retry SET node = NULL WHERE node <> :node;
 -- release_others_parts: Gives up all claims of parts of inbound messages but a node's own.
 UPDATE inbound_part SET node = NULL WHERE node <> :node;
 
--- lose_others_answers: Nobody answers any more what came to other nodes.
+-- lose_others_answers: Clears the answers of other nodes, which nobody awaits any more.
 UPDATE inbound_unanswered SET lost = 1 WHERE node <> :node;
 
--- forget_others_links: Nobody but this node has any links.
+-- forget_others_links: Deletes the link states of other nodes.
 DELETE FROM link_state WHERE node <> :node;
 
 -- marks: The marks; there is one worker.

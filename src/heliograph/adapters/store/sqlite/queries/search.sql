@@ -11,7 +11,7 @@ CROSS JOIN reference AS r ON r.account = :account AND r.reference = wanted.value
 CROSS JOIN message AS m ON m.key = r.key LEFT JOIN final AS f ON f.key = m.key
 WHERE r.batch = 0 ORDER BY m.key;
 
--- page: Those of the rows within the effort that the rest of the search fits.
+-- page: The rows within the effort that fit the rest of the search.
 SELECT {message}, f.state, f.err
 FROM (SELECT time, key FROM ({rows}) LIMIT :effort) AS looked
 CROSS JOIN message AS m ON m.key = looked.key
