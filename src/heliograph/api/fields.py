@@ -62,7 +62,7 @@ class Field(NamedTuple):
     """A form may have it more than once."""
 
 
-class QueryParameter(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of a query. An empty one counts as absent."""
 
     name: str
@@ -263,26 +263,26 @@ _FLAG: Schema = {
     ]
 }
 
-START = QueryParameter(
+START = Parameter(
     "start", lambda _: "The first second, in the formats of `time`. Inclusive.", _AT, "2027-01-01 00:00:00"
 )
-END = QueryParameter("end", lambda _: "The last second, not before `start`. Inclusive.", _AT, "2027-01-31 23:59:59")
-INDEX = QueryParameter(
+END = Parameter("end", lambda _: "The last second, not before `start`. Inclusive.", _AT, "2027-01-31 23:59:59")
+INDEX = Parameter(
     "index", lambda _: "How many to skip.", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0}, 0
 )
-LIMIT = QueryParameter(
+LIMIT = Parameter(
     "limit",
     lambda _: "The most to answer with.",
     {"type": "integer", "minimum": 1, "maximum": limits.LIST_LIMIT, "default": limits.LIST_LIMIT},
     10,
 )
-PENDING = QueryParameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
-ORDER = QueryParameter(
+PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
+ORDER = Parameter(
     "order",
     lambda _: "`asc`: oldest first. `desc`: newest first.",
     {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
     "desc",
 )
 
-PAGE: tuple[QueryParameter, ...] = (INDEX, LIMIT)
-LIST: tuple[QueryParameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)
+PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)
+LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)

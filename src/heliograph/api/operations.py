@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from heliograph.api import fields, shapes
-from heliograph.api.fields import Field, QueryParameter
+from heliograph.api.fields import Field, Parameter
 from heliograph.domain.error import (
     CONFLICT,
     FORBIDDEN,
@@ -47,7 +47,7 @@ class CustomerOperation(NamedTuple):
     answers: tuple[type[msgspec.Struct], ...]
     faults: tuple[Entry, ...]
     body: tuple[Field, ...] = ()
-    query: tuple[QueryParameter, ...] = ()
+    query: tuple[Parameter, ...] = ()
     replays: bool = False
     """Whether a `reference` makes it safe to repeat; its answer then says whether it was."""
     shown: tuple[tuple[str, ...], ...] = ()

@@ -38,9 +38,9 @@ class Setting:
     title: str = ""
     """The label of its field, where that is not its name."""
     hint: str = ""
-    """Stands below its field."""
+    """A hint shown below its field."""
     suggestion: str = ""
-    """Stands in its field to begin with."""
+    """The text that its field begins with."""
     secret: bool = False
 
     def text(self, value: Any) -> str:
@@ -57,7 +57,7 @@ class LanePolicy:
     """Policy by which the lane of a connector sends."""
 
     unknown_wait_ms: int = 0
-    """Milliseconds that a part without an answer is left alone before it is sent again; 0 sends it again at once."""
+    """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
     joins_parts: bool = False
     """Whether all parts of a long message are submitted as one."""
 

@@ -41,7 +41,7 @@ class Message:
     reference: str | None = None
     batch: int = 0
     queued: bool = False
-    """The dispatch of the message is owed by a row of the queue, not by the fast lane."""
+    """Whether a row of the queue owes the message's dispatch, rather than the fast lane."""
     key: int = 0
     tail: int = 0
 
@@ -57,7 +57,7 @@ class Verdict(IntEnum):
     REFERENCE_CONFLICT = 4
     """The reference was used for a different request before."""
     UNAVAILABLE = 5
-    """The store could not write it; nothing was charged."""
+    """The store could not write the request; nothing was charged."""
 
 
 @dataclass(slots=True)
@@ -235,7 +235,7 @@ class CallbackRetry:
     """The notice is owed by the retry table from now on: inserts its row, or moves the one it has.
 
     `body` is sent again byte for byte; empty when never tried. `problem` tells people what went wrong last. `first` is
-    when the notice was first owed. `held`: this node has it in the air, and no other may claim it.
+    when the notice was first owed. `held`: it is in flight on this node, and no other may claim it.
     """
 
     account: int

@@ -72,7 +72,7 @@ class Notice:
     body: bytes = b""
     way: Way = Way.WEBHOOK
     rowed: bool = field(default=False, compare=False)
-    """The notice has a row in `callback_retry`."""
+    """Whether the notice has a row in `callback_retry`."""
     since: int = field(default=0, compare=False)
     """The time (ms) when the present try began."""
 

@@ -40,7 +40,7 @@ class ReceiptWording(StrEnum):
     REORDERED = "reordered"
     """Other order of the fields."""
     SHORT = "short"
-    """Only id, stat and done date."""
+    """The fields id, stat and done date only."""
     NO_ERR = "no_err"
     LONG_DATES = "long_dates"
     """Dates with seconds, of twelve digits."""
@@ -96,7 +96,7 @@ _WRITERS: Final[dict[Notation, Callable[[int], str]]] = {
 
 
 class Refusal(NamedTuple):
-    """Destinations with this prefix are refused with this command_status."""
+    """Refuses destinations with this prefix, with this command_status."""
 
     prefix: str
     status: int

@@ -19,7 +19,7 @@ class SimulatorCounters:
     throttled: int = 0
     queue_full: int = 0
     refused: int = 0
-    """Refused with any other status."""
+    """Messages refused with any other status."""
     withheld: int = 0
     """Messages taken without an answer."""
     cut: int = 0
@@ -33,12 +33,12 @@ class SimulatorCounters:
     receipts_answered: int = 0
     """Receipts that the peer took."""
     receipts_repeated: int = 0
-    """Sent again, since the link was lost, no answer came, or the peer asked for it."""
+    """Receipts sent again, since the link was lost, no answer came, or the peer asked for it."""
     receipts_refused: int = 0
     """Receipts that the peer refused for good."""
     receipts_waiting: int = 0
-    """Due, and waiting for a bind or for room in its window, now."""
+    """Receipts due that wait for a bind or for room in its window, now."""
     receipts_dropped: int = 0
-    """Given up: too many were waiting."""
+    """Receipts given up, since too many were waiting."""
     protocol_errors: int = 0
     """Violations of the protocol by peers."""

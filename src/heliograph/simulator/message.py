@@ -48,7 +48,7 @@ class TakenSubmit:
     final_at: float
     """Time of the final state, by the clock of the sessions."""
     final_at_s: float
-    """The same in seconds since 1970."""
+    """Time of the final state, in seconds since 1970."""
     cancelled: bool = False
 
     def state(self, now: float) -> MessageState:

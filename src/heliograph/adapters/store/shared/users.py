@@ -1,4 +1,4 @@
-"""Who administers, what programs show to the admin API, and what both did: the ports `Users`, `Tokens`, `AuditLog`."""
+"""Operations of the ports `Users`, `Tokens` and `AuditLog`: users, the tokens of the admin API, and what both did."""
 
 import json
 
