@@ -2,7 +2,6 @@
 
 import pytest
 
-from heliograph.app.admin.oversight import RestorePoint
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -17,6 +16,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store, Unavailable
+from heliograph.app.records import RestorePoint
 from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener

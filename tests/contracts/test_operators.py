@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Store
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, OPENERS, START, Given, Opener
 

@@ -5,7 +5,6 @@ from dataclasses import fields
 
 import pytest
 
-from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.commit.isolate import Bisection, PieceFate, UnfitPiece
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
@@ -26,6 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import Store, Unfit
 from heliograph.app.receipts.matcher import NO_CODE
+from heliograph.app.records import MessageRecord
 from heliograph.domain.receipt import Delivery
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.oversight import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Attempt,
@@ -19,6 +18,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import Store
+from heliograph.app.records import TELLING_DIGITS, BacklogCounts, Hit, Search, SearchPage, Usage
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery

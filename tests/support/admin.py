@@ -11,13 +11,13 @@ from urllib.parse import unquote, urlencode
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.oversight import AuditEntry, AuditQuery
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import BindCounters, BindState
+from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.console import PATH
 from heliograph.console.app import Console

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Usage
 from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
     Account,
@@ -19,6 +18,7 @@ from heliograph.app.configuration import (
     Tables,
 )
 from heliograph.app.ports import ConnectorReport
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, Usage
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind
 from tests.support.memory_rows import MemoryPart

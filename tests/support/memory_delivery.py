@@ -3,10 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 
-from heliograph.app.admin.oversight import (
-    CallbackView,
-    MessageRecord,
-)
 from heliograph.app.configuration import (
     Missing,
 )
@@ -29,6 +25,10 @@ from heliograph.app.facts import (
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, Unfit
+from heliograph.app.records import (
+    CallbackView,
+    MessageRecord,
+)
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind

@@ -4,17 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from heliograph.app.admin.oversight import (
-    COUNTED,
-    BacklogCounts,
-    CallbackView,
-    Hit,
-    MessageRecord,
-    Move,
-    RestorePoint,
-    Search,
-    SearchPage,
-)
 from heliograph.app.facts import (
     NO_ANSWER,
     Accept,
@@ -26,6 +15,17 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.notice import FinalState, Notice
+from heliograph.app.records import (
+    COUNTED,
+    BacklogCounts,
+    CallbackView,
+    Hit,
+    MessageRecord,
+    Move,
+    RestorePoint,
+    Search,
+    SearchPage,
+)
 from heliograph.domain.ids import time_of
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind

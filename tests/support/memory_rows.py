@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry
 from heliograph.app.configuration import (
     Account,
     ApiKey,
@@ -24,6 +23,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from heliograph.app import ports
-from heliograph.app.admin.oversight import AuditEntry
+from heliograph.app.records import AuditEntry
 from tests.support.memory_administration import (
     MemoryAccounts,
     MemoryAuditLog,

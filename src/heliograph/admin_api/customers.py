@@ -4,7 +4,7 @@ from msgspec import UNSET, Struct
 
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, credits_of, texts_of
-from heliograph.app.admin.oversight import AuditQuery
+from heliograph.app.records import AuditQuery
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
 

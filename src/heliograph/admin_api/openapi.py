@@ -10,7 +10,7 @@ import msgspec
 from heliograph import __version__
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operations import ROOT, AdminOperation, QueryParameter
-from heliograph.app.admin.oversight import TOKEN_SCOPES
+from heliograph.app.records import TOKEN_SCOPES
 from heliograph.domain.error import (
     CATALOGUE,
     FORBIDDEN,

@@ -10,8 +10,8 @@ from msgspec import Struct
 from heliograph.admin_api import customers, network, shapes, traffic
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
-from heliograph.app.admin.oversight import Scope
 from heliograph.app.connector_kind import ConnectorKind
+from heliograph.app.records import Scope
 from heliograph.domain.error import CONFLICT, INVALID, NOT_FOUND, Entry
 from heliograph.domain.status import MessageStatus
 

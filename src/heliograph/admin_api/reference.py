@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from heliograph.admin_api.operations import ROOT, AdminOperation
-from heliograph.app.admin.oversight import TOKEN_SCOPES
+from heliograph.app.records import TOKEN_SCOPES
 
 _HEAD = """\
 # Admin API

@@ -10,9 +10,9 @@ from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
-from heliograph.app.admin.oversight import AdminToken, AuditEntry, BacklogCounts, Hit
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
+from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits

@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct
 from heliograph.admin_api import serialize, shapes
 from heliograph.admin_api.request import AdminRequest, cursor
 from heliograph.admin_api.serialize import maybe_moment
-from heliograph.app.admin.oversight import CallbackView, Search, SearchPage
+from heliograph.app.records import CallbackView, Search, SearchPage
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted

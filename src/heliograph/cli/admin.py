@@ -90,7 +90,7 @@ def remove(invocation: Invocation, name: str) -> None:
 def log(invocation: Invocation, limit: int, actor: str, action: str, target: str) -> None:
     """The audit log: who changed what, the newest first."""
     from heliograph.admin_api import serialize
-    from heliograph.app.admin.oversight import AuditQuery
+    from heliograph.app.records import AuditQuery
 
     query = AuditQuery(limit, None, actor, action, target)
     entries = invocation.manage(lambda manage: manage.audit_log(query))
@@ -132,7 +132,7 @@ def token() -> None:
 def create_token(invocation: Invocation, name: str, scopes: tuple[str, ...], all_scopes: bool) -> None:
     """Makes a token and shows it. NAME is for people."""
     from heliograph.admin_api import serialize
-    from heliograph.app.admin.oversight import TOKEN_SCOPES
+    from heliograph.app.records import TOKEN_SCOPES
 
     if all_scopes == bool(scopes):
         raise Failure(

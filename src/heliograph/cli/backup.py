@@ -10,7 +10,7 @@ from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.admin.diagnose import Diagnose
-    from heliograph.app.admin.oversight import RestorePoint
+    from heliograph.app.records import RestorePoint
 
 
 @click.command(cls=Command, epilog=examples("heliograph backup /backup/heliograph-$(date +%F).db"))

@@ -23,9 +23,9 @@ from heliograph.domain.display import harmless
 
 if TYPE_CHECKING:
     from heliograph.app.admin.manage import ConnectorChange, Manage
-    from heliograph.app.admin.oversight import BacklogCounts
     from heliograph.app.configuration import Connector
     from heliograph.app.ports import ConnectorReport
+    from heliograph.app.records import BacklogCounts
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -18,8 +18,8 @@ from heliograph.cli.command import (
 from heliograph.domain.status import MessageStatus
 
 if TYPE_CHECKING:
-    from heliograph.app.admin.oversight import SearchPage
     from heliograph.app.admin.views import MessageView, Views
+    from heliograph.app.records import SearchPage
 
 _COLUMNS = ("to", "standing", "err", "account", "connector", "id")
 
@@ -52,7 +52,7 @@ def find(invocation: Invocation, text: str, name: str | None, state: str | None,
     """
 
     async def work(views: "Views") -> "tuple[SearchPage, dict[int, str], dict[int, str]]":
-        from heliograph.app.admin.oversight import Search
+        from heliograph.app.records import Search
 
         search = Search(limit=limit, standing=None if state is None else MessageStatus(state))
         accounts = await views.account_names()

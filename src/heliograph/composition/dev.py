@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, digest_key
-from heliograph.app.admin.oversight import UserRole
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import Clock, Journal, Secrets, Store
+from heliograph.app.records import UserRole
 from heliograph.domain.money import MICRO
 from heliograph.http.asgi import Receive, Scope, Send, respond
 

@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
-from heliograph.app.admin.oversight import Scope, UserRole
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.ports import Clock, Secrets
+from heliograph.app.records import Scope, UserRole
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.console import PATH

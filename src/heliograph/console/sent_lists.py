@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.admin.manage import Manage
-from heliograph.app.admin.oversight import AuditEntry, AuditQuery, Hit
 from heliograph.app.admin.views import Views
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.ports import Clock
+from heliograph.app.records import AuditEntry, AuditQuery, Hit
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal

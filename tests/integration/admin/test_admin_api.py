@@ -7,8 +7,8 @@ import pytest
 
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, operations
-from heliograph.app.admin.oversight import TOKEN_SCOPES
 from heliograph.app.facts import CallbackRetry, Facts, Final
+from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.receipt import Delivery
 from tests.support.admin import AdminHouse, Answered, call_asgi, open_house

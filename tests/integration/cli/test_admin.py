@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.admin.oversight import TOKEN_SCOPES
+from heliograph.app.records import TOKEN_SCOPES
 from tests.integration.cli.test_commands import Run, answer, run
 
 __all__ = ["run"]

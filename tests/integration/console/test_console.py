@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from heliograph.app.admin.oversight import SCOPES_OF, AuditEntry, UserRole
 from heliograph.app.facts import CallbackRetry, Facts, Final, Queueing
+from heliograph.app.records import SCOPES_OF, AuditEntry, UserRole
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery

@@ -8,7 +8,6 @@ from heliograph.adapters.store.postgres import PostgresStore, connections
 from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.shared import search
-from heliograph.app.admin.oversight import Search
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Awaiting,
@@ -21,6 +20,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ListQuery
+from heliograph.app.records import Search
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.status import MessageStatus
 from tests.support.postgres import LIMITS, server

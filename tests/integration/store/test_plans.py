@@ -13,7 +13,7 @@ from heliograph.adapters.store.sqlite.connection import connect, create_file
 from heliograph.adapters.store.sqlite.driver import STATEMENTS
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.statements import Insert
-from heliograph.app.admin.oversight import Search
+from heliograph.app.records import Search
 from heliograph.domain.status import MessageStatus
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.explain import explain
-from heliograph.app.admin.oversight import CallbackView, MessageRecord
 from heliograph.app.facts import Attempt, CallbackEnd, Message, Submission
+from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
 

@@ -8,7 +8,7 @@ import pytest
 from heliograph.adapters.smpp.kind import KIND
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch, digest_key
-from heliograph.app.admin.oversight import AuditQuery
+from heliograph.app.records import AuditQuery
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
 from tests.support.connectors import kinds

@@ -6,9 +6,9 @@ import pytest
 
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.users import ManageUsers
+from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Entry, Fault
 from tests.support.gateway import HandClock
 from tests.support.memory_store import MemoryStore

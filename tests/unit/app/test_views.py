@@ -2,10 +2,10 @@
 
 import pytest
 
-from heliograph.app.admin.oversight import Search
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Price, Route
 from heliograph.app.facts import Attempt, Facts
+from heliograph.app.records import Search
 from heliograph.domain.error import Fault
 from heliograph.smpp.constants import CommandStatus
 from tests.support.admin import AdminHouse, open_house

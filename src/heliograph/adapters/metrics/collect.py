@@ -11,12 +11,12 @@ from pathlib import Path
 from heliograph import __version__
 from heliograph.adapters.metrics import process
 from heliograph.adapters.metrics.exposition import Sample
-from heliograph.app.admin.oversight import BacklogCounts
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
 from heliograph.app.observing.counters import LaneCounters, MessageCounters
 from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
+from heliograph.app.records import BacklogCounts
 from heliograph.domain.money import format_credits
 from heliograph.runtime.engine import Engine
 

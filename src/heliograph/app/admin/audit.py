@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Self
 
-from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.ports import Clock, Store
+from heliograph.app.records import AuditEntry
 
 
 class Audited:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from heliograph.app.admin.oversight import BacklogCounts, RestorePoint
 from heliograph.app.configuration import Account
 from heliograph.app.facts import EarlyReceipt
 from heliograph.app.ports import Clock, ConnectorReport, Store
+from heliograph.app.records import BacklogCounts, RestorePoint
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from heliograph.app.admin.oversight import CallbackView, MessageRecord
 from heliograph.app.facts import CallbackEnd
+from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery

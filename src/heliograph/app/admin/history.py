@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.facts import NOT_SENT, CallbackEnd
+from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind, format_credits

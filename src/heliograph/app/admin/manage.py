@@ -13,11 +13,11 @@ from typing import Any
 from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import AuditEntry, AuditQuery, BacklogCounts
 from heliograph.app.admin.sign_in import Hash, hash_at_once
 from heliograph.app.configuration import Account, ApiKey, Connector, Exists, LedgerEntry, Missing, Price, Route
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
+from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
 from heliograph.domain import money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 

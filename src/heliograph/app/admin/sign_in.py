@@ -8,8 +8,8 @@ from math import ceil
 
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import MAX_NAME_CHARS
-from heliograph.app.admin.oversight import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
 from heliograph.app.ports import Clock, Secrets, Store
+from heliograph.app.records import SCOPES_OF, AdminSession, AdminUser, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, TOO_EARLY, UNAUTHENTICATED, UNAVAILABLE, Fault
 
 SESSION_MS = 12 * 3_600_000

@@ -7,10 +7,10 @@ from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.admin.oversight import AdminToken, AdminUser, UserRole, read_scopes
 from heliograph.app.admin.sign_in import Hash, digest, hash_at_once
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Secrets, Store
+from heliograph.app.records import AdminToken, AdminUser, UserRole, read_scopes
 
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 128

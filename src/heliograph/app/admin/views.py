@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.explain import explain
 from heliograph.app.admin.history import Event, history
-from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Clock, Store
+from heliograph.app.records import CallbackView, Hit, MessageRecord, Search, SearchPage, Usage
 from heliograph.app.routing import explain as routing
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView, Directory

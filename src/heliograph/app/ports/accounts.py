@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from heliograph.app.admin.oversight import Usage
 from heliograph.app.configuration import Account, ApiKey, LedgerEntry, Price
+from heliograph.app.records import Usage
 
 
 class Accounts(Protocol):

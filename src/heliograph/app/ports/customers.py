@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.facts import Accept, Message
+from heliograph.app.records import MessageRecord
 from heliograph.domain.receipt import Delivery
 
 __all__ = ["BatchSlice", "Customers", "ListQuery", "MessageRecord"]

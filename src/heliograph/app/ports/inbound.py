@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.admin.oversight import InboundQuery, InboundRecord
 from heliograph.app.facts import InboundPart, PartSet
+from heliograph.app.records import InboundQuery, InboundRecord
 
 REPEAT_MS = 600_000
 """Time (ms) for which a message that was never answered is known again."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.admin.oversight import Hit, MessageRecord, Search, SearchPage
+from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
 
 
 class Messages(Protocol):

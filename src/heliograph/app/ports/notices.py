@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.admin.oversight import CallbackView
 from heliograph.app.notice import Notice
+from heliograph.app.records import CallbackView
 
 
 class Notices(Protocol):

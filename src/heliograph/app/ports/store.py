@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.admin.oversight import AuditEntry
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import Customers
@@ -16,6 +15,7 @@ from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
+from heliograph.app.records import AuditEntry
 
 
 class Unavailable(Exception):

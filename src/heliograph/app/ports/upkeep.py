@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from heliograph.app.admin.oversight import BacklogCounts, RestorePoint
+from heliograph.app.records import BacklogCounts, RestorePoint
 
 
 class Upkeep(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery
 
 
 class Users(Protocol):

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import fields
-from heliograph.app.admin.oversight import Scope, Usage
 from heliograph.app.configuration import Account
+from heliograph.app.records import Scope, Usage
 from heliograph.console import chart
 from heliograph.console.render import priced
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of

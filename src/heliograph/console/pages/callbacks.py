@@ -1,7 +1,7 @@
 """Callbacks: what is owed to customers, which receivers fail, what was given up."""
 
 from heliograph.admin_api.request import cursor, parse_cursor
-from heliograph.app.admin.oversight import COUNTED, Scope
+from heliograph.app.records import COUNTED, Scope
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
 from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault

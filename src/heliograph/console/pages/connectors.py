@@ -3,10 +3,10 @@
 from typing import Any
 
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import Scope
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import CarrierState
+from heliograph.app.records import Scope
 from heliograph.console.pages.overview import lines_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from heliograph.admin_api.request import cursor, parse_cursor
-from heliograph.app.admin.oversight import Scope, Search
 from heliograph.app.admin.timeline import condense
+from heliograph.app.records import Scope, Search
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.admin.oversight import COUNTED, BacklogCounts, Scope
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState
+from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.console import chart
 from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration

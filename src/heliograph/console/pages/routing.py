@@ -3,7 +3,7 @@
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import fields
 from heliograph.app.admin.fields import Invalid
-from heliograph.app.admin.oversight import Scope
+from heliograph.app.records import Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.pricing import DEFAULT_PLAN

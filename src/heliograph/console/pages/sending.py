@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heliograph.app.admin.oversight import AuditQuery, Scope
+from heliograph.app.records import AuditQuery, Scope
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heliograph.app.admin.oversight import Scope
+from heliograph.app.records import Scope
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, SimulatorControl
 from heliograph.domain.error import NOT_FOUND, Fault
 

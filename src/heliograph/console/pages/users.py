@@ -1,7 +1,7 @@
 """People: users, tokens, the audit log, one's own password."""
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin.oversight import TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.app.records import TOKEN_SCOPES, AuditQuery, Scope, UserRole
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.error import CONFLICT, Fault
 

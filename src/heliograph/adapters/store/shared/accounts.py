@@ -13,8 +13,8 @@ from heliograph.adapters.store.shared.rows import (
     changed_account,
 )
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
-from heliograph.app.admin.oversight import Usage
 from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Missing, Price
+from heliograph.app.records import Usage
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.money import EntryKind
 

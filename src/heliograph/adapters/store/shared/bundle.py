@@ -17,7 +17,7 @@ from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
 from heliograph.app import ports
-from heliograph.app.admin.oversight import AuditEntry
+from heliograph.app.records import AuditEntry
 
 
 class Bundle:

@@ -7,10 +7,10 @@ from heliograph.adapters.store.shared.replay import replayed
 from heliograph.adapters.store.shared.rows import message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, glance, lookup, read, write
 from heliograph.adapters.store.shared.trace import record_of
-from heliograph.app.admin.oversight import MessageRecord
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled
+from heliograph.app.records import MessageRecord
 from heliograph.domain.message import Trigger, before
 from heliograph.domain.receipt import Delivery
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
-from heliograph.app.admin.oversight import CallbackView, InboundQuery, InboundRecord
 from heliograph.app.configuration import Missing
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at
 
 

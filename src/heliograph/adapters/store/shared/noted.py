@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
 from heliograph.adapters.store.shared.users import append
-from heliograph.app.admin.oversight import AuditEntry
+from heliograph.app.records import AuditEntry
 
 R = TypeVar("R")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
-from heliograph.app.admin.oversight import CallbackView
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.notice import FinalState, Notice
+from heliograph.app.records import CallbackView
 from heliograph.domain.receipt import Delivery
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, browse, first, listing
 from heliograph.adapters.store.shared.trace import hit_of, record_of
 from heliograph.adapters.store.shared.upkeep import reached
-from heliograph.app.admin.oversight import Hit, MessageRecord, Search, SearchPage
+from heliograph.app.records import Hit, MessageRecord, Search, SearchPage
 from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.message import LISTED, State
 from heliograph.domain.status import STATE_OF, MessageStatus

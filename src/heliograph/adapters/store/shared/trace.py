@@ -2,9 +2,9 @@
 
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
-from heliograph.app.admin.oversight import CallbackView, Hit, MessageRecord, Move
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
+from heliograph.app.records import CallbackView, Hit, MessageRecord, Move
 from heliograph.domain.money import EntryKind
 from heliograph.domain.receipt import Delivery
 

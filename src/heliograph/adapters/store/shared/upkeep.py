@@ -14,7 +14,7 @@ from heliograph.adapters.store.shared.steps import (
     write,
 )
 from heliograph.app.admin.books import CHECKS, told
-from heliograph.app.admin.oversight import COUNTED, BacklogCounts, RestorePoint
+from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
 from heliograph.domain.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000

@@ -4,8 +4,8 @@ import json
 
 from heliograph.adapters.store.shared.rows import ANY_KEY
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, first, listing, lookup, write
-from heliograph.app.admin.oversight import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from heliograph.app.configuration import Exists, Missing
+from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 
 
 class StoredUsers(Operations):

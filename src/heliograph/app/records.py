@@ -1,4 +1,4 @@
-"""The values of administration: users, tokens and the audit log; searches, their results and counts.
+"""Records beside the flow of messages: users, tokens and the audit log; searches, their results and counts.
 
 Users sign in to the console, each with a role; programs use the admin API with tokens, each with scopes. A role is a
 set of scopes, so that one check serves both. Every change of either is an entry in the audit log.
