@@ -10,7 +10,7 @@ from typing import Final
 
 ESCAPE = 0x1B
 
-_DEFAULT = (
+DEFAULT = (
     "@£$¥èéùìòÇ\nØø\rÅå"
     "Δ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
     " !\"#¤%&'()*+,-./"
@@ -20,7 +20,7 @@ _DEFAULT = (
     "¿abcdefghijklmno"
     "pqrstuvwxyzäöñüà"
 )
-_EXTENSION = {
+EXTENSION = {
     0x0A: "\f",
     0x14: "^",
     0x28: "{",
@@ -34,19 +34,19 @@ _EXTENSION = {
 }
 
 _TO_SEPTETS: dict[int, bytes] = {
-    **{ord(char): bytes([code]) for code, char in enumerate(_DEFAULT) if code != ESCAPE},
-    **{ord(char): bytes([ESCAPE, code]) for code, char in _EXTENSION.items()},
+    **{ord(char): bytes([code]) for code, char in enumerate(DEFAULT) if code != ESCAPE},
+    **{ord(char): bytes([ESCAPE, code]) for code, char in EXTENSION.items()},
 }
 # 0x80 to 0xFF are no septets; they read as U+FFFD.
-_FROM_SEPTETS = _DEFAULT + "\N{REPLACEMENT CHARACTER}" * 128
+_FROM_SEPTETS = DEFAULT + "\N{REPLACEMENT CHARACTER}" * 128
 # What follows an escape, by the character that its code has in the default table. The standard has a receiver
 # show that character where the extension table has none, and a space for an escape that extends nothing
 # (6.2.1.1, note 1).
-_EXTENDED = {_DEFAULT[code]: char for code, char in _EXTENSION.items()} | {"\x1b": " ", "": " "}
+_EXTENDED = {DEFAULT[code]: char for code, char in EXTENSION.items()} | {"\x1b": " ", "": " "}
 _ESCAPED = re.compile("\x1b(.?)", re.DOTALL)
 
 # The characters whose ASCII code is their septet: all but the controls (save LF and CR) and $@[\]^_`{|}~.
-_SAME_AS_ASCII: Final = bytes(code for code, char in enumerate(_DEFAULT) if ord(char) == code != ESCAPE)
+_SAME_AS_ASCII: Final = bytes(code for code, char in enumerate(DEFAULT) if ord(char) == code != ESCAPE)
 
 
 def encode(text: str) -> bytes | None:

@@ -1,0 +1,235 @@
+"""Inbound messages: headers of user data, the joining of parts, and the text of octets. Pure; no octets make it fail.
+
+A short message may begin with a user data header (3GPP TS 23.040, 9.2.3.24): elements that number the parts of a long
+one, name national tables, or say something else. A header that is cut or misshapen is not believed, and the message is
+an ordinary one. Parts are joined before they are decoded, since phones do cut escape and surrogate pairs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from heliograph.domain import alphabet, national
+
+CONCATENATION_8: Final = 0x00
+CONCATENATION_16: Final = 0x08
+NATIONAL_SINGLE: Final = 0x24
+NATIONAL_LOCKING: Final = 0x25
+
+GSM: Final = "gsm"
+LATIN_1: Final = "latin1"
+ASCII: Final = "ascii"
+"""Values of `default_alphabet`: what data coding 0 means to an operator."""
+
+_BINARY: Final = "binary"
+_UCS2: Final = "ucs2"
+_DEFAULT: Final = "default"
+
+Place = tuple[int, int, int]
+"""Reference, total, and number from 1 of a part of a long message."""
+
+Element = tuple[int, bytes]
+"""Identifier and data of an element of a user data header."""
+
+
+@dataclass(slots=True)
+class UserData:
+    """Content of one short message, its header taken apart."""
+
+    coding: int
+    """SMPP data_coding."""
+    octets: bytes
+    """Text or data, without the header."""
+    place: Place | None = None
+    """Place among the parts of a long message; None for a whole one."""
+    locking: int = 0
+    """Language of the national locking shift table; 0: the default alphabet."""
+    single: int = 0
+    """Language of the national single shift table; 0: the extension table."""
+    elements: tuple[Element, ...] = ()
+    """Other elements of the header, such as ports, in their order."""
+
+
+@dataclass(slots=True)
+class JoinedText:
+    """A message as its parts make it."""
+
+    text: str
+    """Empty where all is binary."""
+    octets: bytes
+    """Octets of all parts, without headers."""
+    coding: int
+    """SMPP data_coding of the first part that came."""
+    parts: int
+    """Number of the parts that there are."""
+    complete: bool
+
+
+def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = None) -> UserData:
+    """Takes a short message apart.
+
+    `has_header` is the header indicator of esm_class; `sar` is what the TLVs `sar_msg_ref_num`, `sar_total_segments`
+    and `sar_segment_seqnum` say, where all three are there. They hold where the header numbers no parts.
+    """
+    data = UserData(coding, octets)
+    if has_header and octets and octets[0] < len(octets):
+        end = octets[0] + 1
+        data.octets = octets[end:]
+        elements = _elements(octets[1:end])
+        if elements is not None:
+            _read_elements(data, elements)
+    if data.place is None and sar is not None:
+        data.place = _sound(sar)
+    return data
+
+
+def _elements(header: bytes) -> list[Element] | None:
+    """Returns the elements of a header; None where they do not fill it (9.2.3.24 has all of it ignored then)."""
+    elements: list[Element] = []
+    at, end = 0, len(header)
+    while at < end:
+        if at + 2 > end:
+            return None
+        start = at + 2
+        at = start + header[at + 1]
+        if at > end:
+            return None
+        elements.append((header[start - 2], header[start:at]))
+    return elements
+
+
+def _read_elements(data: UserData, elements: list[Element]) -> None:
+    """Sorts the elements; of repeated ones the last sound one holds (9.2.3.24)."""
+    others: list[Element] = []
+    for kind, value in elements:
+        size = len(value)
+        if kind == CONCATENATION_8 and size == 3:
+            data.place = _sound((value[0], value[1], value[2])) or data.place
+        elif kind == CONCATENATION_16 and size == 4:
+            data.place = _sound((value[0] << 8 | value[1], value[2], value[3])) or data.place
+        elif kind == NATIONAL_SINGLE and size == 1:
+            data.single = value[0]
+        elif kind == NATIONAL_LOCKING and size == 1:
+            data.locking = value[0]
+        else:
+            others.append((kind, value))
+    data.elements = tuple(others)
+
+
+def _sound(place: Place) -> Place | None:
+    """Returns a place that can be; None for a message of one part, or for numbers that contradict each other."""
+    return place if 1 <= place[2] <= place[1] and place[1] > 1 else None
+
+
+def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
+    """Joins the parts of one long message, in any order.
+
+    The first part with a number holds, later ones with it change nothing. A part without a place, or with another
+    reference or total than the first, is left out. Raises ValueError where there is no part.
+    """
+    by_number: dict[int, UserData] = {}
+    first: UserData | None = None
+    of: Place | None = None
+    for part in parts:
+        place = part.place
+        if place is None:
+            continue
+        if first is None or of is None:
+            first, of = part, place
+        if place[:2] == of[:2]:
+            by_number.setdefault(place[2], part)
+    if first is None or of is None:
+        raise ValueError("there is no part")
+    return JoinedText(
+        _joined_text(by_number, default_alphabet),
+        b"".join([by_number[number].octets for number in sorted(by_number)]),
+        first.coding,
+        len(by_number),
+        len(by_number) == of[1],
+    )
+
+
+def _joined_text(parts: Mapping[int, UserData], default_alphabet: str) -> str:
+    """Decodes runs: parts that follow each other and are written alike."""
+    texts: list[str] = []
+    run: list[bytes] = []
+    last: UserData | None = None
+    before = 0
+    for number in sorted(parts):
+        part = parts[number]
+        if last is not None and not (number == before + 1 and _is_alike(part, last)):
+            texts.append(_decoded(b"".join(run), last, default_alphabet))
+            run = []
+        run.append(part.octets)
+        last, before = part, number
+    if last is not None:
+        texts.append(_decoded(b"".join(run), last, default_alphabet))
+    return "".join(texts)
+
+
+def _is_alike(one: UserData, other: UserData) -> bool:
+    return (one.coding, one.locking, one.single) == (other.coding, other.locking, other.single)
+
+
+def text_of(data: UserData, default_alphabet: str) -> str:
+    """Returns the text of a whole message; empty where it is binary."""
+    return _decoded(data.octets, data, default_alphabet)
+
+
+def _decoded(octets: bytes, data: UserData, default_alphabet: str) -> str:
+    kind = _alphabet_of(data.coding)
+    if kind == _BINARY:
+        return ""
+    if kind == _UCS2:
+        return decode_ucs2(octets)
+    if data.locking or data.single:
+        # Senders of national tables mark them with data coding 1 as well (npm smpp does).
+        return national.decode(octets, data.locking, data.single)
+    if kind == _DEFAULT:
+        kind = default_alphabet
+    return alphabet.decode(octets) if kind == GSM else octets.decode("latin-1")
+
+
+def decode_ucs2(octets: bytes) -> str:
+    """Returns the text of UTF-16 octets, high ones first unless a byte order mark says otherwise. Never fails: a lone
+    surrogate, and an octet left over at the end, read as U+FFFD."""
+    if octets[:2] == b"\xff\xfe":
+        return octets[2:].decode("utf-16-le", "replace")
+    return octets.removeprefix(b"\xfe\xff").decode("utf-16-be", "replace")
+
+
+def _alphabet_of(coding: int) -> str:
+    """Returns what the octets of a data_coding are: SMPP v3.4, 5.2.19, below 0x10, and 3GPP TS 23.038, 4, above.
+
+    ASCII is read as Latin-1, which holds it: what an operator sends beyond it is not lost.
+    """
+    if coding < 0x10:
+        if coding == 0x00:
+            return _DEFAULT
+        if coding in (0x01, 0x03):
+            return LATIN_1
+        return _UCS2 if coding == 0x08 else _BINARY
+    if coding < 0x80:  # general data coding, and the same marked for automatic deletion
+        if coding & 0x20:  # compressed, which nobody sends
+            return _BINARY
+        return (_DEFAULT, _BINARY, _UCS2, _BINARY)[coding >> 2 & 3]
+    if coding < 0xC0:  # reserved
+        return _BINARY
+    if coding < 0xE0:  # message waiting, with text
+        return _DEFAULT
+    if coding < 0xF0:
+        return _UCS2
+    return _BINARY if coding & 0x04 else _DEFAULT
+
+
+def is_binary(coding: int) -> bool:
+    """Whether the octets of a data_coding are no text."""
+    return _alphabet_of(coding) == _BINARY
+
+
+def message_class(coding: int) -> int | None:
+    """Returns the message class, 0 (shown at once and not kept) to 3, of a data_coding; None where it names none (3GPP
+    TS 23.038, 4)."""
+    if coding >= 0xF0 or (0x10 <= coding < 0x80 and coding & 0x10):
+        return coding & 0x03
+    return None
