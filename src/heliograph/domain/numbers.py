@@ -1,0 +1,117 @@
+"""Numbers that phones write to, and whose the messages are: by number, connector and first word."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from heliograph.domain.phone import MAX_DIGITS, MAX_SENDER_CHARS, MIN_SENDER_CHARS
+
+ANY_CONNECTOR: Final = 0
+"""Connector of a rule that holds for all of them."""
+
+_DIGITS = re.compile(rf"[0-9]{{{MIN_SENDER_CHARS},{MAX_DIGITS}}}").fullmatch
+_LETTERS = re.compile(rf"[A-Za-z0-9]{{{MIN_SENDER_CHARS},{MAX_SENDER_CHARS}}}").fullmatch
+
+_RULE: Final = (
+    f"give {MIN_SENDER_CHARS} to {MAX_DIGITS} digits, or {MIN_SENDER_CHARS} to {MAX_SENDER_CHARS} letters A-Z, a-z or "
+    "digits, as the operator writes it in the destination address"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRule:
+    """Gives an account the messages to a number, over a connector or any, with a keyword or (empty) any text.
+
+    `number` and `keyword` are as `normalise_number` and `normalise_word` leave them.
+    """
+
+    number: str
+    account: int
+    keyword: str = ""
+    connector: int = ANY_CONNECTOR
+
+
+class NumberRules:
+    """The rules of all numbers. Of several with one number, keyword and connector the last holds."""
+
+    def __init__(self, rules: Iterable[NumberRule] = ()) -> None:
+        self._rules = {(rule.number, rule.connector, rule.keyword): rule for rule in rules}
+
+    def find(self, number: str, connector: int, text: str) -> NumberRule | None:
+        """Returns the rule for a message; None where it is unrouted.
+
+        Rules with this connector come before those with none, and among them the one whose keyword is the first word of
+        the text before the one without. `number` is normalised.
+        """
+        rules = self._rules
+        word = first_word(text)
+        for by in (connector, ANY_CONNECTOR):
+            rule = rules.get((number, by, word)) or rules.get((number, by, ""))
+            if rule is not None:
+                return rule
+        return None
+
+
+def normalise_number(text: str) -> str:
+    """Returns a number as it is kept and compared: without a leading `+`."""
+    return text.removeprefix("+")
+
+
+def number_problem(text: str) -> str | None:
+    """Says what is wrong with a number and what to do about it; None when it is good, a leading `+` or none."""
+    number = normalise_number(text)
+    if _DIGITS(number) is not None or (number == text and _LETTERS(number) is not None):
+        return None
+    if not number:
+        return f"The number is empty; {_RULE}."
+    if not (number.isascii() and number.isalnum()):
+        return f"The number has a character that is neither a letter A-Z, a-z nor a digit; {_RULE}."
+    if number != text and not number.isdigit():
+        return f"The number has letters after +; {_RULE}."
+    size = "short" if len(number) < MIN_SENDER_CHARS else "long"
+    return f"The number is too {size}: it has {len(number)} characters; {_RULE}."
+
+
+def keyword_problem(text: str) -> str | None:
+    """Says what is wrong with the keyword of a rule and what to do about it; None when it is good. Empty is good."""
+    if not text:
+        return None
+    if len(text.split()) != 1:
+        return "The keyword must be one word; give the word that texts begin with, such as PIZZA."
+    if not normalise_word(text):
+        return "The keyword has neither a letter nor a digit; give the word that texts begin with, such as PIZZA."
+    return None
+
+
+def normalise_word(word: str) -> str:
+    """Returns a word as keywords are compared: case folded, without punctuation and symbols at its ends."""
+    if word.isascii():
+        folded = word.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    start, end = 0, len(folded)
+    while start < end and not _belongs(folded[start]):
+        start += 1
+    while end > start and not _belongs(folded[end - 1]):
+        end -= 1
+    return folded[start:end]
+
+
+def first_word(text: str) -> str:
+    """Returns the first word of a text, normalised; empty where there is none. Signs that stand alone are no word."""
+    rest = text
+    while pieces := rest.split(None, 1):
+        word = normalise_word(pieces[0])
+        if word:
+            return word
+        rest = pieces[1] if len(pieces) > 1 else ""
+    return ""
+
+
+def _belongs(char: str) -> bool:
+    """Whether a character belongs to a word wherever it stands: a letter, a digit, or a vowel sign."""
+    return char.isalnum() or (
+        char > "\x7f" and unicodedata.category(char) in ("Mn", "Mc") and not "\ufe00" <= char <= "\ufe0f"
+    )
