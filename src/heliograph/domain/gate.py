@@ -32,6 +32,8 @@ class Counters:
 
     rate_wait_s: float = 0.0
     """Seconds until the account's rate lets the request pass; 0 where it does now."""
+    suppressed: bool = False
+    """The destination took back its consent to messages of the account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,17 @@ def compile_policy(
     networks: tuple[Network, ...] = (),
     senders: frozenset[str] = frozenset(),
     rate: float = 0.0,
+    opt_out: bool = False,
 ) -> Policy | None:
-    """Returns the policy of an account with these restrictions, None where it has none."""
-    if not (suspended or networks or senders or rate > 0):
+    """Returns the policy of an account with these restrictions, None where it has none.
+
+    `opt_out`: suppressions hold for the account, when a message is accepted and when it is claimed.
+    """
+    if not (suspended or networks or senders or rate > 0 or opt_out):
         return None
-    return Policy(suspended, networks, senders, rate, (within_rate(rate),) if rate > 0 else ())
+    consent: tuple[Rule, ...] = (with_consent,) if opt_out else ()
+    limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
+    return Policy(suspended, networks, senders, rate, consent + limits, consent)
 
 
 def admit(policy: Policy, address: str) -> Judgement:
@@ -130,3 +138,16 @@ def within_rate(rate: float) -> Rule:
         return Refuse(TOO_EARLY, problem, None, max(1, ceil(wait))) if wait > 0 else PASS
 
     return rule
+
+
+_SUPPRESSED: Final = Refuse(
+    FORBIDDEN,
+    "The recipient opted out of the account's messages; leave this number out, or remove its suppression once the "
+    "recipient agreed again.",
+    "to",
+)
+
+
+def with_consent(_: Judged, counters: Counters, __: int) -> Judgement:
+    """Refuses a message to a suppressed destination; the rule of accounts whose `opt_out` is on."""
+    return _SUPPRESSED if counters.suppressed else PASS

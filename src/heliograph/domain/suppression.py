@@ -1,0 +1,31 @@
+"""Suppressions: phones that an account must not send to, and the keyed digest that outlives an erased number."""
+
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+DIGEST_OCTETS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """One phone that took back its consent to messages of one account."""
+
+    account: int
+    digest: bytes
+    """Digest of account and number by `suppression_digest`."""
+    since: int
+    """Time in ms."""
+    source: str
+    """`message`, `api`, `console`, `command` or `import`."""
+    number: str = ""
+    """E.164 without `+`; empty once it was erased."""
+
+
+def suppression_digest(key: bytes, account: int, number: str) -> bytes:
+    """Returns the first 16 octets of HMAC-SHA-256 over an account's id and a number (E.164 without `+`).
+
+    `key` is the gateway's own and must outlive all digests: without it nobody finds a number again, and with another
+    one no suppression holds.
+    """
+    return hmac.digest(key, b"%d:%b" % (account, number.encode()), "sha256")[:DIGEST_OCTETS]
