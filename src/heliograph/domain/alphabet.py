@@ -10,7 +10,7 @@ from typing import Final
 
 ESCAPE = 0x1B
 
-DEFAULT = (
+DEFAULT: Final = (
     "@£$¥èéùìòÇ\nØø\rÅå"
     "Δ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
     " !\"#¤%&'()*+,-./"
@@ -20,7 +20,7 @@ DEFAULT = (
     "¿abcdefghijklmno"
     "pqrstuvwxyzäöñüà"
 )
-EXTENSION = {
+EXTENSION: Final[dict[int, str]] = {
     0x0A: "\f",
     0x14: "^",
     0x28: "{",
