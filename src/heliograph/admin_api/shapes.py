@@ -50,7 +50,7 @@ class Accepts(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class DoneShape(Struct):
-    """It is done."""
+    """The change is done."""
 
     done: bool = True
 
@@ -188,7 +188,7 @@ class CreatedKey(Struct):
 
 
 class LinkShape(Struct):
-    """What a node last said of a connector's binds."""
+    """A node's last report of a connector's binds."""
 
     time: Moment
     node: Annotated[int, Meta(description="Which run of which process said it.")]
@@ -228,7 +228,7 @@ class Routes(Struct):
 
 
 class DecisionShape(Struct):
-    """Where a number would go now and what a segment would cost, and why."""
+    """The route of a number now, the price of a segment, and the reasons."""
 
     number: str
     connector: Name | None
@@ -251,7 +251,7 @@ class PriceShape(Struct):
 
 
 class Prices(Struct):
-    """What plans name. What an account's plan does not name costs what the plan `default` names."""
+    """Prices by plan. A prefix that an account's plan does not name costs what the plan `default` names."""
 
     prices: list[PriceShape]
     built_in: Annotated[
@@ -305,7 +305,7 @@ class MessageInFull(MessageShape):
 
 
 class NewTime(Accepts):
-    """When a scheduled message is to be sent instead: as in the customers' API, in the account's time zone."""
+    """The new time of a scheduled message: as in the customers' API, in the account's time zone."""
 
     time: str
 
@@ -343,13 +343,13 @@ class FailingHosts(Struct):
 
 
 class Replay(Accepts):
-    """Which callbacks that were given up are owed again: those of an account, or, with null, all."""
+    """The callbacks to owe again that were given up: those of an account, or, with null, all."""
 
     account: Name | None
 
 
 class Drop(Accepts):
-    """Which owed callbacks are given up: those of messages, or those to a failing host."""
+    """The owed callbacks to give up: those of messages, or those to a failing host."""
 
     messages: list[MessageId] | UnsetType = UNSET
     host: str | UnsetType = UNSET
@@ -379,7 +379,7 @@ class Audit(Struct):
 
 
 class Overview(Struct):
-    """How much waits, and which connectors are up. Counts stop at 100,000."""
+    """The backlog, and the state of the connectors. Counts stop at 100,000."""
 
     scheduled: int
     waiting: int
@@ -393,7 +393,7 @@ class Overview(Struct):
 
 
 class ProblemShape(Struct, rename="pascal"):
-    """What was wrong: an entry of the error catalogue, which is the customers' API's."""
+    """A fault: an entry of the error catalogue, which is the customers' API's."""
 
     status: Annotated[str, Meta(description="The code of the entry.", pattern="^[0-9]{2}$", examples=["03"])]
     message: Annotated[str, Meta(description="What is wrong and what to do.")]

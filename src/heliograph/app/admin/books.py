@@ -1,4 +1,4 @@
-"""What the audit says of books that are not in order."""
+"""The findings of an audit of the books, in words."""
 
 from collections.abc import Iterator, Sequence
 from string import Formatter
