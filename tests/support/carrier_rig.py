@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.carrier import SmppCarrier
 from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
-from heliograph.app.ports import Accepted, Outcome, Part, Report, Unknown
+from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
 from heliograph.domain.message import Kind
 from heliograph.domain.segment import split
 from tests.support.connectors import smpp_connector
@@ -56,6 +56,7 @@ class NotedEvents:
         self.outcomes: dict[Part, Outcome] = {}
         self.order: list[Part] = []
         self.reports: list[tuple[Report, Callable[[bool], None]]] = []
+        self.inbound: list[Incoming] = []
         self.capacities: list[int] = []
         self.late: list[tuple[Part, Outcome]] = []
         self.congestion: list[int] = []
@@ -72,6 +73,11 @@ class NotedEvents:
         self.reports.append((report, acknowledge))
         if self.keeps is not None:
             acknowledge(self.keeps)
+
+    def on_inbound(self, incoming: Incoming) -> None:
+        self.inbound.append(incoming)
+        if self.keeps is not None:
+            incoming.answer(self.keeps)
 
     def on_late(self, part: Part, outcome: Outcome) -> None:
         assert isinstance(self.outcomes[part], Unknown)

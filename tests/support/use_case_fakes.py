@@ -28,6 +28,9 @@ class NotedGathering:
     def wake(self) -> None:
         self.woken += 1
 
+    def wake_later(self) -> None:
+        self.woken += 1
+
     def stir(self) -> None:
         self.stirred += 1
 

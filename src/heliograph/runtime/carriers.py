@@ -9,6 +9,7 @@ from typing import Any
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher, LaneEvents
 from heliograph.app.dispatch.lane import Lane
+from heliograph.app.inbound.reception import Reception
 from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.receipts.awaiting import AwaitedReceipts
 from heliograph.runtime.bind_slots import BindSlots
@@ -41,13 +42,16 @@ class Carriers:
             self._slots = BindSlots(environment.leases, node, roles.most_binds)
         self._dispatcher: Dispatcher | None = None
         self._awaited: AwaitedReceipts | None = None
+        self._reception: Reception | None = None
         self._up: dict[int, tuple[Connector, Carrier]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def attach(self, dispatcher: Dispatcher, awaited: AwaitedReceipts) -> None:
-        """Must be called before there are carriers. `awaited` is told whose receipts may come to other nodes."""
+    def attach(self, dispatcher: Dispatcher, awaited: AwaitedReceipts, reception: Reception) -> None:
+        """Must be called before there are carriers. `awaited` is told whose receipts may come to other nodes;
+        `reception` is given what phones send."""
         self._dispatcher = dispatcher
         self._awaited = awaited
+        self._reception = reception
 
     @property
     def dispatcher(self) -> Dispatcher:
@@ -139,7 +143,9 @@ class Carriers:
             lane = self.suit(connector)
             lane.pace.limit(self._environment.clock.monotonic(), connector.rate)
             if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
-                carrier = self._environment.make_carrier(connector, LaneEvents(self.dispatcher, lane))
+                assert self._reception is not None
+                events = LaneEvents(self.dispatcher, lane, self._reception.receive)
+                carrier = self._environment.make_carrier(connector, events)
                 self._up[number] = (connector, carrier)
                 lane.carrier = carrier
 

@@ -1,20 +1,23 @@
 """The engine: the gateway's parts as it lives in one process, from recovery to drain."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.facts import Facts, Final, Message
+from heliograph.app.facts import Facts, Final, InboundMessage, Message
+from heliograph.app.inbound.reading import Reader
+from heliograph.app.inbound.reception import Reception
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
 from heliograph.app.notice import FinalState, Way, notice_of
 from heliograph.app.notices.account_cache import AccountCache
+from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
-from heliograph.app.notices.webhook import WebhookDeliverer
+from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
@@ -28,6 +31,8 @@ from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.lease import Lease
 from heliograph.runtime.outage import Outage
 from heliograph.runtime.upkeep import Housekeeping
+
+HOUR_MS = 3_600_000
 
 CALLBACKS_END_S = 5.0
 """Seconds that a graceful stop waits for callbacks in flight; the rest are tried again at the next start."""
@@ -116,9 +121,7 @@ class Engine:
             marks.get(AWAITING, 0),
             worker=self._worker if shared else None,
         )
-        webhooks = WebhookDeliverer(
-            environment.sender, self._accounts, {FinalState: ReceiptRenderer(environment.encode_json)}
-        )
+        webhooks = WebhookDeliverer(environment.sender, self._accounts, _renderers(environment.encode_json))
         self.notifier = Notifier(
             gatherer,
             environment.clock,
@@ -138,10 +141,35 @@ class Engine:
             marks.get(DISPATCH, 0),
             shared=shared,
         )
-        gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self.dispatcher.refused))
-        self._carriers.attach(self.dispatcher, self.matcher.awaited)
+        self.reception = self._make_reception(recovery, shared=shared)
+        gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self._refused))
+        self._carriers.attach(self.dispatcher, self.matcher.awaited, self.reception)
         lookup = ReceiptLookup(self.matcher, gatherer, environment.clock, marks.get(GATHERED, 0))
-        return EngineParts(gatherer, self._carriers, self.dispatcher, self.matcher, lookup, self.notifier, self._outage)
+        return EngineParts(
+            gatherer,
+            self._carriers,
+            self.dispatcher,
+            self.matcher,
+            lookup,
+            self.notifier,
+            self.reception,
+            self._outage,
+        )
+
+    def _make_reception(self, recovery: Recovery, *, shared: bool) -> Reception:
+        environment = self._environment
+        return Reception(
+            self.gatherer,
+            environment.clock,
+            environment.store.inbound,
+            Reader(environment.directory, environment.policy),
+            self.notifier.owe,
+            self._node,
+            healthy=lambda: self.gatherer.healthy,
+            shared=shared,
+            unanswered=recovery.unanswered,
+            parts_ms=int(self._limits.inbound_parts * HOUR_MS),
+        )
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Takes the recovered work into memory. Raises Unavailable."""
@@ -180,6 +208,7 @@ class Engine:
         for name in ("feed", "lookup", "housekeeping"):
             await self._cancel(name)
         self.matcher.turn_away()
+        self.reception.close()
         self.dispatcher.park()
         await self._within(self._carriers.drain(deadline - 1.0), deadline)
         await self._within(gatherer.flushed(), deadline)
@@ -210,6 +239,7 @@ class Engine:
     def _prepare(self, facts: Facts, now: int) -> None:
         self.dispatcher.prepare(facts, now)
         self.matcher.prepare()
+        self.reception.prepare()
         self.notifier.prepare()
 
     def _spill(self, facts: Facts, now: int, last_key: int) -> None:
@@ -219,6 +249,7 @@ class Engine:
 
     def _committed(self) -> None:
         self.matcher.committed()
+        self.reception.committed()
         self.notifier.committed()
         self.dispatcher.committed()
         self._pump()
@@ -226,6 +257,10 @@ class Engine:
             self.gatherer.stir()
         if self.dispatcher.eager:
             self.gatherer.wake_later()
+
+    def _refused(self) -> None:
+        self.dispatcher.refused()
+        self.reception.refused()
 
     def _pump(self) -> None:
         """Submits the parts that may go now, and calls itself again when a rate lets the next one go."""
@@ -289,3 +324,7 @@ class Engine:
     async def _within(self, work: Any, deadline: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work, max(0.1, deadline - self._environment.clock.monotonic()))
+
+
+def _renderers(encode_json: Callable[[dict[str, str]], bytes]) -> dict[type, SubjectRenderer]:
+    return {FinalState: ReceiptRenderer(encode_json), InboundMessage: InboundRenderer(encode_json)}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.inbound.reception import Reception
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
@@ -21,4 +22,5 @@ class EngineParts:
     matcher: ReceiptMatcher
     lookup: ReceiptLookup
     notifier: Notifier
+    reception: Reception
     outage: Outage

@@ -18,6 +18,8 @@ class TimeLimits:
     validity: float
     receipt_grace: float
     callback_retry: float
+    inbound_parts: float = 1 / 6
+    """Hours for which the parts of a message from a phone wait for the others."""
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ class Feeder:
         self._lookup = parts.lookup
         self._dispatcher = parts.dispatcher
         self._notifier = parts.notifier
+        self._reception = parts.reception
         self._outage = parts.outage
 
     async def run(self) -> None:
@@ -38,11 +39,12 @@ class Feeder:
                 pause = 1.0
 
     async def seek(self) -> None:
-        """Looks up receipts until cancelled. They do not wait for claims: the operator leaves only so many of them
-        without an answer, and with a backlog to send there would be more and more of them."""
+        """Looks up receipts, and what phones sent, until cancelled. They do not wait for claims: the operator leaves
+        only so many of them without an answer, and with a backlog to send there would be more and more of them."""
         while True:
             await self._gatherer.sought()
             await self._lookup.look_up()
+            await self._reception.look_up()
 
     async def _feed(self) -> float:
         """Returns the seconds until there is something to do again."""

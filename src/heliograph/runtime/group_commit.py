@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from heliograph.app.commit.isolate import Bisection
-from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, Unavailable, Unfit, Watcher
 from heliograph.domain.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
@@ -253,6 +253,8 @@ class GroupCommit:
         del facts.accepts[taken:]
         for accept in facts.accepts:
             self._name(accept, now)
+        if facts.inbound:
+            self._name_inbound(facts.inbound, now)
         hooks.prepare(facts, now)
         if began - self._last_spill >= SPILL_S:
             self._last_spill = began
@@ -284,6 +286,13 @@ class GroupCommit:
         if not accept.batch:
             accept.key, accept.tail = accept.messages[0].key, accept.messages[0].tail
         self._last_key = accept.messages[-1].key
+
+    def _name_inbound(self, messages: list[InboundMessage], now: int) -> None:
+        """Gives keys to those that have none from a commit that failed."""
+        for message in messages:
+            if not message.key:
+                message.key, message.tail = self._sequence.next(now), self._ids.tail()
+                self._last_key = message.key
 
     def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
         for accept, then in thens:
@@ -330,4 +339,5 @@ class GroupCommit:
 
 def _events(facts: Facts) -> int:
     """Counts the facts that came from outside."""
-    return len(facts.accepts) + len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
+    answers = len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
+    return len(facts.accepts) + answers + len(facts.inbound)

@@ -12,7 +12,8 @@ HOUSEKEEPING_S = 1.0
 """Seconds between two rounds of housekeeping."""
 
 SWEEP_ROUNDS = 5
-"""Rounds of housekeeping between two searches for messages whose validity is over."""
+"""Rounds of housekeeping between two searches for messages whose validity is over, and for inbound ones whose parts
+waited long enough."""
 
 OVERDUE_ROUNDS = 30
 """Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
@@ -108,6 +109,8 @@ class Housekeeping:
                 )
         if self._roles.upkeep:
             await self._keep_rows(now)
+        if self._round % SWEEP_ROUNDS == 1:
+            await self._parts.reception.keep_house()
         if self._round % STATE_ROUNDS == 1:
             reports = self._parts.carriers.reports(now)
             if reports:

@@ -108,9 +108,9 @@ async def test_receipts_come_on_the_receiver_of_a_pair() -> None:
 
 @pytest.mark.parametrize(
     ("options", "status"),
-    [({}, Status.ESME_RX_R_APPN), ({"mobile_originated": "accept"}, Status.ESME_ROK)],
+    [({"mobile_originated": "reject"}, Status.ESME_RX_R_APPN), ({"mobile_originated": "accept"}, Status.ESME_ROK)],
 )
-async def test_messages_from_phones_are_no_receipts(options: dict[str, str], status: Status) -> None:
+async def test_messages_from_phones_that_nobody_wants_are_no_receipts(options: dict[str, str], status: Status) -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port, options=options)) as rig:
         await wait_until(lambda: rig.carrier.capacity)
         lookalike = receipt("id1")
@@ -121,6 +121,59 @@ async def test_messages_from_phones_are_no_receipts(options: dict[str, str], sta
         assert not rig.events.reports
         assert rig.carrier.state().counters.mobile_originated == 2
         assert len(rig.journal.said("smpp.mobile_originated")) == 1
+
+
+@pytest.mark.parametrize(("kept", "status"), [(True, Status.ESME_ROK), (False, Status.ESME_RX_T_APPN)])
+async def test_a_message_from_a_phone_is_answered_once_its_fate_is_known(kept: bool, status: Status) -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        message = p.DeliverSm(
+            source_addr="+447700900123", destination_addr="3388", esm_class=c.ESM_UDHI, data_coding=8,
+            short_message=b"\x05\x00\x03\x01\x02\x01\x00A",
+        )  # fmt: skip
+        smsc.link.deliver(message, "one")
+        await wait_until(lambda: rig.events.inbound)
+        (incoming,) = rig.events.inbound
+        assert not smsc.link.receipts_answered
+        assert incoming.stands()
+        assert incoming.answer(kept)
+        await wait_until(lambda: smsc.link.receipts_answered == [("one", status)])
+        assert (incoming.sender, incoming.recipient, incoming.coding) == ("447700900123", "3388", 8)
+        assert (incoming.octets, incoming.has_header, incoming.part) == (message.short_message, True, None)
+
+
+async def test_messages_from_phones_are_told_apart_by_all_their_octets() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        sar = (tlv.make(tlv.SAR_MSG_REF_NUM, 515), tlv.make(tlv.SAR_TOTAL_SEGMENTS, 3))
+        given: list[p.DeliverSm | p.DataSm] = [
+            p.DeliverSm(source_addr="1", short_message=b"A"),
+            p.DeliverSm(source_addr="2", short_message=b"A"),
+            p.DeliverSm(source_addr="1", short_message=b"B"),
+            p.DeliverSm(source_addr="1", short_message=b"A", tlvs=(*sar, tlv.make(tlv.SAR_SEGMENT_SEQNUM, 1))),
+            p.DataSm(source_addr="1", tlvs=(tlv.make(tlv.MESSAGE_PAYLOAD, b"C"),)),
+            p.DeliverSm(source_addr="1", short_message=b"A"),
+        ]
+        for number, message in enumerate(given):
+            smsc.link.deliver(message, str(number))
+        await wait_until(lambda: len(rig.events.inbound) == len(given))
+        digests = [incoming.digest for incoming in rig.events.inbound]
+        assert len(set(digests)) == len(given) - 1
+        assert digests[0] == digests[-1]
+        assert all(0 < digest < 1 << 63 for digest in digests)
+        assert [incoming.part for incoming in rig.events.inbound] == [None] * 3 + [(515, 3, 1)] + [None] * 2
+        assert [incoming.octets for incoming in rig.events.inbound] == [b"A", b"A", b"B", b"A", b"C", b"A"]
+
+
+async def test_a_message_from_a_phone_is_not_answered_where_its_link_is_gone() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.link.deliver(p.DeliverSm(source_addr="1", short_message=b"A"), "one")
+        await wait_until(lambda: rig.events.inbound)
+        (incoming,) = rig.events.inbound
+        smsc.link.cut()
+        await wait_until(lambda: not incoming.stands())
+        assert not incoming.answer(True)
 
 
 async def test_a_receipt_without_an_id_is_taken_counted_and_said_once() -> None:

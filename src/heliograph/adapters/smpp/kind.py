@@ -115,7 +115,11 @@ def _warnings(connector: Connector) -> list[str]:
 def _policy(connector: Connector) -> LanePolicy:
     dialect = read_settings(connector)[0].dialect
     wait_ms = max(1, int(dialect.unknown_wait_s * 1000)) if dialect.unknown == "wait" else 0
-    return LanePolicy(wait_ms, joins_parts=dialect.concatenation == "whole")
+    return LanePolicy(
+        wait_ms,
+        joins_parts=dialect.concatenation == "whole",
+        default_alphabet=dialect.default_alphabet or dialect.alphabet,
+    )
 
 
 KIND: Final = ConnectorKind(

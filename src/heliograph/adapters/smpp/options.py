@@ -176,6 +176,11 @@ class Dialect:
         _one_of("gsm", "latin1", "ascii"),
         "what the operator takes data_coding 0 for: `gsm` (GSM 03.38, unpacked), `latin1` or `ascii`",
     )
+    default_alphabet: Literal["", "gsm", "latin1", "ascii"] = option(
+        "",
+        _one_of("", "gsm", "latin1", "ascii"),
+        "what data_coding 0 means in messages from phones, where that is not `alphabet`",
+    )
     text_coding: int = option(c.DataCoding.DEFAULT, _OCTET, "data_coding of text")
     unicode_coding: int = option(c.DataCoding.UCS2, _OCTET, "data_coding of UCS-2")
     binary_coding: int = option(c.DataCoding.BINARY, _OCTET, "data_coding of binary content")
@@ -190,10 +195,10 @@ class Dialect:
         "what becomes of a part without an answer: `resend` or `wait`, see [below](#when-there-is-no-answer)",
     )
     unknown_wait_s: float = option(3_600.0, _seconds, "how long `wait` leaves a part alone, in seconds up to a day")
-    mobile_originated: Literal["reject", "accept"] = option(
-        "reject",
-        _one_of("reject", "accept"),
-        "how messages from phones are answered, which the gateway does not take: `reject` (ESME_RX_R_APPN) or `accept`",
+    mobile_originated: Literal["keep", "reject", "accept"] = option(
+        "keep",
+        _one_of("keep", "reject", "accept"),
+        "what becomes of messages from phones: `keep`, or not taken and answered `reject` (ESME_RX_R_APPN) or `accept`",
     )
     ca_file: str = option("", _PATH, "certificates (PEM) that the operator's must come from, instead of the system's")
     cert_file: str = option("", _PATH, "our client certificate (PEM)")

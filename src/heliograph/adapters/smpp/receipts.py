@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from hashlib import blake2b
 from typing import Final
 
 from heliograph.adapters.smpp.context import BindContext
-from heliograph.app.ports import Report
+from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.operator_id import kept
 from heliograph.domain.receipt import Delivery, is_final, normalise_err, parse_state
+from heliograph.smpp import constants as c
+from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import DataSm, DeliverSm
 from heliograph.smpp.receipt import parse_receipt
@@ -36,6 +39,34 @@ def report_of(pdu: DeliverSm | DataSm) -> Report | None:
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
     destination = receipt.source_addr[:MAX_ADDRESS_CHARS]
     return Report(kept(receipt.message_id), destination, state, final, normalise_err(receipt.err, state))
+
+
+def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands: Callable[[], bool]) -> Incoming:
+    """Returns what a phone sent. A leading `+` of an address is dropped: its type of number says as much."""
+    tlvs, octets = pdu.tlvs, pdu.content
+    part = None
+    if tlvs:
+        reference = tlv.find_integer(tlvs, tlv.SAR_MSG_REF_NUM)
+        total = tlv.find_integer(tlvs, tlv.SAR_TOTAL_SEGMENTS)
+        number = tlv.find_integer(tlvs, tlv.SAR_SEGMENT_SEQNUM)
+        if reference is not None and total is not None and number is not None:
+            part = (reference, total, number)
+    told = (
+        pdu.service_type, pdu.source_addr_ton, pdu.source_addr, pdu.dest_addr_ton, pdu.destination_addr, pdu.esm_class,
+        pdu.data_coding, octets, tlvs,
+    )  # fmt: skip
+    digest = int.from_bytes(blake2b(repr(told).encode(), digest_size=8).digest(), "big") >> 1 or 1
+    return Incoming(
+        pdu.source_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
+        pdu.destination_addr.removeprefix("+")[:MAX_ADDRESS_CHARS],
+        pdu.data_coding,
+        bool(pdu.esm_class & c.ESM_UDHI),
+        octets,
+        part,
+        digest,
+        answer,
+        stands,
+    )
 
 
 class ReceiptReceiver:
@@ -65,9 +96,7 @@ class ReceiptReceiver:
         report = report_of(request)
         if report is None:
             counters.mobile_originated += 1
-            accepts = context.dialect.mobile_originated == "accept"
-            context.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
-            session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
+            self._receive_message(request)
         elif not report.operator_id:
             # Without an id it matches nothing, not even when sent again: it is acknowledged.
             counters.receipts_unreadable += 1
@@ -80,6 +109,22 @@ class ReceiptReceiver:
             counters.receipts += 1
             context.events.on_report(report, partial(self._acknowledge, request))
 
+    def _receive_message(self, request: DeliverSm | DataSm) -> None:
+        """Takes what a phone sent."""
+        context, session = self._context, self._session
+        taken = context.dialect.mobile_originated
+        if taken != "keep":
+            accepts = taken == "accept"
+            context.say_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
+            session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
+        elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
+            session.answer(request, CommandStatus.ESME_RX_T_APPN)
+        else:
+            context.events.on_inbound(incoming_of(request, partial(self._answer, request), self._stands))
+
+    def _stands(self) -> bool:
+        return not self._session.closing and self._session.state is not SessionState.CLOSED
+
     @property
     def _only_receipts_come(self) -> bool:
         """Whether no part awaits an answer any more, so that only deliver_sm come, which may never end."""
@@ -89,9 +134,12 @@ class ReceiptReceiver:
         """Answers a receipt; does nothing if the connection is gone, since the operator sends it again elsewhere."""
         if not kept:
             self._counters.receipts_put_off += 1
-        if (
-            self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
-            and not self.flush_due
-        ):
+        self._answer(request, kept)
+
+    def _answer(self, request: DeliverSm | DataSm, kept: bool) -> bool:
+        """Answers what came; returns False if the connection is gone."""
+        written = self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
+        if written and not self.flush_due:
             self.flush_due = True
             self._loop.call_soon(self._flush)
+        return written

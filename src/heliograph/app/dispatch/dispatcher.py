@@ -1,6 +1,6 @@
 """Dispatch: from accepted messages to the operator's answers, over the lanes of all connectors."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import inf
 
@@ -10,7 +10,7 @@ from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
 from heliograph.app.facts import Facts
 from heliograph.app.marks import DISPATCH
-from heliograph.app.ports import Clock, Gathering, Outcome, Part, Report
+from heliograph.app.ports import Clock, Gathering, Incoming, Outcome, Part, Report
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
@@ -25,6 +25,7 @@ class LaneEvents:
 
     dispatcher: "Dispatcher"
     lane: Lane
+    take_inbound: Callable[[int, Incoming], None]
 
     def on_outcome(self, part: Part, outcome: Outcome) -> None:
         self.dispatcher.outcomes.on_outcome(self.lane, part, outcome)
@@ -34,6 +35,9 @@ class LaneEvents:
 
     def on_report(self, report: Report, acknowledge: Acknowledge) -> None:
         self.dispatcher.matcher.on_report(self.lane.connector, report, acknowledge)
+
+    def on_inbound(self, incoming: Incoming) -> None:
+        self.take_inbound(self.lane.connector, incoming)
 
     def on_congestion(self, percent: int) -> None:
         self.lane.pace.congested(self.dispatcher.monotonic(), percent)

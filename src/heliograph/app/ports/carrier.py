@@ -80,6 +80,28 @@ class Report:
     came: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class Incoming:
+    """A message from a phone, or one part of it, that the operator wants to be answered.
+
+    `octets` is the user data, with its header if `has_header`; `coding` the SMPP data_coding. `part` is reference,
+    total and number from 1 where they came beside the octets. `digest` (63 bits, never 0) stands for all octets as
+    they came.
+    `answer(True)` once it is durable, `answer(False)` if it cannot be kept: it then comes again. Returns False where
+    the link is gone, so that the operator learns nothing. `stands` tells whether the link is still there.
+    """
+
+    sender: str
+    recipient: str
+    coding: int
+    has_header: bool
+    octets: bytes
+    part: tuple[int, int, int] | None
+    digest: int
+    answer: Callable[[bool], bool]
+    stands: Callable[[], bool]
+
+
 class CarrierEvents(Protocol):
     """Receives what a carrier tells its owner. Called on the event loop; must not block or raise."""
 
@@ -89,6 +111,9 @@ class CarrierEvents(Protocol):
     def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
         """Receives a report. The owner calls `acknowledge(True)` once the report is durable, `acknowledge(False)` if it
         cannot be kept; the operator then sends it again."""
+
+    def on_inbound(self, incoming: Incoming) -> None:
+        """A message came from a phone. Its `answer` is called once."""
 
     def on_late(self, part: Part, outcome: Outcome) -> None:
         """Receives the late answer to a part whose outcome was Unknown; called at most once a part."""

@@ -26,11 +26,14 @@ class Gathering(Protocol):
     def wake(self) -> None:
         """Starts a commit soon, since facts wait to be written."""
 
+    def wake_later(self) -> None:
+        """Starts a commit within an interval, since facts wait that nobody waits for."""
+
     def stir(self) -> None:
         """Starts the queue's feeder, since rows may be claimed."""
 
     def seek(self) -> None:
-        """Starts the lookup of receipts in the store, since one waits."""
+        """Starts the lookups in the store, since a receipt waits for one, or an inbound message."""
 
 
 class Watcher(Protocol):

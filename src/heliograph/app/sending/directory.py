@@ -4,11 +4,12 @@ Nothing here looks at a clock. `refresh` is called every second or so, and once 
 revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
 """
 
+import string
 from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector
+from heliograph.app.configuration import Account, ApiKey, Connector, InboundNumber
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
@@ -47,6 +48,8 @@ class Directory:
         self._accounts: dict[str, AccountView] = {}
         self._connectors: dict[int, Connector] = {}
         self._rules = RouteRules(fallback=fallback)
+        self._numbers: dict[tuple[str, int, str], InboundNumber] = {}
+        self._pushed: frozenset[int] = frozenset()
         self._prices = PriceBook()
 
     async def refresh(self) -> bool:
@@ -56,6 +59,8 @@ class Directory:
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
+        self._numbers = {(each.number, each.connector, each.keyword): each for each in tables.numbers}
+        self._pushed = tables.pushed
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
         self._accounts.clear()
         self._revision = tables.revision
@@ -86,6 +91,17 @@ class Directory:
     def route(self, destination: str) -> int | None:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
+
+    def owner(self, connector: int, number: str, text: str) -> tuple[int, str, bool]:
+        """Returns the account that messages to a number belong to, 0 where there is none, the keyword that led to it,
+        and whether it has them pushed."""
+        words = text.split(None, 1)
+        word = words[0].casefold().strip(string.punctuation) if words else ""
+        for by, keyword in ((connector, word), (connector, ""), (0, word), (0, "")):
+            found = self._numbers.get((number, by, keyword))
+            if found is not None:
+                return found.account, keyword, found.account in self._pushed
+        return 0, "", False
 
     def connector(self, connector: int) -> Connector | None:
         return self._connectors.get(connector)

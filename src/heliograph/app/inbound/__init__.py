@@ -1,0 +1,1 @@
+"""Inbound: messages from phones, from the operator to their owners."""

@@ -1,0 +1,316 @@
+"""The reception of messages from phones: each is kept before the operator has its answer, once, for its owner.
+
+A message is taken into the next commit; its owner is found, and its notice owed, right before that. A part is kept by
+itself, and the last one has all of them claimed and joined: whichever bind or node they came over. The operator is
+answered after the commit.
+
+**Repeats.** An operator sends again what it has no answer to. A message whose answer could not be written, since its
+link was gone, stays noted (`inbound_unanswered`), and what equals it in octets within `REPEAT_MS` is it again. Memory
+knows those of this process; the store is asked where the link may have been another process's: an earlier run's for a
+while after the start, and other nodes' always.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heliograph.app.facts import InboundMessage, InboundPart, PartSet
+from heliograph.app.inbound.reading import Reader
+from heliograph.app.notice import Notice
+from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
+from heliograph.app.ports.inbound import REPEAT_MS
+
+MOST_WAITING = 10_000
+"""The most messages from phones that wait for a commit, or for a look into the store; more are put off."""
+
+LOOK = 500
+"""The most messages that are looked up in the store at once."""
+
+READY = 200
+"""The most long messages that one round of housekeeping joins."""
+
+FORGOTTEN = 2_000
+"""The most rows that one round of housekeeping deletes."""
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A message, or a part (`message` is None), on its way into a commit. `incoming` is None once it is answered, or
+    where nobody waits for an answer."""
+
+    connector: int
+    incoming: Incoming | None
+    message: InboundMessage | None = None
+
+
+Digest = tuple[int, int]
+"""A connector, and the digest of what came over it."""
+
+
+class Reception:
+    """Takes what phones send, and answers operators. The engine calls `prepare`, `committed` and `refused` around each
+    commit."""
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        clock: Clock,
+        store: Inbound,
+        reader: Reader,
+        owe: Callable[[Notice], None],
+        node: int,
+        *,
+        healthy: Callable[[], bool],
+        shared: bool = False,
+        unanswered: bool = False,
+        parts_ms: int,
+    ) -> None:
+        """`owe` takes up a notice. `healthy` tells whether the store took the last commit. `shared`: other nodes may be
+        on the store. `unanswered`: an earlier run left messages without an answer. `parts_ms` is how long parts wait
+        for the others."""
+        self._gathering = gathering
+        self._clock = clock
+        self._store = store
+        self._reader = reader
+        self._owe = owe
+        self._node = node
+        self._healthy = healthy
+        self._shared = shared
+        self._doubt_until = clock.now() + REPEAT_MS if unanswered else 0
+        self._parts_ms = parts_ms
+        self._closed = False
+        self._next: list[Arrival] = []
+        """Arrivals among the facts being gathered."""
+        self._committing: list[Arrival] = []
+        """Arrivals among the facts being committed."""
+        self._waiting: dict[Digest, Arrival] = {}
+        """Messages without an answer, the last one of each digest."""
+        self._lost: dict[Digest, list[tuple[int, int]]] = {}
+        """Keys of messages of this process that nobody can answer any more, each with the time until which they are
+        known again."""
+        self._known_again: set[int] = set()
+        """Keys of messages that were repeated of late: their notes may still be there."""
+        self._known_before: set[int] = set()
+        """Keys that were so in the round of housekeeping before."""
+        self._unsure: list[Arrival] = []
+        """Arrivals that the store may know."""
+        self._sets: dict[PartSet, None] = {}
+        """Long messages that have a part more since the last look."""
+        self._fresh_sets: dict[PartSet, None] = {}
+        """Long messages whose newest part is not yet durable."""
+
+    # --- what comes
+
+    def receive(self, connector: int, incoming: Incoming) -> None:
+        """Takes a message from a phone, or a part of one. Answers later, or at once where it cannot be kept."""
+        waiting = len(self._next) + len(self._committing) + len(self._unsure)
+        if self._closed or not self._healthy() or waiting >= MOST_WAITING:
+            incoming.answer(False)
+            return
+        place = self._reader.place_of(incoming)
+        if place is not None:
+            of = PartSet(connector, incoming.sender, incoming.recipient, place[0], place[1])
+            self._keep_part(of, place[2], incoming)
+            return
+        digest = connector, incoming.digest
+        earlier = self._waiting.get(digest)
+        if earlier is not None and (earlier.incoming is None or not earlier.incoming.stands()):
+            earlier.incoming = incoming
+            return
+        key = self._lost_key(digest)
+        if key:
+            self._answer_again(key, digest, incoming)
+            return
+        arrival = Arrival(connector, incoming)
+        if self._shared or self._clock.now() < self._doubt_until:
+            self._waiting[digest] = arrival
+            self._unsure.append(arrival)
+            self._gathering.seek()
+        else:
+            self._take(arrival, incoming)
+
+    def _take(self, arrival: Arrival, incoming: Incoming) -> None:
+        """Has a message written by the next commit."""
+        connector, now = arrival.connector, self._clock.now()
+        text = self._reader.whole(connector, incoming)
+        account, keyword, owed = self._reader.owner(connector, incoming.recipient, text.text)
+        arrival.message = message = InboundMessage(
+            account, connector, incoming.sender, incoming.recipient, text.text, text.octets, incoming.coding, now,
+            keyword, owed=owed, digest=incoming.digest,
+        )  # fmt: skip
+        self._waiting[connector, incoming.digest] = arrival
+        self._gathering.facts.inbound.append(message)
+        self._next.append(arrival)
+        self._gathering.wake()
+
+    def _keep_part(self, of: PartSet, number: int, incoming: Incoming) -> None:
+        part = InboundPart(of, number, incoming.coding, incoming.has_header, incoming.octets, self._clock.now())
+        self._gathering.facts.inbound_parts.append(part)
+        self._next.append(Arrival(of.connector, incoming))
+        self._fresh_sets[of] = None
+        self._gathering.wake()
+
+    # --- repeats
+
+    def _lost_key(self, digest: Digest) -> int:
+        """Takes out the key of a message that was never answered and is known again; 0 if there is none."""
+        keys = self._lost.get(digest)
+        if keys is None:
+            return 0
+        now = self._clock.now()
+        key = next((key for key, until in keys if until > now), 0)
+        left = [(other, until) for other, until in keys if other != key and until > now]
+        if left:
+            self._lost[digest] = left
+        else:
+            del self._lost[digest]
+        return key
+
+    def _answer_again(self, key: int, digest: Digest, incoming: Incoming) -> None:
+        """Answers a message that is durable already."""
+        if incoming.answer(True):
+            self._known_again.add(key)
+            self._gathering.facts.inbound_answered.append(key)
+            self._gathering.wake_later()
+        else:
+            self._lose(key, digest)
+
+    def _lose(self, key: int, digest: Digest) -> None:
+        self._lost.setdefault(digest, []).append((key, self._clock.now() + REPEAT_MS))
+
+    # --- around a commit
+
+    def prepare(self) -> None:
+        """Must be called right before a commit, when its messages have their keys: owes their notices."""
+        if not self._next:
+            return
+        for arrival in self._next:
+            message = arrival.message
+            if message is not None and message.owed:
+                self._owe(Notice(message.account, message.key, message, message.at))
+        self._committing += self._next
+        self._next = []
+        if self._fresh_sets:
+            self._sets |= self._fresh_sets
+            self._fresh_sets = {}
+
+    def committed(self) -> None:
+        """Must be called right after a commit: answers what it made durable."""
+        if self._committing:
+            self._answer_all()
+        if self._sets:
+            self._gathering.seek()
+
+    def _answer_all(self) -> None:
+        facts = self._gathering.facts
+        committed, self._committing = self._committing, []
+        for arrival in committed:
+            incoming, message = arrival.incoming, arrival.message
+            written = incoming is not None and incoming.answer(True)
+            if message is None or not message.digest:
+                continue
+            digest = arrival.connector, message.digest
+            if self._waiting.get(digest) is arrival:
+                del self._waiting[digest]
+            if written:
+                facts.inbound_answered.append(message.key)
+            else:
+                facts.inbound_lost.append(message.key)
+                self._lose(message.key, digest)
+        self._gathering.wake_later()
+
+    def refused(self) -> None:
+        """Must be called when the store was away at a commit. All that waits is put off: the operator sends it again,
+        when it is known again, as it stays among the facts."""
+        for arrival in (*self._committing, *self._next):
+            if arrival.incoming is not None:
+                arrival.incoming.answer(False)
+                arrival.incoming = None
+            if arrival.message is not None:
+                arrival.message.lost = True
+
+    def close(self) -> None:
+        """Puts off what comes from now on."""
+        self._closed = True
+        self._put_off_unsure()
+
+    # --- with the store
+
+    async def look_up(self) -> None:
+        """Finds out what is a repeat, and joins the messages whose last part may have come."""
+        try:
+            while self._unsure:
+                await self._look_up_some()
+            if self._sets:
+                sets, self._sets = list(self._sets), {}
+                self._join(await self._store.gather(sets, self._node))
+        except Unavailable:
+            # Complete sets are found again by `keep_house`.
+            self._put_off_unsure()
+
+    async def _look_up_some(self) -> None:
+        some = self._unsure[:LOOK]
+        by_connector: dict[int, list[int]] = {}
+        for arrival in some:
+            if arrival.incoming is not None:
+                by_connector.setdefault(arrival.connector, []).append(arrival.incoming.digest)
+        known: dict[Digest, list[int]] = {}
+        for connector, digests in by_connector.items():
+            found = await self._store.repeated(connector, digests, self._clock.now(), self._node)
+            for each, key in found:
+                if key not in self._known_again and key not in self._known_before:
+                    known.setdefault((connector, each), []).append(key)
+        self._unsure = self._unsure[len(some) :]
+        for arrival in some:
+            incoming = arrival.incoming
+            assert incoming is not None
+            digest = arrival.connector, incoming.digest
+            keys = known.get(digest)
+            if keys:
+                if self._waiting.get(digest) is arrival:
+                    del self._waiting[digest]
+                self._answer_again(keys.pop(0), digest, incoming)
+            elif self._healthy() and not self._closed:
+                self._take(arrival, incoming)
+            else:
+                self._put_off(arrival)
+
+    def _put_off_unsure(self) -> None:
+        unsure, self._unsure = self._unsure, []
+        for arrival in unsure:
+            self._put_off(arrival)
+
+    def _put_off(self, arrival: Arrival) -> None:
+        incoming = arrival.incoming
+        assert incoming is not None
+        digest = arrival.connector, incoming.digest
+        if self._waiting.get(digest) is arrival:
+            del self._waiting[digest]
+        incoming.answer(False)
+
+    async def keep_house(self) -> None:
+        """Joins messages that are complete, or whose other parts never came; forgets what can no longer be repeated.
+        Raises Unavailable."""
+        now = self._clock.now()
+        self._join(await self._store.ready(now - self._parts_ms, READY, self._node))
+        await self._store.forget(now - self._parts_ms - REPEAT_MS, FORGOTTEN)
+        self._known_before, self._known_again = self._known_again, set()
+        self._lost = {
+            digest: left
+            for digest, keys in self._lost.items()
+            if (left := [(key, until) for key, until in keys if until > now])
+        }
+
+    def _join(self, sets: Sequence[Sequence[InboundPart]]) -> None:
+        """Has each message written by the next commit, of parts that this node has claimed."""
+        for parts in sets:
+            of, first = parts[0].parts_of, parts[0]
+            text = self._reader.joined(parts)
+            account, keyword, owed = self._reader.owner(of.connector, of.recipient, text.text)
+            message = InboundMessage(
+                account, of.connector, of.sender, of.recipient, text.text, text.octets, first.coding,
+                min(part.at for part in parts), keyword, of.total, len(parts) >= of.total, owed, parts_of=of,
+            )  # fmt: skip
+            self._gathering.facts.inbound.append(message)
+            self._next.append(Arrival(of.connector, None, message))
+        if sets:
+            self._gathering.wake()

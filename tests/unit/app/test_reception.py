@@ -1,0 +1,394 @@
+"""Messages from phones: kept before they are answered, known again, joined, told."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.admin.oversight import InboundQuery
+from heliograph.app.configuration import Account, ApiKey, InboundNumber
+from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.facts import Facts, InboundMessage, PartSet
+from heliograph.app.inbound.reading import Reader
+from heliograph.app.inbound.reception import Reception
+from heliograph.app.notice import Notice
+from heliograph.app.ports import Incoming
+from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.sending.directory import Directory
+from tests.support.core import NotedGathering, SetClock
+from tests.support.memory_rows import Rows
+from tests.support.memory_store import MemoryStore
+
+PHONE = "4917012345678"
+PARTS_MS = 600_000
+
+
+class Link:
+    """A bind's connection: notes its answers while it stands."""
+
+    def __init__(self) -> None:
+        self.up = True
+        self.answers: list[tuple[str, bool]] = []
+
+    def sends(self, text: str, *, part: tuple[int, int, int] | None = None, **fields: Any) -> Incoming:
+        values: dict[str, Any] = {
+            "sender": PHONE,
+            "recipient": "3388",
+            "coding": 0,
+            "has_header": False,
+            "octets": text.encode(),
+            "part": part,
+            "digest": hash((text, part)) & (1 << 62) - 1 or 1,
+        }
+        return Incoming(**(values | fields), answer=lambda kept: self.answer(text, kept), stands=lambda: self.up)
+
+    def answer(self, text: str, kept: bool) -> bool:
+        if self.up:
+            self.answers.append((text, kept))
+        return self.up
+
+
+class Desk:
+    """A reception over a store in memory; `commit` is what the gatherer does."""
+
+    def __init__(self, rows: Rows | None = None, node: int = 7, **fields: Any) -> None:
+        self.rows = rows or Rows()
+        self.store = MemoryStore(self.rows)
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        self.directory = Directory(self.store.network, self.store.accounts)
+        self.owed: list[Notice] = []
+        self.healthy = True
+        self.node = node
+        self._fields = fields
+        self._last_key = len(self.rows.inbound)
+
+    async def open(self) -> "Desk":
+        recovery = await self.store.commits.recover(0, self.node)
+        await self.directory.refresh()
+        values: dict[str, Any] = {"unanswered": recovery.unanswered, "parts_ms": PARTS_MS}
+        self.reception = Reception(
+            self.gathering,
+            self.clock,
+            self.store.inbound,
+            Reader(self.directory, lambda _: LanePolicy()),
+            self.owed.append,
+            self.node,
+            healthy=lambda: self.healthy,
+            **(values | self._fields),
+        )
+        return self
+
+    async def number(self, keyword: str = "", url: str = "https://customer.example/mo") -> Account:
+        account = Account(0, f"acme-{keyword}", "", bytes(32), inbound_url=url)
+        account = await self.store.accounts.create(account, ApiKey(f"k-{keyword}", 0, b"", 0), 0, ())
+        await self.store.network.add_number(InboundNumber(0, "3388", account.id, keyword))
+        await self.directory.refresh()
+        return account
+
+    def begin(self) -> Facts:
+        for message in self.gathering.facts.inbound:
+            if not message.key:
+                self._last_key += 1
+                message.key, message.tail = (self.clock.ms << 12) + (self._last_key << 5) + self.node, 5
+        self.reception.prepare()
+        return self.gathering.take()
+
+    async def end(self, facts: Facts) -> None:
+        await self.store.commits.record(facts)
+        self.reception.committed()
+
+    async def commit(self) -> Facts:
+        facts = self.begin()
+        await self.end(facts)
+        return facts
+
+    def fail(self, facts: Facts) -> None:
+        self.healthy = False
+        self.reception.refused()
+        for name in ("inbound", "inbound_parts", "inbound_answered", "inbound_lost"):
+            getattr(facts, name).extend(getattr(self.gathering.facts, name))
+        self.gathering.facts = facts
+
+    async def settle(self) -> None:
+        """Until nothing happens any more."""
+        while self.gathering.facts or self.gathering.sought:
+            self.gathering.sought = 0
+            await self.reception.look_up()
+            await self.commit()
+
+    async def kept(self) -> list[InboundMessage]:
+        return [record.message for record in await self.store.inbound.find(InboundQuery())]
+
+
+@pytest.fixture
+async def desk() -> Desk:
+    return await Desk().open()
+
+
+async def test_a_message_is_answered_when_it_is_durable(desk: Desk) -> None:
+    account = await desk.number()
+    link = Link()
+    desk.reception.receive(1, link.sends("Hello"))
+    facts = desk.begin()
+    assert (link.answers, desk.gathering.woken) == ([], 1)
+    (notice,) = desk.owed
+    assert (notice.account, notice.key, notice.subject) == (account.id, facts.inbound[0].key, facts.inbound[0])
+    await desk.end(facts)
+    assert link.answers == [("Hello", True)]
+    await desk.settle()
+    (message,) = await desk.kept()
+    assert (message.account, message.sender, message.recipient, message.content) == (account.id, PHONE, "3388", "Hello")
+    assert (message.octets, message.owed, message.parts, message.complete) == (b"Hello", True, 1, True)
+    assert not desk.rows.unanswered
+
+
+async def test_a_message_to_nobody_is_kept(desk: Desk) -> None:
+    link = Link()
+    desk.reception.receive(1, link.sends("Hello", recipient="4000"))
+    await desk.settle()
+    assert [message.account for message in await desk.kept()] == [0]
+    assert (desk.owed, link.answers) == ([], [("Hello", True)])
+
+
+async def test_a_keyword_finds_its_account(desk: Desk) -> None:
+    pizza = await desk.number(keyword="pizza", url="")
+    await desk.number()
+    desk.reception.receive(1, Link().sends("Pizza! Two, please"))
+    await desk.settle()
+    (message,) = await desk.kept()
+    assert (message.account, message.keyword, message.owed) == (pizza.id, "pizza", False)
+    assert desk.owed == []
+
+
+async def test_equal_messages_on_a_standing_link_are_two(desk: Desk) -> None:
+    link = Link()
+    for _ in range(2):
+        desk.reception.receive(1, link.sends("Hello"))
+        await desk.settle()
+    for _ in range(2):
+        desk.reception.receive(1, link.sends("Hello"))
+    await desk.settle()
+    assert len(await desk.kept()) == 4
+    assert link.answers == [("Hello", True)] * 4
+
+
+# --- repeats
+
+
+async def test_a_repeat_before_the_commit_is_the_same_message(desk: Desk) -> None:
+    first, second = Link(), Link()
+    desk.reception.receive(1, first.sends("Hello"))
+    first.up = False
+    desk.reception.receive(1, second.sends("Hello"))
+    await desk.settle()
+    assert len(await desk.kept()) == 1
+    assert second.answers == [("Hello", True)]
+    assert not desk.rows.unanswered
+
+
+async def test_a_repeat_of_what_could_not_be_answered_is_the_same_message(desk: Desk) -> None:
+    first, second = Link(), Link()
+    desk.reception.receive(1, first.sends("Hello"))
+    facts = desk.begin()
+    first.up = False
+    desk.reception.receive(1, second.sends("Other"))
+    await desk.end(facts)
+    desk.reception.receive(2, second.sends("Hello"))
+    desk.reception.receive(1, second.sends("Hello"))
+    assert second.answers == [("Hello", True)]
+    await desk.settle()
+    desk.reception.receive(1, second.sends("Hello"))
+    await desk.settle()
+    assert sorted(second.answers) == [("Hello", True)] * 3 + [("Other", True)]
+    assert len(await desk.kept()) == 4
+    assert not desk.rows.unanswered
+
+
+async def test_a_repeat_is_known_for_a_while(desk: Desk) -> None:
+    first, second = Link(), Link()
+    desk.reception.receive(1, first.sends("Hello"))
+    first.up = False
+    await desk.settle()
+    desk.clock.pass_ms(REPEAT_MS)
+    desk.reception.receive(1, second.sends("Hello"))
+    await desk.settle()
+    assert len(await desk.kept()) == 2
+
+
+async def test_a_repeat_that_cannot_be_answered_either_is_known_again(desk: Desk) -> None:
+    links = [Link() for _ in range(3)]
+    for link in links:
+        link.up = False
+        desk.reception.receive(1, link.sends("Hello"))
+        await desk.settle()
+    last = Link()
+    desk.reception.receive(1, last.sends("Hello"))
+    await desk.settle()
+    assert len(await desk.kept()) == 1
+    assert last.answers == [("Hello", True)]
+    assert not desk.rows.unanswered
+
+
+async def test_what_a_dead_run_did_not_answer_is_known_again(desk: Desk) -> None:
+    desk.reception.receive(1, Link().sends("Hello"))
+    desk.reception.receive(1, Link().sends("Hello"))
+    facts = desk.begin()
+    await desk.store.commits.record(facts)  # and then it is killed
+    after = await Desk(desk.rows, node=8).open()
+    link = Link()
+    for _ in range(3):
+        after.reception.receive(1, link.sends("Hello"))
+    await after.settle()
+    assert link.answers == [("Hello", True)] * 3
+    assert len(await after.kept()) == 3
+    assert not desk.rows.unanswered
+
+
+async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> None:
+    other = Desk(desk.rows, node=8, shared=True)
+    other.store.commits.recover = no_claims_given_up  # type: ignore[method-assign]
+    await other.open()
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.store.commits.record(desk.begin())
+    link = Link()
+    other.reception.receive(1, link.sends("Hello"))
+    await other.settle()
+    assert len(await other.kept()) == 2
+    other.clock.pass_ms(SLOW_ANSWER_MS + 1)
+    other.reception.receive(1, link.sends("Hello"))
+    await other.settle()
+    assert len(await other.kept()) == 2
+    assert link.answers == [("Hello", True)] * 2
+
+
+async def no_claims_given_up(worker: int, node: int) -> Any:
+    del worker, node
+    return type("Recovered", (), {"unanswered": True})
+
+
+# --- the store is away
+
+
+async def test_what_cannot_be_kept_is_put_off_and_known_again(desk: Desk) -> None:
+    await desk.number()
+    link = Link()
+    desk.reception.receive(1, link.sends("one"))
+    desk.reception.receive(1, link.sends("part", part=(7, 2, 1)))
+    facts = desk.begin()
+    desk.reception.receive(1, link.sends("two"))
+    desk.fail(facts)
+    assert link.answers == [("one", False), ("part", False), ("two", False)]
+    desk.reception.receive(1, link.sends("three"))
+    assert link.answers[3:] == [("three", False)]
+    desk.healthy = True
+    await desk.settle()
+    assert link.answers[4:] == []
+    assert [notice.key for notice in desk.owed] == sorted(desk.rows.inbound)
+    for text in ("one", "two", "three"):
+        desk.reception.receive(1, link.sends(text))
+    desk.reception.receive(1, link.sends("part", part=(7, 2, 1)))
+    await desk.settle()
+    assert sorted(link.answers[4:]) == [("one", True), ("part", True), ("three", True), ("two", True)]
+    assert sorted(message.content for message in await desk.kept()) == ["one", "three", "two"]
+    assert len(desk.owed) == 3
+    assert len(desk.rows.inbound_parts) == 1
+
+
+async def test_what_cannot_be_looked_up_is_put_off(desk: Desk) -> None:
+    desk = await Desk(desk.rows, shared=True).open()
+    link = Link()
+    desk.reception.receive(1, link.sends("one"))
+    desk.store.broken = True
+    await desk.reception.look_up()
+    assert link.answers == [("one", False)]
+    assert not desk.gathering.facts
+
+
+async def test_nothing_is_taken_after_the_end(desk: Desk) -> None:
+    desk = await Desk(desk.rows, shared=True).open()
+    link = Link()
+    desk.reception.receive(1, link.sends("one"))
+    desk.reception.close()
+    desk.reception.receive(1, link.sends("two"))
+    assert link.answers == [("one", False), ("two", False)]
+
+
+# --- parts
+
+
+@pytest.mark.parametrize("order", ["123", "132", "213", "231", "312", "321", "13123", "33211"])
+async def test_parts_are_joined_in_any_order(desk: Desk, order: str) -> None:
+    account = await desk.number()
+    links = [Link(), Link()]
+    for turn, number in enumerate(map(int, order)):
+        desk.reception.receive(1, links[turn % 2].sends(f"{number}.", part=(77, 3, number)))
+        if turn % 2:
+            await desk.settle()
+    await desk.settle()
+    (message,) = await desk.kept()
+    assert (message.content, message.octets, message.parts, message.complete) == ("1.2.3.", b"1.2.3.", 3, True)
+    assert (message.account, message.owed) == (account.id, True)
+    assert [notice.key for notice in desk.owed] == [message.key]
+    assert sum(len(link.answers) for link in links) == len(order)
+    assert all(kept for link in links for _, kept in link.answers)
+
+
+async def test_two_phones_with_one_reference_are_not_mixed(desk: Desk) -> None:
+    link = Link()
+    for sender in ("491", "492"):
+        desk.reception.receive(1, link.sends("a", part=(77, 2, 1), sender=sender))
+    desk.reception.receive(1, link.sends("b", part=(77, 2, 2), sender="492"))
+    await desk.settle()
+    assert [(message.sender, message.content) for message in await desk.kept()] == [("492", "ab")]
+
+
+async def test_parts_that_wait_too_long_are_told_without_the_others(desk: Desk) -> None:
+    await desk.number()
+    link = Link()
+    for number in (1, 3):
+        desk.reception.receive(1, link.sends(f"{number}.", part=(77, 3, number)))
+        await desk.settle()
+    desk.clock.pass_ms(PARTS_MS)
+    await desk.reception.keep_house()
+    await desk.settle()
+    assert await desk.kept() == []
+    desk.clock.pass_ms(1)
+    await desk.reception.keep_house()
+    await desk.settle()
+    (message,) = await desk.kept()
+    assert (message.content, message.parts, message.complete, len(desk.owed)) == ("1.3.", 3, False, 1)
+
+
+async def test_a_message_is_joined_after_a_crash(desk: Desk) -> None:
+    link = Link()
+    for number in (2, 1):
+        desk.reception.receive(1, link.sends(f"{number}.", part=(77, 2, number)))
+    await desk.commit()  # and then it is killed, or after it has claimed them
+    await desk.store.inbound.gather([PartSet(1, PHONE, "3388", 77, 2)], 7)
+    after = await Desk(desk.rows, node=8).open()
+    await after.reception.keep_house()
+    await after.settle()
+    assert [message.content for message in await after.kept()] == ["1.2."]
+    await after.reception.keep_house()
+    await after.settle()
+    assert len(await after.kept()) == 1
+
+
+async def test_a_header_tells_the_part(desk: Desk) -> None:
+    link = Link()
+    for number, header in ((2, b"\x05\x00\x03\x4d\x02\x02"), (1, b"\x06\x08\x04\x00\x4d\x02\x01")):
+        octets = header + b"%d." % number
+        desk.reception.receive(1, link.sends(f"{number}", has_header=True, octets=octets))
+    await desk.settle()
+    (message,) = await desk.kept()
+    assert (message.content, message.octets) == ("1.2.", b"1.2.")
+
+
+async def test_old_rows_are_forgotten(desk: Desk) -> None:
+    link = Link()
+    desk.reception.receive(1, link.sends("Hello"))
+    link.up = False
+    await desk.settle()
+    desk.clock.pass_ms(PARTS_MS + REPEAT_MS + 1_000)
+    await desk.reception.keep_house()
+    assert not desk.rows.unanswered
