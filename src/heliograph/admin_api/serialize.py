@@ -42,6 +42,7 @@ def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
         networks=list(found.networks),
         senders=list(found.senders),
         created=format_utc(found.created),
+        inbound_url=found.inbound_url,
     )
 
 

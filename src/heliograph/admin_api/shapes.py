@@ -82,6 +82,7 @@ class AccountShape(Struct):
     networks: Annotated[list[str], Meta(description="Client networks that may use it; empty is any.")]
     senders: Annotated[list[str], Meta(description="Sender IDs that it may use; empty is any.")]
     created: Moment
+    inbound_url: str
 
 
 class AccountWithKeys(AccountShape):
@@ -108,6 +109,7 @@ class AccountSettings(Accepts):
     content_decoding: Literal["auto", "always", "never"] | UnsetType = UNSET
     networks: list[str] | UnsetType = UNSET
     senders: list[str] | UnsetType = UNSET
+    inbound_url: str | UnsetType = UNSET
 
 
 class NewAccountShape(AccountSettings, kw_only=True):

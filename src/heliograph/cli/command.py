@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
@@ -68,6 +69,10 @@ class Invocation:
     def users(self, work: "Callable[[ManageUsers], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of users, tokens and the audit log. Raises Failure."""
         return self._run(lambda tools: work(tools.users))
+
+    def inbound(self, work: "Callable[[ManageInbound], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of numbers and messages from phones. Raises Failure."""
+        return self._run(lambda tools: work(tools.inbound))
 
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""
@@ -144,7 +149,7 @@ def _listing(kind: str, invocation: Invocation) -> str:
     for word, command in (("admin user", "admin list"), ("token", "admin token list")):
         if kind.startswith(word):
             return invocation.typed(command)
-    for word in ("key", "account", "connector", "route", "price"):
+    for word in ("key", "account", "connector", "route", "price", "number", "inbound"):
         if kind.startswith(word):
             return invocation.typed(f"{word} list" + (" NAME" if word == "key" else ""))
     return "heliograph --help"

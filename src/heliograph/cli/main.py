@@ -16,6 +16,8 @@ _MODULES = {
     "connector": "connector",
     "route": "routing",
     "price": "routing",
+    "number": "inbound",
+    "inbound": "inbound",
     "send": "send",
     "message": "message",
     "callbacks": "callbacks",

@@ -18,6 +18,7 @@ from heliograph.runtime.disk import make_folder
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
     from heliograph.app.admin.diagnose import Diagnose
+    from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
@@ -84,6 +85,12 @@ class Tools:
         from heliograph.app.admin.users import ManageUsers
 
         return ManageUsers(self._store, Argon2Secrets(), self._clock, _terminal_user())
+
+    @property
+    def inbound(self) -> "ManageInbound":
+        from heliograph.app.admin.inbound import ManageInbound
+
+        return ManageInbound(self._store, self._clock, _terminal_user())
 
     @property
     def diagnose(self) -> "Diagnose":

@@ -9,14 +9,14 @@ from heliograph.app.configuration import Account, ApiKey, InboundNumber
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
 from heliograph.app.inbound.reading import Reader
-from heliograph.app.inbound.reception import Reception
+from heliograph.app.inbound.reception import SETTLED_MS, Reception
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Incoming
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.sending.directory import Directory
-from tests.support.core import NotedGathering, SetClock
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
+from tests.support.use_case_fakes import NotedGathering, SetClock
 
 PHONE = "4917012345678"
 PARTS_MS = 600_000
@@ -116,6 +116,14 @@ class Desk:
             await self.reception.look_up()
             await self.commit()
 
+    async def unanswered(self) -> int:
+        """How many messages may be sent again, when all answers have had their time."""
+        self.clock.pass_ms(SETTLED_MS + 1)
+        self.reception.tick()
+        await self.commit()
+        await self.settle()
+        return len(self.rows.unanswered)
+
     async def kept(self) -> list[InboundMessage]:
         return [record.message for record in await self.store.inbound.find(InboundQuery())]
 
@@ -139,7 +147,7 @@ async def test_a_message_is_answered_when_it_is_durable(desk: Desk) -> None:
     (message,) = await desk.kept()
     assert (message.account, message.sender, message.recipient, message.content) == (account.id, PHONE, "3388", "Hello")
     assert (message.octets, message.owed, message.parts, message.complete) == (b"Hello", True, 1, True)
-    assert not desk.rows.unanswered
+    assert await desk.unanswered() == 0
 
 
 async def test_a_message_to_nobody_is_kept(desk: Desk) -> None:
@@ -183,7 +191,7 @@ async def test_a_repeat_before_the_commit_is_the_same_message(desk: Desk) -> Non
     await desk.settle()
     assert len(await desk.kept()) == 1
     assert second.answers == [("Hello", True)]
-    assert not desk.rows.unanswered
+    assert await desk.unanswered() == 0
 
 
 async def test_a_repeat_of_what_could_not_be_answered_is_the_same_message(desk: Desk) -> None:
@@ -201,6 +209,43 @@ async def test_a_repeat_of_what_could_not_be_answered_is_the_same_message(desk: 
     await desk.settle()
     assert sorted(second.answers) == [("Hello", True)] * 3 + [("Other", True)]
     assert len(await desk.kept()) == 4
+    assert await desk.unanswered() == 0
+
+
+async def test_an_answer_that_its_link_took_along_did_not_arrive(desk: Desk) -> None:
+    first, second = Link(), Link()
+    for text in ("one", "two"):
+        desk.reception.receive(1, first.sends(text))
+        await desk.settle()
+        desk.clock.pass_ms(SETTLED_MS - 10)
+        desk.reception.tick()
+        await desk.commit()
+    assert [row.lost for row in desk.rows.unanswered.values()] == [False]
+    first.up = False
+    for text in ("one", "two"):
+        desk.reception.receive(1, second.sends(text))
+    await desk.settle()
+    assert sorted(message.content for message in await desk.kept()) == ["one", "one", "two"]
+    assert await desk.unanswered() == 0
+
+
+async def test_other_nodes_are_told_of_a_link_that_went(desk: Desk) -> None:
+    link = Link()
+    desk.reception.receive(1, link.sends("one"))
+    await desk.settle()
+    link.up = False
+    desk.reception.tick()
+    await desk.commit()
+    assert [row.lost for row in desk.rows.unanswered.values()] == [True]
+
+
+async def test_a_good_end_settles_all_answers(desk: Desk) -> None:
+    link = Link()
+    desk.reception.receive(1, link.sends("one"))
+    await desk.settle()
+    link.up = False
+    desk.reception.finish()
+    await desk.commit()
     assert not desk.rows.unanswered
 
 
@@ -226,7 +271,7 @@ async def test_a_repeat_that_cannot_be_answered_either_is_known_again(desk: Desk
     await desk.settle()
     assert len(await desk.kept()) == 1
     assert last.answers == [("Hello", True)]
-    assert not desk.rows.unanswered
+    assert await desk.unanswered() == 0
 
 
 async def test_what_a_dead_run_did_not_answer_is_known_again(desk: Desk) -> None:
@@ -241,7 +286,7 @@ async def test_what_a_dead_run_did_not_answer_is_known_again(desk: Desk) -> None
     await after.settle()
     assert link.answers == [("Hello", True)] * 3
     assert len(await after.kept()) == 3
-    assert not desk.rows.unanswered
+    assert await after.unanswered() == 0
 
 
 async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> None:

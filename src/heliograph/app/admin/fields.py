@@ -163,7 +163,12 @@ ACCOUNT: Mapping[str, FieldRule] = {
     "callback_url": FieldRule(
         _callback_url, "where receipts go that name no dlr-url; empty is nowhere", "https://example.com/dlr"
     ),
-    "callback_format": FieldRule(one_of("form", "json"), "form or json: how receipts are written", "json"),
+    "inbound_url": FieldRule(
+        _callback_url, "where messages from phones go; empty is nowhere", "https://example.com/inbound"
+    ),
+    "callback_format": FieldRule(
+        one_of("form", "json"), "form or json: how receipts and messages from phones are written", "json"
+    ),
     "content_decoding": FieldRule(
         one_of("auto", "always", "never"),
         "auto, always or never: whether a JSON content is URL-decoded",

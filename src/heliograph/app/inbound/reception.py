@@ -4,12 +4,14 @@ A message is taken into the next commit; its owner is found, and its notice owed
 itself, and the last one has all of them claimed and joined: whichever bind or node they came over. The operator is
 answered after the commit.
 
-**Repeats.** An operator sends again what it has no answer to. A message whose answer could not be written, since its
-link was gone, stays noted (`inbound_unanswered`), and what equals it in octets within `REPEAT_MS` is it again. Memory
+**Repeats.** An operator sends again what it has no answer to. A message is noted (`inbound_unanswered`) until its
+answer has been written for `SETTLED_MS` on a link that stands: a link that goes takes octets with it that were written.
+What equals a message in octets whose link went before that, and comes within `REPEAT_MS`, is that message again. Memory
 knows those of this process; the store is asked where the link may have been another process's: an earlier run's for a
 while after the start, and other nodes' always.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,12 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
 from heliograph.app.ports.inbound import REPEAT_MS
+
+SETTLED_MS = 2_000
+"""The time (ms) for which a link must stand after an answer for the operator to have it, as far as anybody can tell."""
+
+SETTLED_AT_ONCE = 256
+"""The most answers that one commit notes as settled: their notes are deleted, which takes a while."""
 
 MOST_WAITING = 10_000
 """The most messages from phones that wait for a commit, or for a look into the store; more are put off."""
@@ -40,6 +48,18 @@ class Arrival:
     connector: int
     incoming: Incoming | None
     message: InboundMessage | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Answered:
+    """A message that was answered at `at` (ms), and may be sent again if the link of `incoming` goes soon. `over`: it
+    was taken out of its turn."""
+
+    key: int
+    digest: "Digest"
+    incoming: Incoming
+    at: int
+    over: bool = False
 
 
 Digest = tuple[int, int]
@@ -87,6 +107,9 @@ class Reception:
         self._lost: dict[Digest, list[tuple[int, int]]] = {}
         """Keys of messages of this process that nobody can answer any more, each with the time until which they are
         known again."""
+        self._answered: dict[Digest, list[Answered]] = {}
+        self._settling: deque[Answered] = deque()
+        """The same ones, in the order of their answers."""
         self._known_again: set[int] = set()
         """Keys of messages that were repeated of late: their notes may still be there."""
         self._known_before: set[int] = set()
@@ -153,6 +176,10 @@ class Reception:
 
     def _lost_key(self, digest: Digest) -> int:
         """Takes out the key of a message that was never answered and is known again; 0 if there is none."""
+        for answered in self._answered.get(digest, ()):
+            if not answered.incoming.stands():
+                self._take_out(answered)
+                return answered.key
         keys = self._lost.get(digest)
         if keys is None:
             return 0
@@ -167,20 +194,50 @@ class Reception:
 
     def _answer_again(self, key: int, digest: Digest, incoming: Incoming) -> None:
         """Answers a message that is durable already."""
+        self._known_again.add(key)
         if incoming.answer(True):
-            self._known_again.add(key)
-            self._gathering.facts.inbound_answered.append(key)
-            self._gathering.wake_later()
+            self._settle_later(key, digest, incoming)
         else:
             self._lose(key, digest)
 
+    def _settle_later(self, key: int, digest: Digest, incoming: Incoming) -> None:
+        answered = Answered(key, digest, incoming, self._clock.now())
+        self._answered.setdefault(digest, []).append(answered)
+        self._settling.append(answered)
+
+    def _take_out(self, answered: Answered) -> None:
+        answered.over = True
+        others = self._answered[answered.digest]
+        if len(others) == 1:
+            del self._answered[answered.digest]
+        else:
+            others.remove(answered)
+
+    def _settle(self, before: int) -> None:
+        """Forgets answers of before a time (ms) whose links stand."""
+        settling, left = self._settling, SETTLED_AT_ONCE
+        while settling and left and settling[0].at < before:
+            answered = settling.popleft()
+            if not answered.over:
+                left -= 1
+                self._take_out(answered)
+                if answered.incoming.stands():
+                    self._gathering.facts.inbound_answered.append(answered.key)
+                else:
+                    self._lose(answered.key, answered.digest)
+
     def _lose(self, key: int, digest: Digest) -> None:
+        """Keeps the key of a message that nobody can answer any more, until it is known again."""
+        self._gathering.facts.inbound_lost.append(key)
+        self._gathering.wake_later()
         self._lost.setdefault(digest, []).append((key, self._clock.now() + REPEAT_MS))
 
     # --- around a commit
 
     def prepare(self) -> None:
         """Must be called right before a commit, when its messages have their keys: owes their notices."""
+        if self._settling:
+            self._settle(self._clock.now() - SETTLED_MS)
         if not self._next:
             return
         for arrival in self._next:
@@ -201,7 +258,6 @@ class Reception:
             self._gathering.seek()
 
     def _answer_all(self) -> None:
-        facts = self._gathering.facts
         committed, self._committing = self._committing, []
         for arrival in committed:
             incoming, message = arrival.incoming, arrival.message
@@ -212,11 +268,10 @@ class Reception:
             if self._waiting.get(digest) is arrival:
                 del self._waiting[digest]
             if written:
-                facts.inbound_answered.append(message.key)
+                assert incoming is not None
+                self._settle_later(message.key, digest, incoming)
             else:
-                facts.inbound_lost.append(message.key)
                 self._lose(message.key, digest)
-        self._gathering.wake_later()
 
     def refused(self) -> None:
         """Must be called when the store was away at a commit. All that waits is put off: the operator sends it again,
@@ -227,6 +282,23 @@ class Reception:
                 arrival.incoming = None
             if arrival.message is not None:
                 arrival.message.lost = True
+
+    def tick(self) -> None:
+        """Must be called about once a second: other nodes are told of links that went, and answers settle."""
+        for answered in [each for each in self._settling if not each.over and not each.incoming.stands()]:
+            self._take_out(answered)
+            self._lose(answered.key, answered.digest)
+        if self._settling:
+            self._gathering.wake()
+
+    def finish(self) -> None:
+        """Must be called when all links have come to a good end: every answer arrived."""
+        for answered in self._settling:
+            if not answered.over:
+                self._gathering.facts.inbound_answered.append(answered.key)
+        self._settling.clear()
+        self._answered.clear()
+        self._gathering.wake()
 
     def close(self) -> None:
         """Puts off what comes from now on."""

@@ -9,9 +9,9 @@ from heliograph.app.records import InboundQuery, InboundRecord
 REPEAT_MS = 600_000
 """Time (ms) for which a message that was never answered is known again."""
 
-SLOW_ANSWER_MS = 1_000
-"""Age (ms) from which a message that another node has not answered counts as never answered: it is answered right after
-its commit."""
+SLOW_ANSWER_MS = 5_000
+"""Age (ms) from which a message that another node has not answered counts as never answered: otherwise it would
+be settled (`app.inbound.reception.SETTLED_MS`)."""
 
 
 class Inbound(Protocol):

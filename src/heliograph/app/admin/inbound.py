@@ -1,0 +1,126 @@
+"""Administration of numbers and of messages from phones."""
+
+import re
+from dataclasses import dataclass
+
+from heliograph.app.admin import fields
+from heliograph.app.admin.audit import Audited
+from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.manage import AlreadyThere, NoSuch
+from heliograph.app.admin.oversight import InboundQuery, InboundRecord
+from heliograph.app.configuration import Exists, InboundNumber, Missing
+from heliograph.domain.ids import to_hex
+
+MAX_KEYWORD_CHARS = 32
+
+_NUMBER = re.compile(r"[0-9]{3,15}|[A-Za-z0-9]{3,11}").fullmatch
+
+
+@dataclass(slots=True)
+class NumberView:
+    """A number with the names of its account and its connector, which is empty for any."""
+
+    id: int
+    number: str
+    keyword: str
+    account: str
+    connector: str
+
+
+class ManageInbound(Audited):
+    """Methods raise Invalid, NoSuch or AlreadyThere for mistakes of the user, and the store's Unavailable."""
+
+    # --- numbers
+
+    async def add_number(self, number: str, account: str, keyword: str = "", connector: str = "") -> NumberView:
+        """Gives an account the messages to a number: those that begin with `keyword`, if there is one, over
+        `connector`, if it is named."""
+        number, keyword = number.removeprefix("+"), keyword.casefold()
+        if _NUMBER(number) is None:
+            raise Invalid("number", f"{number!r} is no number; take 3 to 15 digits, or 3 to 11 letters and digits")
+        if len(keyword) > MAX_KEYWORD_CHARS or len(keyword.split()) > 1:
+            raise Invalid("keyword", f"it is one word of at most {MAX_KEYWORD_CHARS} characters")
+        owner = await self._account(account)
+        by = await self._connector(connector) if connector else 0
+        audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})
+        try:
+            added = await audited.network.add_number(InboundNumber(0, number, owner, keyword, by))
+        except Exists:
+            raise AlreadyThere("number", f"{number} {keyword}".strip()) from None
+        return NumberView(added.id, number, keyword, account, connector)
+
+    async def numbers(self) -> list[NumberView]:
+        """Returns them by number and keyword."""
+        tables = await self._store.network.tables()
+        connectors = {connector.id: connector.name for connector in tables.connectors}
+        accounts = await self.account_names()
+        return [
+            NumberView(
+                each.id,
+                each.number,
+                each.keyword,
+                accounts.get(each.account, "?"),
+                connectors.get(each.connector, "?") if each.connector else "",
+            )
+            for each in tables.numbers
+        ]
+
+    async def remove_number(self, number: int) -> None:
+        """Removes a number. The audit log keeps it, so that it can be made again."""
+        gone = next((each for each in await self.numbers() if each.id == number), None)
+        if gone is None:
+            raise NoSuch("number", str(number))
+        was = {"number": gone.number, "account": gone.account, "keyword": gone.keyword, "connector": gone.connector}
+        try:
+            await self.audited("number.remove", str(number), was).network.remove_number(number)
+        except Missing:
+            raise NoSuch("number", str(number)) from None
+
+    # --- messages
+
+    async def find(self, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
+        """Returns messages, newest first; with `account` only that one's."""
+        if account is not None:
+            query.account = await self._account(account)
+        return await self._store.inbound.find(query)
+
+    async def show(self, key: int, tail: int) -> InboundRecord:
+        found = await self._store.inbound.show(key, tail)
+        if found is None:
+            raise NoSuch("inbound message", to_hex(key, tail))
+        return found
+
+    async def route(self, key: int, tail: int, account: str) -> InboundRecord:
+        """Gives an unrouted message to an account, which is told of it as of any other."""
+        owner = await self._account(account)
+        name = to_hex(key, tail)
+        try:
+            return await self.audited("inbound.route", name, {"account": account}).inbound.route(
+                key, tail, owner, self.now
+            )
+        except Missing:
+            found = await self.show(key, tail)
+            names = await self.account_names()
+            raise AlreadyThere("owner", names.get(found.message.account, "?")) from None
+
+    async def account_names(self) -> dict[int, str]:
+        """Returns the names of all accounts by id."""
+        return {account.id: account.name for account, _ in await self._store.accounts.all()}
+
+    async def connector_names(self) -> dict[int, str]:
+        """Returns the names of all connectors by id."""
+        tables = await self._store.network.tables()
+        return {connector.id: connector.name for connector in tables.connectors}
+
+    async def _account(self, name: str) -> int:
+        found = await self._store.accounts.find(fields.check_name("account", name))
+        if found is None:
+            raise NoSuch("account", name)
+        return found[0].id
+
+    async def _connector(self, name: str) -> int:
+        names = await self.connector_names()
+        found = next((number for number, known in names.items() if known == name), None)
+        if found is None:
+            raise NoSuch("connector", name)
+        return found

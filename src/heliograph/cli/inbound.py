@@ -1,0 +1,189 @@
+"""`heliograph number` and `heliograph inbound`: messages from phones, and whose they are."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heliograph.cli.command import (
+    Failure,
+    Group,
+    Invocation,
+    examples,
+    format_moment,
+    print_fields,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from heliograph.app.admin.inbound import ManageInbound
+    from heliograph.app.admin.oversight import InboundRecord
+
+
+@click.group(cls=Group)
+def number() -> None:
+    """Numbers that phones write to, and whose they are.
+
+    A number is what the operator gives as destination. Where several fit, one of the connector comes before one of any,
+    and one whose keyword is the first word of the text before one without."""
+
+
+@number.command(
+    "add",
+    epilog=examples(
+        "heliograph number add 3388 --account acme",
+        "heliograph number add 3388 --account pizzeria --keyword PIZZA --connector op1",
+    ),
+)
+@click.argument("digits", metavar="NUMBER")
+@click.option("--account", metavar="NAME", required=True, help="The account that gets the messages.")
+@click.option("--keyword", metavar="WORD", default="", help="Only messages that begin with it.")
+@click.option("--connector", metavar="NAME", default="", help="Only messages that come over it.")
+@click.pass_obj
+def add_number(invocation: Invocation, digits: str, account: str, keyword: str, connector: str) -> None:
+    """Gives an account the messages to a number."""
+    added = invocation.inbound(lambda manage: manage.add_number(digits, account, keyword, connector))
+    invocation.show(
+        asdict(added), lambda: click.echo(f"Messages to {added.number} now go to {account} (number {added.id}).")
+    )
+
+
+@number.command("list")
+@click.pass_obj
+def list_numbers(invocation: Invocation) -> None:
+    """Every number."""
+    found = invocation.inbound(lambda manage: manage.numbers())
+    invocation.show(
+        {"numbers": [asdict(each) for each in found]},
+        lambda: print_table(
+            ("ID", "NUMBER", "KEYWORD", "ACCOUNT", "CONNECTOR"),
+            [(each.id, each.number, each.keyword, each.account, each.connector or "(any)") for each in found],
+            empty="There is no number yet: heliograph number add NUMBER --account NAME",
+            right=("ID",),
+        ),
+    )
+
+
+@number.command("remove", epilog=examples("heliograph number remove 3"))
+@click.argument("number_id", metavar="ID", type=int)
+@click.pass_obj
+def remove_number(invocation: Invocation, number_id: int) -> None:
+    """Removes a number; messages to it are kept without an owner from then on."""
+    invocation.inbound(lambda manage: manage.remove_number(number_id))
+    invocation.show({"id": number_id, "removed": True}, lambda: click.echo(f"Number {number_id} is removed."))
+
+
+@click.group(cls=Group)
+def inbound() -> None:
+    """Messages from phones.
+
+    Those to a number that is nobody's are kept, and can be given to an account later."""
+
+
+@inbound.command(
+    "list",
+    epilog=examples(
+        "heliograph inbound list --unrouted", "heliograph inbound list --account acme --number 4917012345678"
+    ),
+)
+@click.option("--account", "name", metavar="NAME", help="Only this account's.")
+@click.option("--unrouted", is_flag=True, help="Only those that are nobody's.")
+@click.option("--number", "digits", metavar="NUMBER", default="", help="Only those from or to this number.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="Messages at most.")
+@click.pass_obj
+def list_inbound(invocation: Invocation, name: str | None, unrouted: bool, digits: str, limit: int) -> None:
+    """Messages from phones, the newest first."""
+    if unrouted and name is not None:
+        raise Failure("Take one of --account and --unrouted.")
+
+    async def work(manage: "ManageInbound") -> list[dict[str, Any]]:
+        from heliograph.app.admin.oversight import InboundQuery
+
+        query = InboundQuery(0 if unrouted else None, digits.removeprefix("+"), limit=limit)
+        return await _told(manage, await manage.find(query, name))
+
+    rows = invocation.inbound(work)
+    invocation.show(
+        {"messages": rows},
+        lambda: print_table(
+            ("TIME", "FROM", "TO", "ACCOUNT", "CALLBACK", "TEXT", "ID"),
+            [
+                (*(row[column] for column in ("time", "from", "to")), row["account"] or "(nobody)", *_last_columns(row))
+                for row in rows
+            ],
+            empty="Nothing was found.",
+        ),
+    )
+
+
+@inbound.command("show")
+@click.argument("message_id", metavar="ID")
+@click.pass_obj
+def show(invocation: Invocation, message_id: str) -> None:
+    """One message from a phone, and what became of it."""
+    key, tail = _parse(invocation, message_id)
+
+    async def work(manage: "ManageInbound") -> dict[str, Any]:
+        return (await _told(manage, [await manage.show(key, tail)]))[0]
+
+    told = invocation.inbound(work)
+    invocation.show(told, lambda: print_fields(told.items()))
+
+
+@inbound.command("route", epilog=examples("heliograph inbound route 0198c5f2a1b37c4d8e9f001122334455 --account acme"))
+@click.argument("message_id", metavar="ID")
+@click.option("--account", metavar="NAME", required=True, help="The account that gets it.")
+@click.pass_obj
+def route(invocation: Invocation, message_id: str, account: str) -> None:
+    """Gives a message that is nobody's to an account."""
+    key, tail = _parse(invocation, message_id)
+
+    async def work(manage: "ManageInbound") -> dict[str, Any]:
+        return (await _told(manage, [await manage.route(key, tail, account)]))[0]
+
+    told = invocation.inbound(work)
+    invocation.show(told, lambda: click.echo(f"It goes to {account}."))
+
+
+def _parse(invocation: Invocation, message_id: str) -> tuple[int, int]:
+    from heliograph.domain import ids
+
+    parsed = ids.parse(message_id)
+    if parsed is None:
+        raise Failure(f"{message_id!r} is no id of a message.", command=invocation.typed("inbound list"))
+    return parsed
+
+
+def _last_columns(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["callback"], row["content"], row["id"]
+
+
+async def _told(manage: "ManageInbound", records: "list[InboundRecord]") -> list[dict[str, Any]]:
+    accounts, connectors = await manage.account_names(), await manage.connector_names()
+    return [_row(record, accounts, connectors) for record in records]
+
+
+def _row(record: "InboundRecord", accounts: dict[int, str], connectors: dict[int, str]) -> dict[str, Any]:
+    from heliograph.domain.ids import to_hex
+
+    message, callback = record.message, record.callback
+    if callback is None:
+        state = "being pushed" if message.owed else "none"
+    else:
+        state = "waits" if callback.end is None else callback.end.name.lower().replace("_", " ")
+    return {
+        "id": to_hex(message.key, message.tail),
+        "time": format_moment(message.at),
+        "from": message.sender,
+        "to": message.recipient,
+        "account": accounts.get(message.account),
+        "connector": connectors.get(message.connector),
+        "keyword": message.keyword,
+        "content": message.content,
+        "binary": message.octets.hex(),
+        "coding": message.coding,
+        "parts": message.parts,
+        "complete": message.complete,
+        "callback": state,
+        "problem": "" if callback is None else callback.problem,
+    }

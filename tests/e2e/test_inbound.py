@@ -1,0 +1,138 @@
+"""Messages from phones, from npm's smpp as the operator to the customer, also while the gateway is killed."""
+
+import json
+import random
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_main_job import assert_genuine
+from tests.support.background_sink import BackgroundSink
+from tests.support.peers import node_script
+from tests.support.process import Admin, GatewayProcess, Process, eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.peer]
+
+
+class Phones(Process):
+    """npm's `smpp` as a message centre whose phones write."""
+
+    def __init__(self, folder: Path, messages: list[dict[str, Any]], pause_ms: int = 2) -> None:
+        plan = folder / "messages.json"
+        plan.write_text(json.dumps(messages))
+        command, environment = node_script("phones.js", "smpp")
+        super().__init__(folder, "phones", [*command, str(plan), str(pause_ms)], environment)
+        self.port = int(json.loads(self.first_line())["port"])
+
+    def answers(self) -> list[tuple[str, int]]:
+        lines = [json.loads(line) for line in self.out.rpartition("\n")[0].splitlines()]
+        return [(line["name"], line["status"]) for line in lines if line["event"] == "answered"]
+
+    @property
+    def answered(self) -> set[str]:
+        return {name for name, status in self.answers() if status == 0}
+
+
+def whole(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "from": "491701", "to": "3388", "text": name} | fields
+
+
+def parts(name: str, how: str, reference: int, total: int = 3, **fields: Any) -> list[dict[str, Any]]:
+    return [
+        whole(f"{name}/{number}", text=f"{name}/{number} ", how=how, reference=reference, total=total, number=number)
+        | fields
+        for number in range(1, total + 1)
+    ]
+
+
+def told(sink: BackgroundSink) -> dict[str, set[str]]:
+    """The ids under which each text arrived."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for received in sink.requests:
+        ids[received.form["content"]].add(received.form["id"])
+    return ids
+
+
+def test_phones_write_to_customers(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:
+    messages = [whole("Guten Tag 🦊"), whole("PIZZA, two"), whole("to nobody", to="4000")]
+    long = parts("eight", "udh8", 7) + parts("sixteen", "udh16", 7007, 4) + parts("sar", "sar", 99, 2)
+    random.Random(5).shuffle(long)
+    with Phones(tmp_path, messages + long) as operator:
+        admin.operator(operator.port, "op1", "", "--binds", "2")
+        account = admin.account("acme", "10", "--timezone", "Asia/Tokyo")
+        admin.account("pizzeria", "10")
+        admin("account", "set", "acme", f"inbound_url={sink.url()}")
+        added = admin("number", "add", "+3388", "--account", "acme")
+        admin("number", "add", "3388", "--account", "pizzeria", "--keyword", "Pizza", "--connector", "op1")
+        with GatewayProcess(data) as gateway:
+            eventually(lambda: len(operator.answered) == len(messages) + len(long), "all answered")
+            eventually(lambda: len(sink.requests) == 4, "all told")
+            assert all(status == 0 for _, status in operator.answers())
+            assert all(len(ids) == 1 for ids in told(sink).values())
+            forms = {received.form["content"]: received for received in sink.requests}
+            assert forms.keys() == {
+                "Guten Tag 🦊",
+                "eight/1 eight/2 eight/3 ",
+                "sixteen/1 sixteen/2 sixteen/3 sixteen/4 ",
+                "sar/1 sar/2 ",
+            }
+            received = forms["sar/1 sar/2 "]
+            assert_genuine(received, account["signing_secret"])
+            form = received.form
+            assert (form["from"], form["to"], form["parts"], form["complete"]) == ("491701", "3388", "2", "yes")
+            assert (form["coding"], form["keyword"]) == ("8", "")
+            assert bytes.fromhex(form["binary"]).decode("utf-16-be") == "sar/1 sar/2 "
+
+            (unrouted,) = admin("inbound", "list", "--unrouted")["messages"]
+            assert (unrouted["content"], unrouted["account"]) == ("to nobody", None)
+            (pizza,) = admin("inbound", "list", "--account", "pizzeria")["messages"]
+            assert (pizza["keyword"], pizza["content"], pizza["callback"]) == ("pizza", "PIZZA, two", "none")
+            admin("inbound", "route", unrouted["id"], "--account", "acme")
+            eventually(lambda: len(sink.requests) == 5, "told what was routed later")
+            assert sink.requests[-1].form["content"] == "to nobody"
+            eventually(lambda: admin("inbound", "show", unrouted["id"])["callback"] == "delivered", "noted")
+            admin("number", "remove", str(added["id"]))
+            assert len(admin("number", "list")["numbers"]) == 1
+            assert gateway.stop() == 0
+    admin.assert_books_right()
+
+
+def test_no_message_is_lost_or_doubled_when_the_gateway_is_killed(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    chance = random.Random(11)
+    messages = [whole(f"m{number}", **{"from": f"4917{number % 40:02}"}) for number in range(1_000)]
+    for number in range(150):
+        how = ("udh8", "udh16", "sar")[number % 3]
+        sender = f"4918{number % 20:02}"
+        messages += parts(f"p{number}", how, number, chance.choice([2, 3, 5]), **{"from": sender})
+    chance.shuffle(messages)
+    with Phones(tmp_path, messages) as operator:
+        admin.operator(operator.port, "op1", "", "--binds", "3", "--option", "reconnect_most_s=0.2")
+        admin.account("acme", "10")
+        admin("account", "set", "acme", f"inbound_url={sink.url()}")
+        admin("number", "add", "3388", "--account", "acme")
+        kills = 0
+        while len(operator.answered) < len(messages) and kills < 40:
+            with GatewayProcess(data) as gateway:
+                before = len(operator.answered)
+                limit = time.monotonic() + 20
+                while len(operator.answered) < min(len(messages), before + chance.randint(100, 300)):
+                    assert time.monotonic() < limit, "the operator waits in vain"
+                    time.sleep(0.01)
+                gateway.kill()
+                kills += 1
+        assert kills >= 4
+        with GatewayProcess(data) as gateway:
+            expected = 1_000 + 150
+            eventually(lambda: len(told(sink)) == expected, "all told", seconds=30)
+            assert gateway.stop() == 0
+    assert {name for name in told(sink) if name.startswith("m")} == {f"m{number}" for number in range(1_000)}
+    assert {text: ids for text, ids in told(sink).items() if len(ids) > 1} == {}
+    assert all(received.form["complete"] == "yes" for received in sink.requests)
+    found = admin("inbound", "list", "--limit", "1000")["messages"]
+    assert len({each["id"] for each in found}) == 1000
+    admin.assert_books_right()
