@@ -51,7 +51,7 @@ class Arrival:
 
 
 @dataclass(slots=True, eq=False)
-class Answered:
+class GivenAnswer:
     """A message that was answered at `at` (ms), and may be sent again if the link of `incoming` goes soon. `over`: it
     was taken out of its turn."""
 
@@ -107,8 +107,8 @@ class Reception:
         self._lost: dict[Digest, list[tuple[int, int]]] = {}
         """Keys of messages of this process that nobody can answer any more, each with the time until which they are
         known again."""
-        self._answered: dict[Digest, list[Answered]] = {}
-        self._settling: deque[Answered] = deque()
+        self._answered: dict[Digest, list[GivenAnswer]] = {}
+        self._settling: deque[GivenAnswer] = deque()
         """The same ones, in the order of their answers."""
         self._known_again: set[int] = set()
         """Keys of messages that were repeated of late: their notes may still be there."""
@@ -201,11 +201,11 @@ class Reception:
             self._lose(key, digest)
 
     def _settle_later(self, key: int, digest: Digest, incoming: Incoming) -> None:
-        answered = Answered(key, digest, incoming, self._clock.now())
+        answered = GivenAnswer(key, digest, incoming, self._clock.now())
         self._answered.setdefault(digest, []).append(answered)
         self._settling.append(answered)
 
-    def _take_out(self, answered: Answered) -> None:
+    def _take_out(self, answered: GivenAnswer) -> None:
         answered.over = True
         others = self._answered[answered.digest]
         if len(others) == 1:
