@@ -37,6 +37,11 @@ def marks(rows: Rows) -> list[str]:
             retry = rows.retries.get(key)
             if retry is None or retry.due is None:
                 wrong.append(f"nothing will make the callback of {key}")
+    for key, inbound in rows.inbound.items():
+        if inbound.owed and key <= callback and key not in rows.callbacks:
+            retry = rows.retries.get(key)
+            if retry is None or retry.due is None:
+                wrong.append(f"nothing will make the callback of the inbound message {key}")
     return wrong
 
 
@@ -57,6 +62,7 @@ def accounts(shards: list[Rows], facts: Facts) -> list[str]:
     wrong = []
     for (account, key), kind in named:
         owners = [rows.messages[key].account for rows in shards if key in rows.messages]
+        owners += [rows.inbound[key].account for rows in shards if key in rows.inbound]
         if owners != [account]:
             wrong.append(f"one of {kind} names the account {account} for {key}, which belongs to {owners}")
     return wrong
@@ -207,6 +213,8 @@ def callbacks(rows: Rows, arrived: dict[int, list[bytes]]) -> list[str]:
         if done is not None and done.end is CallbackEnd.DELIVERED and not arrived.get(key):
             wrong.append(f"the callback of {key} is done and never arrived")
     for key, bodies in arrived.items():
+        if key in rows.inbound:
+            continue
         ended = rows.finals.get(key)
         if ended is None or not ended.owed:
             wrong.append(f"a callback came for {key}, which owes none")

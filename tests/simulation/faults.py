@@ -145,7 +145,8 @@ class FaultyStore(MemoryStore):
 _SLOW = frozenset({
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.next_due", "commits.recover", "network.revision",
-    "network.tables", "accounts.by_id", "customers.cancel", "customers.reschedule",
+    "network.tables", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready", "inbound.forget",
+    "customers.cancel", "customers.reschedule",
 })  # fmt: skip
 
 
@@ -263,6 +264,10 @@ class ScriptedCarrier:
         operator.carrier = self
         operator.written.append([])
         self._draining = False
+        self.links = 0
+        """How many there were; the last one is up, if `up`."""
+        self.ended_well = False
+        """It was unbound when all that was written had been read."""
         asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
 
     @property
@@ -275,7 +280,12 @@ class ScriptedCarrier:
     def _bind(self) -> None:
         if not self.dead and not self._draining:
             self.up = True
+            self.links += 1
             self.events.on_capacity()
+
+    def stands(self, link: int) -> bool:
+        """Whether this link, by its number, is still there, or came to a good end."""
+        return self.links == link and (self.ended_well or (self.up and not self.dead))
 
     def committed(self, facts: Facts) -> None:
         """The store has written these facts."""
@@ -368,6 +378,7 @@ class ScriptedCarrier:
             await asyncio.sleep(0.05)
         for part in list(self._unanswered):
             self._answer(part, Unknown("unbound"))
+        self.ended_well = self.up and not self.dead
         self.up = False
         self.dead = True
 

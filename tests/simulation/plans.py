@@ -28,6 +28,10 @@ PLANS: dict[str, Plan] = {
     "shards-memory": Plan(shards=2, requests_s=15.0, short_memory=True, recipients=6, lives=4),
     "unfit": Plan(unfit=0.05, lives=4),
     "shards-unfit": Plan(unfit=0.1, shards=2, graceful=True),
+    "inbound": Plan(phones=0.6, lives=4),
+    "inbound-stops": Plan(phones=0.6, graceful=True),
+    "inbound-clock": Plan(phones=0.6, clock_jumps=True),
+    "inbound-memory": Plan(phones=0.8, requests_s=15.0, short_memory=True, lives=4, graceful=True),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 

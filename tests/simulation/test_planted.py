@@ -28,18 +28,23 @@ from heliograph.app.facts import (
     CallbackRetry,
     Facts,
     Final,
+    InboundMessage,
+    InboundPart,
     Message,
     Outstanding,
     PartReceipt,
+    PartSet,
     Queueing,
     Submission,
     Verdict,
 )
+from heliograph.app.inbound.reading import Reader
+from heliograph.app.inbound.reception import Arrival, Reception
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
-from heliograph.app.ports import Part, Queue, Report, Unfit
+from heliograph.app.ports import Incoming, Part, Queue, Report, Unfit
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -54,7 +59,9 @@ from tests.simulation import checks
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
+from tests.support import memory_delivery
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
+from tests.support.memory_inbound import MemoryInbound, keep_inbound
 from tests.support.memory_rows import MemoryState, Rows
 from tests.support.store import CREDIT
 
@@ -65,6 +72,8 @@ BRIEF = Plan(busy_s=12.0, lives=2)
 LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
 SPOILT = replace(BRIEF, unfit=0.2)
 CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, graceful=True)
+
+PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
@@ -615,6 +624,112 @@ def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
             then(accept)
 
     patch.setattr(GroupCommit, "_answer", broken)
+
+
+# --- messages from phones
+
+
+@bug("was acknowledged and is not there", plan=PHONES)
+def a_phones_message_is_acknowledged_before_its_commit(patch: pytest.MonkeyPatch) -> None:
+    take = Reception._take
+
+    def broken(self: Reception, arrival: Arrival, incoming: Incoming) -> None:
+        take(self, arrival, incoming)
+        incoming.answer(True)
+
+    patch.setattr(Reception, "_take", broken)
+
+
+@bug("was acknowledged and is not there", plan=PHONES)
+def a_phones_part_is_acknowledged_and_not_kept(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Reception, of: PartSet, number: int, incoming: Incoming) -> None:
+        del of, number
+        self._next.append(Arrival(1, incoming))
+        self._gathering.wake()
+
+    patch.setattr(Reception, "_keep_part", broken)
+
+
+@bug(r"has the ids \[\d+, \d+", plan=PHONES)
+def a_repeat_is_another_message(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reception, "_lost_key", lambda self, digest: 0)
+
+
+@bug(r"has the ids \[\d+, \d+", plan=PHONES)
+def a_repeat_after_a_crash_is_another_message(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: MemoryInbound, *_: object) -> list[tuple[int, int]]:
+        return []
+
+    patch.setattr(MemoryInbound, "repeated", broken)
+
+
+@bug(r"has the ids \[\]", "nobody sent", plan=PHONES)
+def parts_are_joined_as_they_came(patch: pytest.MonkeyPatch) -> None:
+    joined_text = Reader.joined
+
+    def broken(self: Reader, parts: Sequence[InboundPart]) -> Any:
+        turned = [replace(part, number=len(parts) + 1 - part.number) for part in parts]
+        return joined_text(self, turned)
+
+    patch.setattr(Reader, "joined", broken)
+
+
+@bug(r"has the ids \[\d+, \d+", plan=PHONES)
+def joined_parts_are_joined_again(patch: pytest.MonkeyPatch) -> None:
+    def broken(rows: Rows, facts: Facts, node: int) -> None:
+        keep_inbound(rows, facts, node)
+        for row in rows.inbound_parts.values():
+            row.joined = 0
+
+    patch.setattr(memory_delivery, "keep_inbound", broken)
+
+
+@bug(r"has the ids \[\]", plan=PHONES)
+def what_is_complete_after_a_crash_is_not_joined(patch: pytest.MonkeyPatch) -> None:
+    async def broken(self: MemoryInbound, *_: object) -> list[list[InboundPart]]:
+        return []
+
+    patch.setattr(MemoryInbound, "ready", broken)
+
+
+@bug("the customer was never told", plan=PHONES)
+def a_notice_of_an_inbound_message_is_not_owed(patch: pytest.MonkeyPatch) -> None:
+    owe = Notifier.owe
+
+    def broken(self: Notifier, notice: Notice) -> None:
+        if not isinstance(notice.subject, InboundMessage):
+            owe(self, notice)
+
+    patch.setattr(Notifier, "owe", broken)
+
+
+@bug("the customer was never told", plan=PHONES)
+def a_notice_of_an_inbound_message_is_not_recovered(patch: pytest.MonkeyPatch) -> None:
+    recover = MemoryCommits.recover
+
+    async def broken(self: MemoryCommits, worker: int, node: int) -> Recovery:
+        recovery = await recover(self, worker, node)
+        recovery.owed = [notice for notice in recovery.owed if not isinstance(notice.subject, InboundMessage)]
+        return recovery
+
+    patch.setattr(MemoryCommits, "recover", broken)
+
+
+@bug("nothing will make the callback of the inbound message", plan=PHONES)
+def the_mark_passes_notices_of_inbound_messages(patch: pytest.MonkeyPatch) -> None:
+    spill = Notifier.spill
+
+    def broken(self: Notifier, facts: Facts, now: int, last_key: int) -> None:
+        spill(self, facts, now, last_key)
+        if facts.inbound:
+            self.mark = facts.marks[CALLBACK] = last_key
+
+    patch.setattr(Notifier, "spill", broken)
+
+
+@bug("somebody was told of", plan=PHONES)
+def a_message_to_nobody_is_somebodys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reader, "owner", lambda *_: (1, "", True))
 
 
 # --- the tests

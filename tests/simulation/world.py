@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
+from heliograph.app.configuration import Account, ApiKey, Connector, InboundNumber, Missing, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
@@ -16,7 +16,7 @@ from heliograph.domain.message import Kind, State
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
-from tests.simulation import checks
+from tests.simulation import checks, phones
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.memory_rows import Rows, merged
@@ -62,6 +62,8 @@ class Plan:
     """What the gateway keeps in memory is little, so that the rows carry nearly all."""
     shards: int = 1
     """Over so many stores the accounts are spread."""
+    phones: float = 0.0
+    """The share of steps at which somebody writes to the gateway."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -104,6 +106,7 @@ class Simulation:
         self.carriers: list[ScriptedCarrier] = []
         self.operators: dict[int, Operator] = {}
         self.node = 0
+        self.phones = phones.Phones(chance, self.odds, self.operators, lambda: self.rows, self.wrong)
 
     @property
     def rows(self) -> Rows:
@@ -153,6 +156,7 @@ class Simulation:
         self.wrong += checks.order(operators, self.planned)
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
+        self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
         self.wrong += await self.store.upkeep.audit()
         await engine.stop(5.0)
         return self.wrong
@@ -176,6 +180,10 @@ class Simulation:
             operator.unfit = self.plan.unfit
             operator.on_submit = self._on_submit
             await self.store.network.add_route(Route(0, str(number), connector.id))
+
+        if self.plan.phones:
+            await self.store.accounts.update(1, {"inbound_url": "http://example.com/inbound"})
+            await self.store.network.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
 
     @property
     def _odds(self) -> Odds:
@@ -287,6 +295,8 @@ class Simulation:
                 await self._change_mind()
             elif self.plan.clock_jumps:
                 self.clock.ahead += self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
+            if self.plan.phones and self.chance.random() < self.plan.phones:
+                self.phones.write()
             if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.02:
                 await self.store.network.remove_connector("op2")
                 if self.chance.random() < 0.8:

@@ -68,7 +68,7 @@ def list_numbers(invocation: Invocation) -> None:
 @click.argument("number_id", metavar="ID", type=int)
 @click.pass_obj
 def remove_number(invocation: Invocation, number_id: int) -> None:
-    """Removes a number; messages to it are kept without an owner from then on."""
+    """Removes a number: messages to it are nobody's."""
     invocation.inbound(lambda manage: manage.remove_number(number_id))
     invocation.show({"id": number_id, "removed": True}, lambda: click.echo(f"Number {number_id} is removed."))
 

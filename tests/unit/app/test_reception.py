@@ -240,13 +240,14 @@ async def test_other_nodes_are_told_of_a_link_that_went(desk: Desk) -> None:
 
 
 async def test_a_good_end_settles_all_answers(desk: Desk) -> None:
-    link = Link()
-    desk.reception.receive(1, link.sends("one"))
+    good, bad = Link(), Link()
+    desk.reception.receive(1, good.sends("one"))
+    desk.reception.receive(1, bad.sends("two"))
     await desk.settle()
-    link.up = False
+    bad.up = False
     desk.reception.finish()
     await desk.commit()
-    assert not desk.rows.unanswered
+    assert [row.lost for row in desk.rows.unanswered.values()] == [True]
 
 
 async def test_a_repeat_is_known_for_a_while(desk: Desk) -> None:

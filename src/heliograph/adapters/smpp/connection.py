@@ -334,6 +334,7 @@ class BindConnection(asyncio.Protocol):
                     # The operator does not read, so an orderly close would never finish.
                     self.abort()
             case e.Unbound(by_peer):
+                self._receipts.ended_well = True
                 if by_peer:
                     self.reason = "the operator unbound the link"
                 self._down()

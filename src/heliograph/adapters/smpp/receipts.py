@@ -73,7 +73,7 @@ class ReceiptReceiver:
     """Receives the operator's requests on one connection (deliver_sm, data_sm) and answers them: receipts once they are
     durable or refused, messages from phones at once."""
 
-    __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "flush_due", "retiring")
+    __slots__ = ("_context", "_counters", "_flush", "_loop", "_session", "ended_well", "flush_due", "retiring")
 
     def __init__(
         self, context: BindContext, session: Session, counters: BindCounters, flush: Callable[[], None]
@@ -86,6 +86,8 @@ class ReceiptReceiver:
         self._loop = asyncio.get_running_loop()
         self.flush_due = False
         """Whether a call of `flush` is scheduled; the owner clears it when it has written."""
+        self.ended_well = False
+        """Whether both sides agreed on the end of the bind: what was written before has been read."""
         self.retiring = False
         """Whether the bind is shutting down: receipts that come once all parts are answered are put off, and the
         operator sends them again."""
@@ -123,7 +125,7 @@ class ReceiptReceiver:
             context.events.on_inbound(incoming_of(request, partial(self._answer, request), self._stands))
 
     def _stands(self) -> bool:
-        return not self._session.closing and self._session.state is not SessionState.CLOSED
+        return self.ended_well or (not self._session.closing and self._session.state is not SessionState.CLOSED)
 
     @property
     def _only_receipts_come(self) -> bool:

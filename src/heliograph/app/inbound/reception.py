@@ -292,10 +292,12 @@ class Reception:
             self._gathering.wake()
 
     def finish(self) -> None:
-        """Must be called when all links have come to a good end: every answer arrived."""
+        """Must be called when all links have ended."""
         for answered in self._settling:
             if not answered.over:
-                self._gathering.facts.inbound_answered.append(answered.key)
+                facts = self._gathering.facts
+                arrived = answered.incoming.stands()
+                (facts.inbound_answered if arrived else facts.inbound_lost).append(answered.key)
         self._settling.clear()
         self._answered.clear()
         self._gathering.wake()

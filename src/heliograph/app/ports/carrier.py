@@ -88,7 +88,8 @@ class Incoming:
     total and number from 1 where they came beside the octets. `digest` (63 bits, never 0) stands for all octets as
     they came.
     `answer(True)` once it is durable, `answer(False)` if it cannot be kept: it then comes again. Returns False where
-    the link is gone, so that the operator learns nothing. `stands` tells whether the link is still there.
+    the link is gone, so that the operator learns nothing. `stands` tells whether the link is still there, or came to a
+    good end: then the operator has read what was written before.
     """
 
     sender: str

@@ -1,0 +1,174 @@
+"""Phones that write: operators bring what they send, and bring it again until they have an answer."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from heliograph.app.facts import PartSet
+from heliograph.app.ports import Incoming
+from tests.simulation.faults import Odds, Operator
+from tests.support.memory_rows import Rows
+
+OWNED_NUMBER = "3388"
+NOBODYS_NUMBER = "4000"
+
+
+@dataclass(eq=False)
+class Text:
+    """A text that a phone sent, in parts."""
+
+    sender: str
+    recipient: str
+    connector: int
+    reference: int
+    parts: list[str]
+    acknowledged: set[int] = field(default_factory=set)
+    """Numbers of parts, from 1, that the operator has an answer to."""
+
+    @property
+    def whole(self) -> str:
+        return "".join(self.parts)
+
+
+class Phones:
+    """All phones, behind all operators; they outlive the gateway."""
+
+    def __init__(
+        self,
+        chance: random.Random,
+        odds: Odds,
+        operators: dict[int, Operator],
+        rows: Callable[[], Rows],
+        wrong: list[str],
+    ) -> None:
+        """`wrong` is told what an operator was promised too early."""
+        self._chance = chance
+        self._odds = odds
+        self._operators = operators
+        self._rows = rows
+        self._wrong = wrong
+        self.texts: list[Text] = []
+
+    def write(self) -> None:
+        """Somebody writes: the parts come in any order, mostly soon after each other."""
+        chance = self._chance
+        number = len(self.texts)
+        total = chance.choice((1, 1, 1, 2, 3, 5))
+        text = Text(
+            f"49170{number % 4}",
+            NOBODYS_NUMBER if chance.random() < 0.1 else OWNED_NUMBER,
+            chance.choice(sorted(self._operators)),
+            number,
+            [f"text {number} part {part} " for part in range(1, total + 1)],
+        )
+        self.texts.append(text)
+        loop = asyncio.get_running_loop()
+        for part in chance.sample(range(1, total + 1), total):
+            slow = chance.random() < 0.1
+            loop.call_later(chance.random() * (10.0 if slow else 0.1), self._send, text, part)
+
+    def _send(self, text: Text, number: int) -> None:
+        loop, chance = asyncio.get_running_loop(), self._chance
+        carrier = self._operators[text.connector].carrier
+        if carrier is None or not carrier.up:
+            loop.call_later(1.0, self._send, text, number)
+            return
+        link = carrier.links
+        over = False
+
+        def again() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                loop.call_later(chance.random() * 3, self._send, text, number)
+
+        def stands() -> bool:
+            return carrier.stands(link)
+
+        def answer(kept: bool) -> bool:
+            if not stands() or carrier.dead:
+                return False
+            if kept:
+                self._check(text, number)
+                loop.call_later(chance.random() * 0.05, read)
+            else:
+                again()
+            return True
+
+        def read() -> None:
+            nonlocal over
+            if (stands() or chance.random() < 0.5) and not over:
+                over = True
+                text.acknowledged.add(number)
+
+        def watch() -> None:
+            if over:
+                return
+            if stands() and not carrier.dead:
+                loop.call_later(0.5, watch)
+            else:
+                loop.call_later(0.1, again)
+
+        watch()
+        if chance.random() < self._odds.link_drops:
+            loop.call_later(chance.random() * 0.05, carrier.drop)
+        total = len(text.parts)
+        digest = 1 + text.reference * 8 + number
+        carrier.events.on_inbound(
+            Incoming(
+                text.sender,
+                text.recipient,
+                0,
+                False,
+                text.parts[number - 1].encode(),
+                (text.reference, total, number) if total > 1 else None,
+                digest,
+                answer,
+                stands,
+            )
+        )
+
+    def _check(self, text: Text, number: int) -> None:
+        rows = self._rows()
+        if len(text.parts) > 1:
+            of = PartSet(text.connector, text.sender, text.recipient, text.reference, len(text.parts))
+            there = (of, number) in rows.inbound_parts
+        else:
+            there = any(message.content == text.whole for message in rows.inbound.values())
+        if not there:
+            self._wrong.append(f"part {number} of {text.whole!r} was acknowledged and is not there")
+
+
+def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[str]:
+    """Every text that a phone sent is there once, whole, under one id, and reached its owner, if it has one."""
+    wrong = []
+    found: dict[str, list[int]] = {}
+    for key, message in rows.inbound.items():
+        found.setdefault(message.content, []).append(key)
+    for text in phones.texts:
+        keys = found.pop(text.whole, [])
+        if len(keys) != 1:
+            wrong.append(f"{text.whole!r} has the ids {keys}")
+        if len(text.acknowledged) < len(text.parts):
+            wrong.append(f"{text.whole!r} has answers to {text.acknowledged} only")
+        for key in keys:
+            message = rows.inbound[key]
+            owned = text.recipient == OWNED_NUMBER
+            if bool(message.account) != owned or message.owed != owned or not message.complete:
+                wrong.append(f"{text.whole!r} was kept as {message}")
+            done = rows.callbacks.get(key)
+            if owned and done is None:
+                wrong.append(f"the customer was never told of {text.whole!r}")
+            if owned and done is not None and not arrived.get(key) and done.code < 300:
+                wrong.append(f"the callback of {text.whole!r} is done and never arrived")
+            if not owned and key in arrived:
+                wrong.append(f"somebody was told of {text.whole!r}")
+    wrong += [f"nobody sent {content!r}" for content in found]
+    return wrong
+
+
+def leftovers(reception: object) -> list[str]:
+    """When all is over nothing waits."""
+    kept = ("_next", "_committing", "_waiting", "_unsure", "_sets", "_fresh_sets", "_settling", "_answered")
+    return [f"the reception's {name} holds {held}" for name in kept if (held := getattr(reception, name))]
