@@ -17,7 +17,7 @@ from heliograph.cli.command import (
 
 if TYPE_CHECKING:
     from heliograph.app.admin.inbound import ManageInbound
-    from heliograph.app.admin.oversight import InboundRecord
+    from heliograph.app.records import InboundRecord
 
 
 @click.group(cls=Group)
@@ -97,7 +97,7 @@ def list_inbound(invocation: Invocation, name: str | None, unrouted: bool, digit
         raise Failure("Take one of --account and --unrouted.")
 
     async def work(manage: "ManageInbound") -> list[dict[str, Any]]:
-        from heliograph.app.admin.oversight import InboundQuery
+        from heliograph.app.records import InboundQuery
 
         query = InboundQuery(0 if unrouted else None, digits.removeprefix("+"), limit=limit)
         return await _told(manage, await manage.find(query, name))

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.admin.oversight import InboundQuery
 from heliograph.app.configuration import Account, ApiKey, InboundNumber
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
@@ -13,6 +12,7 @@ from heliograph.app.inbound.reception import SETTLED_MS, Reception
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Incoming
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.records import InboundQuery
 from heliograph.app.sending.directory import Directory
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore

@@ -1,19 +1,15 @@
 """Administration of numbers and of messages from phones."""
 
-import re
 from dataclasses import dataclass
 
 from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.admin.oversight import InboundQuery, InboundRecord
 from heliograph.app.configuration import Exists, InboundNumber, Missing
+from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.ids import to_hex
-
-MAX_KEYWORD_CHARS = 32
-
-_NUMBER = re.compile(r"[0-9]{3,15}|[A-Za-z0-9]{3,11}").fullmatch
+from heliograph.domain.numbers import keyword_problem, normalise_number, normalise_word, number_problem
 
 
 @dataclass(slots=True)
@@ -35,11 +31,10 @@ class ManageInbound(Audited):
     async def add_number(self, number: str, account: str, keyword: str = "", connector: str = "") -> NumberView:
         """Gives an account the messages to a number: those that begin with `keyword`, if there is one, over
         `connector`, if it is named."""
-        number, keyword = number.removeprefix("+"), keyword.casefold()
-        if _NUMBER(number) is None:
-            raise Invalid("number", f"{number!r} is no number; take 3 to 15 digits, or 3 to 11 letters and digits")
-        if len(keyword) > MAX_KEYWORD_CHARS or len(keyword.split()) > 1:
-            raise Invalid("keyword", f"it is one word of at most {MAX_KEYWORD_CHARS} characters")
+        for field, problem in (("number", number_problem(number)), ("keyword", keyword_problem(keyword))):
+            if problem is not None:
+                raise Invalid(field, problem)
+        number, keyword = normalise_number(number), normalise_word(keyword)
         owner = await self._account(account)
         by = await self._connector(connector) if connector else 0
         audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})

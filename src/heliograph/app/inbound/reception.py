@@ -20,6 +20,7 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
 from heliograph.app.ports.inbound import REPEAT_MS
+from heliograph.domain.inbound import UserData
 
 SETTLED_MS = 2_000
 """The time (ms) for which a link must stand after an answer for the operator to have it, as far as anybody can tell."""
@@ -129,7 +130,8 @@ class Reception:
         if self._closed or not self._healthy() or waiting >= MOST_WAITING:
             incoming.answer(False)
             return
-        place = self._reader.place_of(incoming)
+        data = self._reader.read(incoming)
+        place = data.place
         if place is not None:
             of = PartSet(connector, incoming.sender, incoming.recipient, place[0], place[1])
             self._keep_part(of, place[2], incoming)
@@ -149,15 +151,15 @@ class Reception:
             self._unsure.append(arrival)
             self._gathering.seek()
         else:
-            self._take(arrival, incoming)
+            self._take(arrival, incoming, data)
 
-    def _take(self, arrival: Arrival, incoming: Incoming) -> None:
+    def _take(self, arrival: Arrival, incoming: Incoming, data: UserData) -> None:
         """Has a message written by the next commit."""
         connector, now = arrival.connector, self._clock.now()
-        text = self._reader.whole(connector, incoming)
-        account, keyword, owed = self._reader.owner(connector, incoming.recipient, text.text)
+        text = self._reader.text_of(connector, data)
+        account, keyword, owed = self._reader.owner(connector, incoming.recipient, text)
         arrival.message = message = InboundMessage(
-            account, connector, incoming.sender, incoming.recipient, text.text, text.octets, incoming.coding, now,
+            account, connector, incoming.sender, incoming.recipient, text, data.octets, incoming.coding, now,
             keyword, owed=owed, digest=incoming.digest,
         )  # fmt: skip
         self._waiting[connector, incoming.digest] = arrival
@@ -344,7 +346,7 @@ class Reception:
                     del self._waiting[digest]
                 self._answer_again(keys.pop(0), digest, incoming)
             elif self._healthy() and not self._closed:
-                self._take(arrival, incoming)
+                self._take(arrival, incoming, self._reader.read(incoming))
             else:
                 self._put_off(arrival)
 
@@ -377,12 +379,12 @@ class Reception:
     def _join(self, sets: Sequence[Sequence[InboundPart]]) -> None:
         """Has each message written by the next commit, of parts that this node has claimed."""
         for parts in sets:
-            of, first = parts[0].parts_of, parts[0]
+            of = parts[0].parts_of
             text = self._reader.joined(parts)
             account, keyword, owed = self._reader.owner(of.connector, of.recipient, text.text)
             message = InboundMessage(
-                account, of.connector, of.sender, of.recipient, text.text, text.octets, first.coding,
-                min(part.at for part in parts), keyword, of.total, len(parts) >= of.total, owed, parts_of=of,
+                account, of.connector, of.sender, of.recipient, text.text, text.octets, text.coding,
+                min(part.at for part in parts), keyword, of.total, text.complete, owed, parts_of=of,
             )  # fmt: skip
             self._gathering.facts.inbound.append(message)
             self._next.append(Arrival(of.connector, None, message))

@@ -4,17 +4,17 @@ Nothing here looks at a clock. `refresh` is called every second or so, and once 
 revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
 """
 
-import string
 from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector, InboundNumber
+from heliograph.app.configuration import Account, ApiKey, Connector
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
+from heliograph.domain.numbers import NumberRule, NumberRules
 from heliograph.domain.pricing import PriceBook, Tariff
 
 ACCOUNTS_KEPT = 10_000
@@ -48,7 +48,7 @@ class Directory:
         self._accounts: dict[str, AccountView] = {}
         self._connectors: dict[int, Connector] = {}
         self._rules = RouteRules(fallback=fallback)
-        self._numbers: dict[tuple[str, int, str], InboundNumber] = {}
+        self._numbers = NumberRules()
         self._pushed: frozenset[int] = frozenset()
         self._prices = PriceBook()
 
@@ -59,7 +59,9 @@ class Directory:
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
-        self._numbers = {(each.number, each.connector, each.keyword): each for each in tables.numbers}
+        self._numbers = NumberRules(
+            NumberRule(each.number, each.account, each.keyword, each.connector) for each in tables.numbers
+        )
         self._pushed = tables.pushed
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
         self._accounts.clear()
@@ -95,13 +97,8 @@ class Directory:
     def owner(self, connector: int, number: str, text: str) -> tuple[int, str, bool]:
         """Returns the account that messages to a number belong to, 0 where there is none, the keyword that led to it,
         and whether it has them pushed."""
-        words = text.split(None, 1)
-        word = words[0].casefold().strip(string.punctuation) if words else ""
-        for by, keyword in ((connector, word), (connector, ""), (0, word), (0, "")):
-            found = self._numbers.get((number, by, keyword))
-            if found is not None:
-                return found.account, keyword, found.account in self._pushed
-        return 0, "", False
+        rule = self._numbers.find(number, connector, text)
+        return (0, "", False) if rule is None else (rule.account, rule.keyword, rule.account in self._pushed)
 
     def connector(self, connector: int) -> Connector | None:
         return self._connectors.get(connector)
