@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["CONTRIBUTING.md", "docs/architecture.md"]
+PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md"]
 NAMED = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9.\-]+\.[a-z]+)?|(?:[a-z_0-9]+/)+[a-z_0-9]+)`")
 
 
