@@ -1,26 +1,28 @@
 """Notices: what the gateway owes an account, and how one is kept until the account has it.
 
-A notice tells an account of one *subject*. Today that is the final state of a message; an inbound message is the next.
-It leaves by one *way*: today a webhook (then it is called a callback); a bind of the customer and a pull are the next.
+A notice tells an account of one *subject*: the final state of a message (`FinalState`), or a message from a phone
+(`facts.InboundMessage`). It leaves by one *way*: today a webhook (then it is called a callback); a bind of the customer
+and a pull are the next.
 The subject's key names the notice: a subject has one notice at most.
 
 **Who does what.** `notices.notifier` keeps notices until they are done: fresh ones in memory, the others as rows; it
 retries, replays, and moves the mark. It knows neither bodies nor ways. A `Deliverer` makes one try of each notice of
-its way: `notices.webhook`. A renderer makes the body of one type of subject for one way: `notices.receipt_form`. The
-engine registers both: deliverers by `Way`, renderers by the type of the subject.
+its way: `notices.webhook`. A renderer makes the body of one type of subject for one way: `notices.receipt_form`,
+`notices.inbound_form`. The engine registers both: deliverers by `Way`, renderers by the type of the subject.
 
-**Whether a notice is owed** is decided once, by `owes_receipt` for final states, in the facts that make the subject
-true, and stored in the subject's row (`final.owed`). Nothing else in the gateway looks at callback URLs for that.
+**Whether a notice is owed** is decided once, by `owes_receipt` for final states and by the number's rule for inbound
+messages, in the facts that make the subject true, and stored in the subject's row (`final.owed`, `inbound.owed`).
+Nothing else in the gateway looks at URLs for that.
 
 **After a crash.** A fresh notice has no row of its own. Above the mark CALLBACK (`app.marks`) a subject whose row says
 `owed` and that has no row in `callback` is owed; below the mark `callback_retry` is complete. Therefore a notice has
 its row before the mark passes its key (`Notifier.spill`), and one whose key is below the mark has it from the start.
 
-**To add inbound messages.** Their keys come from the sequence of the messages' keys, given right before the commit that
-writes them: one mark then bounds both, and the mark, which never passes the last key given, stays true. Add a subject
-type here, a renderer, and a column `owed` in `inbound`. The stores' `recover`, `claim_callbacks` and audit then read
-that table beside `final`. Owe the notice after its key is given and before `Notifier.prepare` of the same commit:
-`spill` moves the mark past the notices of that commit only if they have rows. The notifier stays as it is.
+**Inbound messages** have keys from the sequence of the messages' keys, given right before the commit that writes them:
+one mark bounds both, and the mark, which never passes the last key given, stays true. The stores' `recover`, `claim`
+and audit read `inbound` beside `final`. A notice is owed after its key is given and before `Notifier.prepare` of the
+same commit (`inbound.reception`): `spill` moves the mark past the notices of that commit only if they have rows. A
+message that was routed later has a row from the start. Other subjects with keys of that sequence would do the same.
 
 **To add a way.** Add it to `Way`, implement `Deliverer`, register it, and store `way` with the row in `callback_retry`,
 so that a node claims the notices that it can deliver: those by bind where such a bind is up. A notice that is only
@@ -61,7 +63,7 @@ class Notice:
 
     `first` is when it was first owed (ms): the time allowed for retries counts from then. `attempts` counts the tries
     so far. `body` is what the first try sent, empty before; retries send it byte for byte. `subject` is of a type that
-    has a renderer: today a `FinalState`.
+    has a renderer.
     """
 
     account: int

@@ -205,7 +205,12 @@ class Gateway:
                 watchers=self._watching.watchers,
                 leases=self._store.leases,
             ),
-            TimeLimits(messages.validity_hours, messages.receipt_grace_hours, settings.callbacks.retry_hours),
+            TimeLimits(
+                messages.validity_hours,
+                messages.receipt_grace_hours,
+                settings.callbacks.retry_hours,
+                messages.inbound_parts_minutes / 60,
+            ),
             node=secrets.randbits(48),
             fallbacks=() if self._simulated is None else (self._simulated.connector,),
             roles=NodeRoles("dispatch" in roles, "notify" in roles, "upkeep" in roles, settings.node.most_binds),

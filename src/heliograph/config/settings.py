@@ -116,6 +116,14 @@ class MessageSettings:
         least=0,
         most=24 * 30,
     )
+    inbound_parts_minutes: float = _setting(
+        10.0,
+        "How long the parts of a message from a phone wait for the others, from when the first came; then what is "
+        "there is passed on as incomplete.",
+        unit="minutes",
+        least=0.05,
+        most=24 * 60,
+    )
 
 
 @dataclass(frozen=True, slots=True)

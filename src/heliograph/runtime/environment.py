@@ -13,13 +13,12 @@ MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
 @dataclass(slots=True)
 class TimeLimits:
-    """Hours for which messages, receipts and callbacks are waited for."""
+    """Hours for which messages, receipts, callbacks and parts of inbound messages are waited for."""
 
     validity: float
     receipt_grace: float
     callback_retry: float
     inbound_parts: float = 1 / 6
-    """Hours for which the parts of a message from a phone wait for the others."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,11 +13,16 @@ from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
     Accept,
+    CallbackDone,
+    CallbackEnd,
     CallbackRetry,
     Facts,
     Final,
+    InboundMessage,
+    InboundPart,
     Message,
     PartReceipt,
+    PartSet,
     Submission,
     Verdict,
 )
@@ -195,6 +201,63 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: PostgresStore
     assert [recovery.unsent, recovery.outstanding, recovery.owed] == [[], [], []]
     assert recovery.last_key >= over.key
     await given.sent(account.id, key=recovery.last_key + 32)
+
+
+async def test_what_phones_sent_to_a_dead_node_is_others(store: PostgresStore, other: PostgresStore) -> None:
+    given = await joined(store, ONE)
+    await joined(other, OTHER)
+    account = await given.account(inbound_url="https://customer.example/mo")
+    parts_of = PartSet(1, "491", "3388", 7, 2)
+
+    def inbound(**fields: Any) -> InboundMessage:
+        return InboundMessage(account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, owed=True, key=given.key(), **fields)
+
+    untold, told, rowed = inbound(digest=5), inbound(digest=6), inbound(digest=5)
+    await store.commits.record(
+        Facts(
+            inbound=[untold, told, rowed],
+            inbound_parts=[InboundPart(parts_of, number, 0, True, b"x", START) for number in (1, 2)],
+            callbacks=[CallbackDone(account.id, told.key, CallbackEnd.DELIVERED, 200, 1, START)],
+            callback_retries=[CallbackRetry(account.id, rowed.key, START, 1, b"body", "", START, held=True)],
+        )
+    )
+    await store.commits.record(Facts(inbound_answered=[told.key]))
+    assert len(await store.inbound.gather([parts_of], ONE)) == 1
+    await other.leases.heartbeat(OTHER, 9 * LEASE)
+    assert await other.inbound.repeated(1, [5], START, OTHER) == []
+    assert await other.inbound.ready(START, 9, OTHER) == []
+    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+
+    assert await other.inbound.repeated(1, [5, 6], START, OTHER) == [(5, untold.key), (5, rowed.key)]
+    owed = await other.notices.claim(9, START, OTHER)
+    assert sorted((each.key, each.attempts, each.body) for each in owed) == [
+        (untold.key, 0, b""),
+        (rowed.key, 1, b"body"),
+    ]
+    (parts,) = await other.inbound.ready(START, 9, OTHER)
+    assert [part.number for part in parts] == [1, 2]
+    whole = InboundMessage(0, 1, "491", "3388", "xx", b"xx", 0, START, parts=2, parts_of=parts_of, key=rowed.key + 32)
+    with pytest.raises(Fenced):
+        await store.commits.record(Facts(inbound=[replace(whole, key=rowed.key + 64)]))
+    await other.commits.record(Facts(inbound=[whole]))
+    assert await other.inbound.ready(START + 1, 9, OTHER) == []
+    assert await other.upkeep.audit() == []
+    recovery = await store.commits.recover(0, ONE + 100)
+    assert (recovery.owed, recovery.last_key) == ([], whole.key)
+
+
+async def test_two_nodes_join_a_message_once(store: PostgresStore, other: PostgresStore) -> None:
+    await joined(store, ONE)
+    await joined(other, OTHER)
+    for reference in range(20):
+        parts_of = PartSet(1, "491", "3388", reference, 2)
+
+        async def part(of: PartSet, number: int) -> int:
+            each, node = ((store, ONE), (other, OTHER))[number - 1]
+            await each.commits.record(Facts(inbound_parts=[InboundPart(of, number, 0, True, b"x", START)]))
+            return len(await each.inbound.gather([of], node))
+
+        assert sum(await asyncio.gather(part(parts_of, 1), part(parts_of, 2))) == 1
 
 
 async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: PostgresStore) -> None:
