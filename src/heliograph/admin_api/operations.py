@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from heliograph.admin_api import customers, network, shapes, traffic
+from heliograph.admin_api import customers, inbound, network, shapes, traffic
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.connector_kind import ConnectorKind
@@ -102,6 +102,23 @@ _LAST: tuple[AdminOperation, ...] = (
         network.add_route, shapes.RouteShape, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
     AdminOperation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
         network.remove_route, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    # what phones send
+    AdminOperation("GET", "/numbers", Scope.READ_ROUTES, "Every number that phones write to",
+        inbound.list_numbers, shapes.NumbersShape),
+    AdminOperation("POST", "/numbers", Scope.WRITE_ROUTES, "Give an account the messages to a number",
+        inbound.add_number, shapes.NumberShape, shapes.NewNumber, (), (INVALID, NOT_FOUND, CONFLICT), 201),
+    AdminOperation("DELETE", "/numbers/{id}", Scope.WRITE_ROUTES, "Remove a number",
+        inbound.remove_number, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    AdminOperation("GET", "/inbound", Scope.READ_MESSAGES, "Messages from phones, the newest first",
+        inbound.search_inbound, shapes.InboundMessages, None,
+        (QueryParameter("account", "The account's name."),
+         QueryParameter("unrouted", "Only those that are nobody's.", {"type": "string", "enum": ["true", "false"]}),
+         QueryParameter("number", "The phone's number, or the one it wrote to."),
+         QueryParameter("limit", "Messages at most.", _whole(inbound.PAGE)), _LINE), (INVALID, NOT_FOUND)),
+    AdminOperation("GET", "/inbound/{id}", Scope.READ_MESSAGES, "One message from a phone",
+        inbound.get_inbound, shapes.InboundShape, None, (), (NOT_FOUND,)),
+    AdminOperation("POST", "/inbound/{id}/route", Scope.WRITE_MESSAGES, "Give a message that is nobody's to an account",
+        inbound.route_inbound, shapes.InboundShape, shapes.NewOwner, (), (INVALID, NOT_FOUND, CONFLICT)),
     AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
         network.decide, shapes.DecisionShape, None,
         (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.views import Views
@@ -44,6 +45,7 @@ class AdminServices:
 
     sign_in: SignIn
     manage: Manage
+    inbound: ManageInbound
     views: Views
     journal: Journal
     probe: Callable[[Connector], Awaitable[ProbeResult]]
@@ -63,6 +65,10 @@ class AdminRequest:
     @property
     def manage(self) -> Manage:
         return self.services.manage.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def inbound(self) -> ManageInbound:
+        return self.services.inbound.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:

@@ -1,6 +1,6 @@
 """Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -9,10 +9,11 @@ from msgspec.structs import asdict
 from heliograph.admin_api import bind_states, shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
+from heliograph.app.admin.inbound import NumberView
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit
+from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, InboundRecord
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
@@ -93,6 +94,34 @@ def connector_with_links(
 
 def route(found: RouteView) -> shapes.RouteShape:
     return shapes.RouteShape(found.id, found.prefix, found.connector, found.priority)
+
+
+def number(found: NumberView) -> shapes.NumberShape:
+    return shapes.NumberShape(found.id, found.number, found.keyword, found.account, found.connector)
+
+
+def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:
+    message, callback = record.message, record.callback
+    if callback is None:
+        state = "being pushed" if message.owed else "none"
+    else:
+        state = "waits" if callback.end is None else callback.end.name.lower().replace("_", " ")
+    return shapes.InboundShape(
+        id=ids.to_hex(message.key, message.tail),
+        time=format_utc(message.at),
+        sender=message.sender,
+        recipient=message.recipient,
+        account=accounts.get(message.account),
+        connector=connectors.get(message.connector),
+        keyword=message.keyword,
+        content=message.content,
+        binary=message.octets.hex(),
+        coding=message.coding,
+        parts=message.parts,
+        complete=message.complete,
+        callback=state,
+        problem="" if callback is None else callback.problem,
+    )
 
 
 def price(found: configuration.Price) -> shapes.PriceShape:

@@ -6,7 +6,7 @@ are exact decimal text, times are ISO 8601 in UTC, messages are named by their i
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from heliograph.app.admin.fields import MAX_LIST_INTERVAL_S
 from heliograph.app.admin.manage import MAX_PRIORITY
@@ -304,6 +304,64 @@ class MessageInFull(MessageShape):
     callback_url: str
     history: list[HistoryEvent]
     now: Annotated[DecisionShape, Meta(description="Where its destination would go now.")]
+
+
+class NewNumber(Accepts):
+    """Messages from phones to `number` go to `account`: those that begin with `keyword`, over `connector`."""
+
+    number: Annotated[str, Meta(description="3 to 15 digits, or 3 to 11 letters and digits.", examples=["3388"])]
+    account: Name
+    keyword: Annotated[str, Meta(description="The first word of the text; empty is any.")] = ""
+    connector: Annotated[str, Meta(description="The connector's name; empty is any.")] = ""
+
+
+class NumberShape(Struct):
+    """A number that phones write to, and whose it is."""
+
+    id: int
+    number: str
+    keyword: str
+    account: Name
+    connector: str
+
+
+class NumbersShape(Struct):
+    numbers: list[NumberShape]
+
+
+class InboundShape(Struct):
+    """A message from a phone."""
+
+    id: MessageId
+    time: Moment
+    sender: Annotated[str, Meta(description="The phone's number.")] = field(name="from")
+    recipient: Annotated[str, Meta(description="The number that it wrote to.")] = field(name="to")
+    account: Annotated[Name | None, Meta(description="Its owner; null while it is nobody's.")]
+    connector: Name | None
+    keyword: str
+    content: str
+    binary: Annotated[str, Meta(description="The octets without headers, in hexadecimal digits.")]
+    coding: Annotated[int, Meta(description="SMPP data_coding.")]
+    parts: int
+    complete: Annotated[bool, Meta(description="False where parts never came.")]
+    callback: Annotated[
+        str,
+        Meta(description="What became of its callback: none, being pushed, waits, delivered, gone or given up."),
+    ]
+    problem: Annotated[str, Meta(description="What went wrong with its callback last.")]
+
+
+class InboundMessages(Struct):
+    """Messages from phones, the newest first."""
+
+    messages: list[InboundShape]
+    cursor: Cursor
+
+
+class NewOwner(Accepts):
+    """The account that gets a message which is nobody's."""
+
+    account: Name
 
 
 class NewTime(Accepts):

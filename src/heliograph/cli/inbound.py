@@ -1,6 +1,5 @@
 """`heliograph number` and `heliograph inbound`: messages from phones, and whose they are."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,8 +8,8 @@ from heliograph.cli.command import (
     Failure,
     Group,
     Invocation,
+    as_json,
     examples,
-    format_moment,
     print_fields,
     print_table,
 )
@@ -43,8 +42,11 @@ def number() -> None:
 def add_number(invocation: Invocation, digits: str, account: str, keyword: str, connector: str) -> None:
     """Gives an account the messages to a number."""
     added = invocation.inbound(lambda manage: manage.add_number(digits, account, keyword, connector))
+    from heliograph.admin_api import serialize
+
     invocation.show(
-        asdict(added), lambda: click.echo(f"Messages to {added.number} now go to {account} (number {added.id}).")
+        as_json(serialize.number(added)),
+        lambda: click.echo(f"Messages to {added.number} now go to {account} (number {added.id})."),
     )
 
 
@@ -53,8 +55,10 @@ def add_number(invocation: Invocation, digits: str, account: str, keyword: str, 
 def list_numbers(invocation: Invocation) -> None:
     """Every number."""
     found = invocation.inbound(lambda manage: manage.numbers())
+    from heliograph.admin_api import serialize, shapes
+
     invocation.show(
-        {"numbers": [asdict(each) for each in found]},
+        as_json(shapes.NumbersShape([serialize.number(each) for each in found])),
         lambda: print_table(
             ("ID", "NUMBER", "KEYWORD", "ACCOUNT", "CONNECTOR"),
             [(each.id, each.number, each.keyword, each.account, each.connector or "(any)") for each in found],
@@ -159,31 +163,7 @@ def _last_columns(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 async def _told(manage: "ManageInbound", records: "list[InboundRecord]") -> list[dict[str, Any]]:
+    from heliograph.admin_api import serialize
+
     accounts, connectors = await manage.account_names(), await manage.connector_names()
-    return [_row(record, accounts, connectors) for record in records]
-
-
-def _row(record: "InboundRecord", accounts: dict[int, str], connectors: dict[int, str]) -> dict[str, Any]:
-    from heliograph.domain.ids import to_hex
-
-    message, callback = record.message, record.callback
-    if callback is None:
-        state = "being pushed" if message.owed else "none"
-    else:
-        state = "waits" if callback.end is None else callback.end.name.lower().replace("_", " ")
-    return {
-        "id": to_hex(message.key, message.tail),
-        "time": format_moment(message.at),
-        "from": message.sender,
-        "to": message.recipient,
-        "account": accounts.get(message.account),
-        "connector": connectors.get(message.connector),
-        "keyword": message.keyword,
-        "content": message.content,
-        "binary": message.octets.hex(),
-        "coding": message.coding,
-        "parts": message.parts,
-        "complete": message.complete,
-        "callback": state,
-        "problem": "" if callback is None else callback.problem,
-    }
+    return [as_json(serialize.inbound(record, accounts, connectors)) for record in records]

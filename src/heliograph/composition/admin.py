@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
 from heliograph.app.admin.users import ManageUsers
@@ -60,6 +61,7 @@ class AdminApps:
         self._services = AdminServices(
             sign_in=SignIn(store, parts.secrets, clock, parts.verify),
             manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
+            inbound=ManageInbound(store, clock),
             views=Views(
                 store,
                 parts.directory,

@@ -7,9 +7,10 @@ import pytest
 
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import ROOT, operations
-from heliograph.app.facts import CallbackRetry, Facts, Final
+from heliograph.app.facts import CallbackRetry, Facts, Final, InboundMessage
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.composition.connectors import KINDS
+from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.admin import AdminHouse, Answered, call_asgi, open_house
 
@@ -151,6 +152,37 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert fault(await house.ask(token, "DELETE", "/routes/x"))[:2] == (404, "07")
     assert fault(await house.ask(token, "GET", "/decision", query="number=12&account=acme")) == (400, "03", "number")
     assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")
+
+
+async def test_numbers_and_messages_from_phones(house: AdminHouse, token: str) -> None:
+    added = await house.ask(token, "POST", "/numbers", {"number": "+3388", "account": "acme", "keyword": "Pizza!"})
+    assert (added.status, added.json["number"], added.json["keyword"]) == (201, "3388", "pizza")
+    assert (await house.ask(token, "GET", "/numbers")).json == {"numbers": [added.json]}
+    again = await house.ask(token, "POST", "/numbers", {"number": "3388", "account": "acme", "keyword": "PIZZA"})
+    assert fault(again)[0] == 409
+    for number, account in (("33 88", "acme"), ("3388", "nobody")):
+        wrong = await house.ask(token, "POST", "/numbers", {"number": number, "account": account})
+        assert fault(wrong)[0] in (400, 404)
+    now = house.gateway.clock.now()
+    sent = [
+        InboundMessage(of, 1, "491", "3388", "Hi", b"Hi", 0, now, key=first_key_at(now) + number, tail=number)
+        for number, of in enumerate((0, 1), 1)
+    ]
+    await house.gateway.store.commits.record(Facts(inbound=sent))
+    found = (await house.ask(token, "GET", "/inbound", query="limit=1")).json
+    assert [message["account"] for message in found["messages"]] == ["acme"]
+    found = (await house.ask(token, "GET", "/inbound", query=f"cursor={found['cursor']}")).json
+    (unrouted,) = found["messages"]
+    assert (unrouted["account"], unrouted["from"], unrouted["to"]) == (None, "491", "3388")
+    assert (await house.ask(token, "GET", "/inbound", query="unrouted=true")).json["messages"] == [unrouted]
+    assert (await house.ask(token, "GET", f"/inbound/{unrouted['id']}")).json == unrouted
+    route = f"/inbound/{unrouted['id']}/route"
+    routed = await house.ask(token, "POST", route, {"account": "acme"})
+    assert routed.json == unrouted | {"account": "acme"}
+    assert fault(await house.ask(token, "POST", route, {"account": "acme"}))[0] == 409
+    assert (await house.ask(token, "DELETE", f"/numbers/{added.json['id']}")).status == 200
+    assert fault(await house.ask(token, "DELETE", f"/numbers/{added.json['id']}"))[0] == 404
+    assert fault(await house.ask(token, "GET", "/inbound", query="unrouted=perhaps")) == (400, "03", "unrouted")
 
 
 # --- messages and callbacks
