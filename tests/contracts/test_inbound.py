@@ -110,9 +110,9 @@ async def test_a_message_without_an_answer_is_known_again(store: Store, given: G
     )
     await kept(store, lost, fresh, answered, other)
     await store.commits.record(Facts(inbound_answered=[answered.key]))
-    assert await store.inbound.repeated(1, [5, 6], START, NODE) == [(5, lost.key)]
+    assert await store.inbound.repeated(1, [5, 6], START, NODE) == [(5, lost.key, True)]
     await store.commits.record(Facts(inbound_lost=[fresh.key, answered.key]))
-    assert await store.inbound.repeated(1, [6, 5], START, NODE) == [(5, lost.key), (5, fresh.key)]
+    assert await store.inbound.repeated(1, [6, 5], START, NODE) == [(5, lost.key, True), (5, fresh.key, True)]
     assert await store.inbound.repeated(1, [5], START + REPEAT_MS + 1, NODE) == []
 
 
@@ -120,8 +120,8 @@ async def test_what_another_node_does_not_answer_is_known_again_soon(store: Stor
     await store.commits.recover(0, NODE)
     one = message(given, digest=5)
     await kept(store, one)
-    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS, OTHER_NODE) == []
-    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, OTHER_NODE) == [(5, one.key)]
+    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS, OTHER_NODE) == [(5, one.key, False)]
+    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, OTHER_NODE) == [(5, one.key, True)]
     assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, NODE) == []
 
 
@@ -134,7 +134,7 @@ async def test_what_an_earlier_run_did_not_answer_is_known_again_at_once(opener:
     store = await opener()
     try:
         assert (await store.commits.recover(0, OTHER_NODE)).unanswered
-        assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == [(5, one.key)]
+        assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == [(5, one.key, True)]
         await store.commits.record(Facts(inbound_answered=[one.key]))
         assert not (await store.commits.recover(0, OTHER_NODE)).unanswered
     finally:

@@ -11,7 +11,9 @@ import pytest
 
 from tests.e2e.test_main_job import assert_genuine
 from tests.support.background_sink import BackgroundSink
+from tests.support.crash import Gateways
 from tests.support.peers import node_script
+from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, Process, eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer]
@@ -30,6 +32,9 @@ class Phones(Process):
     def answers(self) -> list[tuple[str, int]]:
         lines = [json.loads(line) for line in self.out.rpartition("\n")[0].splitlines()]
         return [(line["name"], line["status"]) for line in lines if line["event"] == "answered"]
+
+    def until_answered(self, count: int) -> None:
+        eventually(lambda: len(self.answered) >= count, "answers", seconds=60)
 
     @property
     def answered(self) -> set[str]:
@@ -136,3 +141,38 @@ def test_no_message_is_lost_or_doubled_when_the_gateway_is_killed(
     found = admin("inbound", "list", "--limit", "1000")["messages"]
     assert len({each["id"] for each in found}) == 1000
     admin.assert_books_right()
+
+
+def test_no_message_is_lost_or_doubled_when_one_of_two_nodes_is_killed(tmp_path: Path, sink: BackgroundSink) -> None:
+    """What the dead node had not answered comes to the other one at once; parts come over both."""
+    chance = random.Random(12)
+    messages = [whole(f"m{number}", **{"from": f"4917{number % 40:02}"}) for number in range(600)]
+    for number in range(150):
+        messages += parts(f"p{number}", "udh16", number, chance.choice([2, 3, 5]), **{"from": f"4918{number % 20:02}"})
+    chance.shuffle(messages)
+    database = Server()
+    database.start()
+    settings = {"HELIOGRAPH_DATABASE_URL": database.url(), "HELIOGRAPH_NODE_MOST_BINDS": "1"}
+    try:
+        admin = Admin(tmp_path / "admin", settings)
+        with Phones(tmp_path, messages, pause_ms=4) as operator:
+            admin.operator(operator.port, "operator", "", "--binds", "2", "--option", "reconnect_most_s=0.2")
+            admin.account("acme", "10")
+            admin("account", "set", "acme", f"inbound_url={sink.url()}")
+            admin("number", "add", "3388", "--account", "acme")
+            with Gateways(tmp_path, settings, 2) as gateways:
+                for turn in range(3):
+                    before = len(operator.answered)
+                    want = min(len(messages), before + chance.randint(150, 250))
+                    operator.until_answered(want)
+                    gateways.kill(turn % 2)
+                    time.sleep(0.5)
+                    gateways.revive(turn % 2, wait=True)
+                operator.until_answered(len(messages))
+                eventually(lambda: len(told(sink)) == 750, "all told", seconds=60)
+                gateways.stop()
+        assert {text: ids for text, ids in told(sink).items() if len(ids) > 1} == {}
+        assert all(received.form["complete"] == "yes" for received in sink.requests)
+        admin.assert_books_right()
+    finally:
+        database.remove()

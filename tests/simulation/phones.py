@@ -170,5 +170,5 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
 
 def leftovers(reception: object) -> list[str]:
     """When all is over nothing waits."""
-    kept = ("_next", "_committing", "_waiting", "_unsure", "_sets", "_fresh_sets", "_settling", "_answered")
+    kept = ("_held", "_next", "_committing", "_waiting", "_unsure", "_sets", "_fresh_sets", "_settling", "_answered")
     return [f"the reception's {name} holds {held}" for name in kept if (held := getattr(reception, name))]

@@ -657,7 +657,7 @@ def a_repeat_is_another_message(patch: pytest.MonkeyPatch) -> None:
 
 @bug(r"has the ids \[\d+, \d+", plan=PHONES)
 def a_repeat_after_a_crash_is_another_message(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryInbound, *_: object) -> list[tuple[int, int]]:
+    async def broken(self: MemoryInbound, *_: object) -> list[tuple[int, int, bool]]:
         return []
 
     patch.setattr(MemoryInbound, "repeated", broken)

@@ -38,12 +38,14 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
 class MemoryInbound(MemoryReading):
     """`app.ports.Inbound`."""
 
-    async def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> list[tuple[int, int]]:
+    async def repeated(
+        self, connector: int, digests: Sequence[int], now: int, node: int
+    ) -> list[tuple[int, int, bool]]:
         return [
-            (row.digest, key)
+            (row.digest, key, row.lost or row.at < now - SLOW_ANSWER_MS)
             for key, row in sorted(self._open().unanswered.items())
             if row.connector == connector and row.digest in digests and row.at >= now - REPEAT_MS
-            if row.lost or (row.node != node and row.at < now - SLOW_ANSWER_MS)
+            if row.lost or row.node != node
         ]
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:

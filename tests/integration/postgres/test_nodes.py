@@ -224,11 +224,11 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: PostgresStore, o
     await store.commits.record(Facts(inbound_answered=[told.key]))
     assert len(await store.inbound.gather([parts_of], ONE)) == 1
     await other.leases.heartbeat(OTHER, 9 * LEASE)
-    assert await other.inbound.repeated(1, [5], START, OTHER) == []
+    assert [certain for *_, certain in await other.inbound.repeated(1, [5], START, OTHER)] == [False, False]
     assert await other.inbound.ready(START, 9, OTHER) == []
     assert await other.leases.release_dead(within(LEASE)) == [ONE]
 
-    assert await other.inbound.repeated(1, [5, 6], START, OTHER) == [(5, untold.key), (5, rowed.key)]
+    assert await other.inbound.repeated(1, [5, 6], START, OTHER) == [(5, untold.key, True), (5, rowed.key, True)]
     owed = await other.notices.claim(9, START, OTHER)
     assert sorted((each.key, each.attempts, each.body) for each in owed) == [
         (untold.key, 0, b""),

@@ -290,21 +290,55 @@ async def test_what_a_dead_run_did_not_answer_is_known_again(desk: Desk) -> None
     assert await after.unanswered() == 0
 
 
-async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> None:
+async def beside(desk: Desk) -> Desk:
+    """Another node on the same store."""
     other = Desk(desk.rows, node=8, shared=True)
     other.store.commits.recover = no_claims_given_up  # type: ignore[method-assign]
-    await other.open()
+    return await other.open()
+
+
+async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> None:
+    other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))
-    await desk.store.commits.record(desk.begin())
+    await desk.store.commits.record(desk.begin())  # and then it is killed
     link = Link()
     other.reception.receive(1, link.sends("Hello"))
     await other.settle()
-    assert len(await other.kept()) == 2
-    other.clock.pass_ms(SLOW_ANSWER_MS + 1)
+    other.clock.pass_ms(SLOW_ANSWER_MS)
+    other.reception.tick()
+    await other.settle()
+    assert link.answers == []
+    other.clock.pass_ms(1)
+    other.reception.tick()
+    await other.settle()
+    assert link.answers == [("Hello", True)]
+    assert len(await other.kept()) == 1
+
+
+async def test_what_another_node_did_answer_is_not(desk: Desk) -> None:
+    other = await beside(desk)
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.settle()
+    link = Link()
     other.reception.receive(1, link.sends("Hello"))
     await other.settle()
+    assert link.answers == []
+    assert await desk.unanswered() == 0
+    other.reception.tick()
+    await other.settle()
+    assert link.answers == [("Hello", True)]
     assert len(await other.kept()) == 2
-    assert link.answers == [("Hello", True)] * 2
+
+
+async def test_what_is_held_is_put_off_at_the_end(desk: Desk) -> None:
+    other = await beside(desk)
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.settle()
+    link = Link()
+    other.reception.receive(1, link.sends("Hello"))
+    await other.settle()
+    other.reception.close()
+    assert link.answers == [("Hello", False)]
 
 
 async def no_claims_given_up(worker: int, node: int) -> Any:

@@ -8,7 +8,8 @@ answered after the commit.
 answer has been written for `SETTLED_MS` on a link that stands: a link that goes takes octets with it that were written.
 What equals a message in octets whose link went before that, and comes within `REPEAT_MS`, is that message again. Memory
 knows those of this process; the store is asked where the link may have been another process's: an earlier run's for a
-while after the start, and other nodes' always.
+while after the start, and other nodes' always. What may be a repeat, as another node has not settled its answer yet, is
+held until that node has, or has been silent for `SLOW_ANSWER_MS`.
 """
 
 from collections import deque
@@ -117,6 +118,8 @@ class Reception:
         """Keys that were so in the round of housekeeping before."""
         self._unsure: list[Arrival] = []
         """Arrivals that the store may know."""
+        self._held: list[Arrival] = []
+        """Arrivals that may be repeats of what another node has: they are looked up again."""
         self._sets: dict[PartSet, None] = {}
         """Long messages that have a part more since the last look."""
         self._fresh_sets: dict[PartSet, None] = {}
@@ -126,7 +129,7 @@ class Reception:
 
     def receive(self, connector: int, incoming: Incoming) -> None:
         """Takes a message from a phone, or a part of one. Answers later, or at once where it cannot be kept."""
-        waiting = len(self._next) + len(self._committing) + len(self._unsure)
+        waiting = len(self._next) + len(self._committing) + len(self._unsure) + len(self._held)
         if self._closed or not self._healthy() or waiting >= MOST_WAITING:
             incoming.answer(False)
             return
@@ -292,6 +295,9 @@ class Reception:
             self._lose(answered.key, answered.digest)
         if self._settling:
             self._gathering.wake()
+        if self._held:
+            self._unsure, self._held = [*self._held, *self._unsure], []
+            self._gathering.seek()
 
     def finish(self) -> None:
         """Must be called when all links have ended."""
@@ -330,11 +336,16 @@ class Reception:
             if arrival.incoming is not None:
                 by_connector.setdefault(arrival.connector, []).append(arrival.incoming.digest)
         known: dict[Digest, list[int]] = {}
+        open_elsewhere: set[Digest] = set()
         for connector, digests in by_connector.items():
             found = await self._store.repeated(connector, digests, self._clock.now(), self._node)
-            for each, key in found:
-                if key not in self._known_again and key not in self._known_before:
+            for each, key, certain in found:
+                if key in self._known_again or key in self._known_before:
+                    continue
+                if certain:
                     known.setdefault((connector, each), []).append(key)
+                else:
+                    open_elsewhere.add((connector, each))
         self._unsure = self._unsure[len(some) :]
         for arrival in some:
             incoming = arrival.incoming
@@ -345,13 +356,15 @@ class Reception:
                 if self._waiting.get(digest) is arrival:
                     del self._waiting[digest]
                 self._answer_again(keys.pop(0), digest, incoming)
+            elif digest in open_elsewhere and incoming.stands():
+                self._held.append(arrival)
             elif self._healthy() and not self._closed:
                 self._take(arrival, incoming, self._reader.read(incoming))
             else:
                 self._put_off(arrival)
 
     def _put_off_unsure(self) -> None:
-        unsure, self._unsure = self._unsure, []
+        unsure, self._unsure, self._held = [*self._held, *self._unsure], [], []
         for arrival in unsure:
             self._put_off(arrival)
 

@@ -17,11 +17,14 @@ be settled (`app.inbound.reception.SETTLED_MS`)."""
 class Inbound(Protocol):
     """Messages from phones."""
 
-    async def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> list[tuple[int, int]]:
-        """Returns digests and keys of messages that never were answered and equal one of these, oldest first.
+    async def repeated(
+        self, connector: int, digests: Sequence[int], now: int, node: int
+    ) -> list[tuple[int, int, bool]]:
+        """Returns digests and keys of messages of the last `REPEAT_MS` that equal one of these and may never have been
+        answered, oldest first; and of each whether that is certain.
 
-        Those of the last `REPEAT_MS` whose link is known to be gone, or whose node is another one and has not
-        answered for `SLOW_ANSWER_MS`.
+        It is where the link is known to be gone, or where another node has not settled the answer for
+        `SLOW_ANSWER_MS`. Of those that this node has links of only the certain ones are returned.
         """
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:

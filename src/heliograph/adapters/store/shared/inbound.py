@@ -14,11 +14,13 @@ from heliograph.domain.ids import first_key_at
 
 class StoredInbound(Operations):
     @lookup
-    def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> Steps[list[tuple[int, int]]]:
+    def repeated(
+        self, connector: int, digests: Sequence[int], now: int, node: int
+    ) -> Steps[list[tuple[int, int, bool]]]:
         rows = yield Q.repeated(
             connector=connector, digests=list(digests), since=now - REPEAT_MS, slow=now - SLOW_ANSWER_MS, node=node
         )
-        return [(digest, key) for digest, key in rows]
+        return [(digest, key, bool(certain)) for digest, key, certain in rows]
 
     @write
     def gather(self, sets: Sequence[PartSet], node: int) -> Steps[list[list[InboundPart]]]:
