@@ -340,20 +340,20 @@ async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, 
     other = await given.account("other", inbound_url="https://customer.example/mo")
     connector = await store.network.add_connector(Connector(0, "op1"))
     before = await store.network.revision()
-    second = await store.network.add_number(InboundNumber(0, "3388", other.id, "pizza", connector.id))
-    first = await store.network.add_number(InboundNumber(0, "3388", account.id))
+    second = await store.inbound.add_number(InboundNumber(0, "3388", other.id, "pizza", connector.id))
+    first = await store.inbound.add_number(InboundNumber(0, "3388", account.id))
     tables = await store.network.tables()
     assert tables.numbers == [first, second]
     assert tables.pushed == {other.id}
     assert tables.revision == before + 2
     for same in (first, second):
         with pytest.raises(Exists):
-            await store.network.add_number(same)
+            await store.inbound.add_number(same)
     for wrong in (InboundNumber(0, "1", 999), InboundNumber(0, "1", account.id, "", 999)):
         with pytest.raises(Missing):
-            await store.network.add_number(wrong)
-    await store.network.remove_number(first.id)
+            await store.inbound.add_number(wrong)
+    await store.inbound.remove_number(first.id)
     with pytest.raises(Missing):
-        await store.network.remove_number(first.id)
+        await store.inbound.remove_number(first.id)
     await store.network.remove_connector("op1")
     assert (await store.network.tables()).numbers == []

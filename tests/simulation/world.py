@@ -183,7 +183,7 @@ class Simulation:
 
         if self.plan.phones:
             await self.store.accounts.update(1, {"inbound_url": "http://example.com/inbound"})
-            await self.store.network.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
+            await self.store.inbound.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
 
     @property
     def _odds(self) -> Odds:

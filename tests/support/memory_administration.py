@@ -10,7 +10,6 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     Exists,
-    InboundNumber,
     LedgerEntry,
     Missing,
     Price,
@@ -178,24 +177,6 @@ class MemoryNetwork(MemoryPart):
         rows = self._open()
         if rows.routes.pop(route, None) is None:
             raise Missing("no such route")
-        rows.revision += 1
-
-    async def add_number(self, number: InboundNumber) -> InboundNumber:
-        rows = self._open()
-        if number.account not in rows.accounts or (number.connector and number.connector not in rows.connectors):
-            raise Missing("no such account or connector")
-        same = (number.number, number.keyword, number.connector)
-        if any((each.number, each.keyword, each.connector) == same for each in rows.numbers.values()):
-            raise Exists(number.number)
-        added = replace(number, id=self._place.next("number"))
-        rows.numbers[added.id] = added
-        rows.revision += 1
-        return replace(added)
-
-    async def remove_number(self, number: int) -> None:
-        rows = self._open()
-        if rows.numbers.pop(number, None) is None:
-            raise Missing("no such number")
         rows.revision += 1
 
     async def set_price(self, price: Price) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.app.configuration import Missing
+from heliograph.app.configuration import Exists, InboundNumber, Missing
 from heliograph.app.facts import Facts, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
@@ -113,3 +113,21 @@ class MemoryInbound(MemoryReading):
                 row.node = node
             claimed.append([replace(row.part) for row in parts])
         return claimed
+
+    async def add_number(self, number: InboundNumber) -> InboundNumber:
+        rows = self._open()
+        if number.account not in rows.accounts or (number.connector and number.connector not in rows.connectors):
+            raise Missing("no such account or connector")
+        same = (number.number, number.keyword, number.connector)
+        if any((each.number, each.keyword, each.connector) == same for each in rows.numbers.values()):
+            raise Exists(number.number)
+        added = replace(number, id=self._place.next("number"))
+        rows.numbers[added.id] = added
+        rows.revision += 1
+        return replace(added)
+
+    async def remove_number(self, number: int) -> None:
+        rows = self._open()
+        if rows.numbers.pop(number, None) is None:
+            raise Missing("no such number")
+        rows.revision += 1

@@ -11,6 +11,7 @@ SOURCES = Path(__file__).parents[2] / "src" / "heliograph"
 
 MODULE_LINES = 500
 FUNCTION_LINES = 60
+PORT_METHODS = 12
 
 WITHOUT_SUBJECT = frozenset(
     [
@@ -152,3 +153,14 @@ def read_sql() -> dict[str, str]:
     store = SOURCES / "adapters" / "store"
     files = [path for path in sorted(store.rglob("*")) if path.suffix in (".py", ".sql")]
     return {path.relative_to(SOURCES).as_posix(): path.read_text() for path in files}
+
+
+def large_ports(module: Module) -> Iterator[str]:
+    """Yields the protocols of `app/ports` that ask for more than `PORT_METHODS`, or that inherit from another one."""
+    if not module.path.startswith("app/ports/"):
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases):
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+            if len(methods) > PORT_METHODS or len(node.bases) > 1:
+                yield f"{module.path}:{node.name} has {len(methods)} methods"

@@ -43,6 +43,10 @@ def test_functions_fit_on_the_screen(modules: list[Module]) -> None:
     assert {place for module in modules for place in rules.long_functions(module)} <= LONG_FUNCTIONS
 
 
+def test_ports_are_small(modules: list[Module]) -> None:
+    assert [port for module in modules for port in rules.large_ports(module)] == []
+
+
 def test_sql_is_seldom_put_together_unchecked(modules: list[Module]) -> None:
     assert sum(map(rules.unchecked_sql, modules)) <= UNCHECKED_SQL
 

@@ -60,3 +60,13 @@ def test_sql_is_found_where_it_should_not_stand() -> None:
 )
 def test_numbers_of_states_in_sql(text: str, found: list[str]) -> None:
     assert rules.stored_numbers(text) == found
+
+
+def test_ports_that_ask_for_too_much_are_found() -> None:
+    methods = "\n".join(f"    async def ask_{number}(self) -> None: ..." for number in range(13))
+    text = f"class Large(Protocol):\n{methods}\nclass Small(Protocol):\n    async def ask(self) -> None: ...\n"
+    heir = "class Heir(Small, Protocol):\n    def more(self) -> None: ...\n"
+    assert list(rules.large_ports(parsed("app/ports/large.py", text + heir))) == [
+        "app/ports/large.py:Large has 13 methods", "app/ports/large.py:Heir has 1 methods",
+    ]  # fmt: skip
+    assert list(rules.large_ports(parsed("app/elsewhere.py", text))) == []

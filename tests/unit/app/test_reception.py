@@ -81,7 +81,7 @@ class Desk:
     async def number(self, keyword: str = "", url: str = "https://customer.example/mo") -> Account:
         account = Account(0, f"acme-{keyword}", "", bytes(32), inbound_url=url)
         account = await self.store.accounts.create(account, ApiKey(f"k-{keyword}", 0, b"", 0), 0, ())
-        await self.store.network.add_number(InboundNumber(0, "3388", account.id, keyword))
+        await self.store.inbound.add_number(InboundNumber(0, "3388", account.id, keyword))
         await self.directory.refresh()
         return account
 

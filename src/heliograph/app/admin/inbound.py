@@ -39,7 +39,7 @@ class ManageInbound(Audited):
         by = await self._connector(connector) if connector else 0
         audited = self.audited("number.add", number, {"account": account, "keyword": keyword, "connector": connector})
         try:
-            added = await audited.network.add_number(InboundNumber(0, number, owner, keyword, by))
+            added = await audited.inbound.add_number(InboundNumber(0, number, owner, keyword, by))
         except Exists:
             raise AlreadyThere("number", f"{number} {keyword}".strip()) from None
         return NumberView(added.id, number, keyword, account, connector)
@@ -67,7 +67,7 @@ class ManageInbound(Audited):
             raise NoSuch("number", str(number))
         was = {"number": gone.number, "account": gone.account, "keyword": gone.keyword, "connector": gone.connector}
         try:
-            await self.audited("number.remove", str(number), was).network.remove_number(number)
+            await self.audited("number.remove", str(number), was).inbound.remove_number(number)
         except Missing:
             raise NoSuch("number", str(number)) from None
 

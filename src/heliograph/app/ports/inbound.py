@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from heliograph.app.configuration import InboundNumber
 from heliograph.app.facts import InboundPart, PartSet
 from heliograph.app.records import InboundQuery, InboundRecord
 
@@ -15,7 +16,7 @@ be settled (`app.inbound.reception.SETTLED_MS`)."""
 
 
 class Inbound(Protocol):
-    """Messages from phones."""
+    """Messages from phones, and the numbers that they are sent to."""
 
     async def repeated(
         self, connector: int, digests: Sequence[int], now: int, node: int
@@ -45,3 +46,9 @@ class Inbound(Protocol):
     async def route(self, key: int, tail: int, account: int, now: int) -> InboundRecord:
         """Gives an unrouted message to an account, and owes it the notice if it takes any. Raises Missing for a message
         that is not there or has an owner."""
+
+    async def add_number(self, number: InboundNumber) -> InboundNumber:
+        """Raises Missing for an unknown account or connector, Exists for the same number, keyword and connector."""
+
+    async def remove_number(self, number: int) -> None:
+        """Raises Missing."""

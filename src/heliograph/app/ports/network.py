@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import Connector, InboundNumber, Price, Route, Tables
+from heliograph.app.configuration import Connector, Price, Route, Tables
 from heliograph.app.ports.carrier_state import ConnectorReport
 
 
@@ -35,12 +35,6 @@ class Network(Protocol):
     async def set_price(self, price: Price) -> None: ...
 
     async def remove_price(self, plan: str, prefix: str) -> None:
-        """Raises Missing."""
-
-    async def add_number(self, number: InboundNumber) -> InboundNumber:
-        """Raises Missing for an unknown account or connector, Exists for the same number, keyword and connector."""
-
-    async def remove_number(self, number: int) -> None:
         """Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:

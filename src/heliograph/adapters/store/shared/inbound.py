@@ -1,11 +1,13 @@
 """`app.ports.Inbound`: repeats of inbound messages, parts that wait for others, and what people ask."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
-from heliograph.app.configuration import Missing
+from heliograph.app.configuration import Exists, InboundNumber, Missing
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
@@ -67,6 +69,26 @@ class StoredInbound(Operations):
             yield Q.owe_again(keys=[key], now=now)
         ((*row,),) = yield Q.inbound_by_id(key=key, tail=tail)
         return (yield from _record(inbound_of(row)))
+
+    @write
+    def add_number(self, number: InboundNumber) -> Steps[InboundNumber]:
+        if not (yield Q.account_by_id(account=number.account)):
+            raise Missing("no such account")
+        if number.connector and not (yield Q.connector_exists(connector=number.connector)):
+            raise Missing("no such connector")
+        added = yield Q.add_number(
+            number=number.number, keyword=number.keyword, connector=number.connector, account=number.account
+        )
+        if not added:
+            raise Exists("there is such a number already")
+        yield tables_changed()
+        return replace(number, id=added[0][0])
+
+    @write
+    def remove_number(self, number: int) -> Steps[None]:
+        if not (yield Q.remove_number(number=number)):
+            raise Missing("no such number")
+        yield tables_changed()
 
 
 def _claim(sets: Sequence[PartSet], before: int, node: int) -> Steps[list[list[InboundPart]]]:

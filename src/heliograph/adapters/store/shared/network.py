@@ -76,26 +76,6 @@ class StoredNetwork(Operations):
         yield tables_changed()
 
     @write
-    def add_number(self, number: InboundNumber) -> Steps[InboundNumber]:
-        if not (yield Q.account_by_id(account=number.account)):
-            raise Missing("no such account")
-        if number.connector and not (yield Q.connector_exists(connector=number.connector)):
-            raise Missing("no such connector")
-        added = yield Q.add_number(
-            number=number.number, keyword=number.keyword, connector=number.connector, account=number.account
-        )
-        if not added:
-            raise Exists("there is such a number already")
-        yield tables_changed()
-        return replace(number, id=added[0][0])
-
-    @write
-    def remove_number(self, number: int) -> Steps[None]:
-        if not (yield Q.remove_number(number=number)):
-            raise Missing("no such number")
-        yield tables_changed()
-
-    @write
     def set_price(self, price: Price) -> Steps[None]:
         yield put_price(price)
         yield tables_changed()

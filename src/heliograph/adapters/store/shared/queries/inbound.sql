@@ -46,3 +46,10 @@ SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
 
 -- route_inbound: Gives an unrouted message to an account.
 UPDATE inbound SET account = :account, owed = :owed WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
+
+-- add_number: A new number; no row where the same one is there.
+INSERT INTO number (number, keyword, connector, account) VALUES (:number, :keyword, :connector, :account)
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- remove_number: Removes a number.
+DELETE FROM number WHERE id = :number RETURNING 1;

@@ -50,13 +50,6 @@ DELETE FROM number WHERE connector = :connector;
 SELECT n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '' FROM number AS n
 JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
--- add_number: A new number; no row where the same one is there.
-INSERT INTO number (number, keyword, connector, account) VALUES (:number, :keyword, :connector, :account)
-ON CONFLICT DO NOTHING RETURNING id;
-
--- remove_number: Removes a number.
-DELETE FROM number WHERE id = :number RETURNING 1;
-
 -- prices: All prices, by plan and prefix.
 SELECT plan, prefix, price FROM price ORDER BY plan {bytewise}, prefix {bytewise};
 
