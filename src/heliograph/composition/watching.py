@@ -52,6 +52,7 @@ class Watching:
     @property
     def around(self) -> Callable[[Asgi], Asgi] | None:
         """Wrapper that the HTTP server puts around the application; None without traces."""
+        return None if self._traces is None else self._traces.around
 
     @property
     def choose(self) -> Callable[[Headers], bool] | None:
