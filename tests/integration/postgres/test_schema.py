@@ -124,7 +124,8 @@ async def test_a_connection_that_dies_in_a_migration_leaves_nothing(empty: str) 
     await open_and_close(empty)
 
 
-async def test_stores_opened_at_once_make_one_schema(empty: str) -> None:
+@pytest.mark.parametrize("_", range(5))
+async def test_stores_opened_at_once_make_one_schema(empty: str, _: int) -> None:
     stores = await asyncio.gather(*(PostgresStore.open(empty, limits=LIMITS) for _ in range(8)))
     await asyncio.gather(*(store.upkeep.probe() for store in stores))
     for store in stores:

@@ -27,6 +27,10 @@ TRIES = 60
 PAUSE_S = 0.5
 """Seconds between two tries, in which other transactions proceed."""
 
+# to_regclass would ask the session's cache of names, which after a wait for the advisory lock may not yet have heard of
+# the table that the lock's last holder made.
+_HAS_STEPS = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migration')"
+
 _STEPS_TAKEN = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
@@ -99,7 +103,7 @@ async def _take_next(db: Db, schema: Schema) -> None:
 
 async def _next_step(db: Db, schema: Schema) -> Step | None:
     applied: list[tuple[int, str, str]] = []
-    if await db.fetchval("SELECT to_regclass($1)::text", f"{SCHEMA}.migration") is not None:
+    if await db.fetchval(_HAS_STEPS, SCHEMA):
         rows = await db.fetch("SELECT number, name, checksum FROM migration ORDER BY number")
         applied = [(row[0], row[1], row[2]) for row in rows]
     return schema.next_step(applied)
