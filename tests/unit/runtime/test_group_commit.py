@@ -9,7 +9,16 @@ import pytest
 
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.dispatch.lane import PARTS_A_COMMIT, Lane
-from heliograph.app.facts import Accept, Attempt, CallbackDone, CallbackEnd, CallbackRetry, Facts, Verdict
+from heliograph.app.facts import (
+    Accept,
+    Attempt,
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    InboundMessage,
+    Verdict,
+)
 from heliograph.app.ports import Fenced, Unavailable, Unfit
 from heliograph.domain.ids import to_hex
 from heliograph.runtime import group_commit
@@ -129,6 +138,30 @@ def test_requests_are_answered_after_their_commit_and_before_anything_else() -> 
         assert keys == sorted(set(keys))
         assert one.key == one.messages[0].key
         assert {message.batch for message in batch.messages} == {batch.key}
+
+    scenario(story)
+
+
+def test_messages_from_phones_have_keys_after_those_of_requests_and_keep_them() -> None:
+    async def story(rig: Rig) -> None:
+        phones = [InboundMessage(0, 1, "491", "3388", "Hi", b"Hi", 0, START) for _ in range(2)]
+        named: list[list[int]] = []
+        rig.on_prepare = lambda facts: named.append([message.key for message in facts.inbound])
+        rig.store.failures = 1
+        accept = rig.send()
+        rig.gatherer.facts.inbound.append(phones[0])
+        await asyncio.sleep(COMMIT_S / 2)
+        rig.gatherer.facts.inbound.append(phones[1])
+        await rig.gatherer.flushed()
+        assert rig.log == ["prepare", "refused", "UNAVAILABLE", "prepare", "committed"]
+        keys = [phones[0].key, phones[1].key]
+        assert 0 < accept.key < keys[0] < keys[1]
+        assert named == [keys[:1], keys]
+        await asyncio.sleep(group_commit.SPILL_S)
+        rig.attempt(1)
+        await rig.gatherer.flushed()
+        assert rig.spills[-1][1] == keys[1], "marks may go as far"
+        assert [message.tail for message in phones] == [1, 1]
 
     scenario(story)
 
