@@ -73,6 +73,7 @@ LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
 SPOILT = replace(BRIEF, unfit=0.2)
 CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, graceful=True)
 
+RESTARTS = replace(BRIEF, busy_s=30.0, lives=6)
 PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -193,7 +194,7 @@ def a_restart_forgets_what_awaits_receipts(patch: pytest.MonkeyPatch) -> None:
     _recovery(patch, "outstanding")
 
 
-@bug("nothing will make the callback of", "was never made")
+@bug("nothing will make the callback of", "was never made", plan=RESTARTS)
 def a_restart_forgets_what_is_owed(patch: pytest.MonkeyPatch) -> None:
     _recovery(patch, "owed")
 
