@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, Connector, Exists, InboundNumber, Missing
+from heliograph.app.configuration import Account, Connector, Exists, Missing
 from heliograph.app.facts import (
     CallbackDone,
     CallbackEnd,
@@ -18,6 +18,7 @@ from heliograph.app.marks import CALLBACK
 from heliograph.app.ports import Store
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
+from heliograph.domain.numbers import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
 
 OTHER_NODE = 8

@@ -144,7 +144,7 @@ def test_no_message_is_lost_or_doubled_when_the_gateway_is_killed(
 
 
 def test_no_message_is_lost_or_doubled_when_one_of_two_nodes_is_killed(tmp_path: Path, sink: BackgroundSink) -> None:
-    """What the dead node had not answered comes to the other one at once; parts come over both."""
+    """The operator sends to the other node at once what the dead one had not answered; parts come over both."""
     chance = random.Random(12)
     messages = [whole(f"m{number}", **{"from": f"4917{number % 40:02}"}) for number in range(600)]
     for number in range(150):

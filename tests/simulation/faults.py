@@ -265,9 +265,9 @@ class ScriptedCarrier:
         operator.written.append([])
         self._draining = False
         self.links = 0
-        """How many there were; the last one is up, if `up`."""
+        """Number of links so far; the last one is up, if `up`."""
         self.ended_well = False
-        """It was unbound when all that was written had been read."""
+        """The last link was unbound after all that was written had been read."""
         asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
 
     @property

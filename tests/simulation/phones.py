@@ -169,6 +169,6 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
 
 
 def leftovers(reception: object) -> list[str]:
-    """When all is over nothing waits."""
+    """Returns a sentence for each place where the reception still keeps something after the end."""
     kept = ("_held", "_next", "_committing", "_waiting", "_unsure", "_sets", "_fresh_sets", "_settling", "_answered")
     return [f"the reception's {name} holds {held}" for name in kept if (held := getattr(reception, name))]

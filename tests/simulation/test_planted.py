@@ -634,8 +634,8 @@ def requests_count_for_ever(patch: pytest.MonkeyPatch) -> None:
 def a_phones_message_is_acknowledged_before_its_commit(patch: pytest.MonkeyPatch) -> None:
     take = Reception._take
 
-    def broken(self: Reception, arrival: Arrival, incoming: Incoming, data: Any) -> None:
-        take(self, arrival, incoming, data)
+    def broken(self: Reception, arrival: Arrival, incoming: Incoming) -> None:
+        take(self, arrival, incoming)
         incoming.answer(True)
 
     patch.setattr(Reception, "_take", broken)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from heliograph.app.configuration import Account, ApiKey, Connector, InboundNumber, Missing, Route
+from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
+from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.app.configuration import Exists, InboundNumber, Missing
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import Facts, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.ids import time_of
+from heliograph.domain.numbers import InboundNumber
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import PartRow, RetryRow, Rows, UnansweredRow
 

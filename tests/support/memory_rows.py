@@ -7,7 +7,6 @@ from heliograph.app.configuration import (
     Account,
     ApiKey,
     Connector,
-    InboundNumber,
     LedgerEntry,
     Route,
 )
@@ -25,6 +24,7 @@ from heliograph.app.facts import (
 from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry
 from heliograph.domain.money import EntryKind
+from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.receipt import Delivery
 
 

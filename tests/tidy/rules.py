@@ -98,7 +98,7 @@ def docstrings(module: Module) -> Iterator[tuple[int, str]]:
 
 
 def without_subject(module: Module) -> list[str]:
-    """Where a docstring begins with a pronoun or a bare relative clause."""
+    """Returns the places where a docstring begins with a pronoun or a bare relative clause."""
     return [
         f"{module.path}:{line}: {text.strip().splitlines()[0]}"
         for line, text in docstrings(module)

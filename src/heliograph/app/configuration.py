@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.domain.money import EntryKind
+from heliograph.domain.numbers import InboundNumber
 
 
 @dataclass(slots=True)
@@ -110,18 +111,6 @@ class Price:
 
 
 @dataclass(slots=True)
-class InboundNumber:
-    """Messages to `number` belong to `account`: those that begin with `keyword` (empty: all others), over `connector`
-    (0: over any)."""
-
-    id: int
-    number: str
-    account: int
-    keyword: str = ""
-    connector: int = 0
-
-
-@dataclass(slots=True)
 class Tables:
     """Everything about connectors, routes, prices and numbers at one moment; `revision` grows with each change of
     any. `pushed` are the accounts with numbers that have an `inbound_url`."""
@@ -132,6 +121,10 @@ class Tables:
     prices: list[Price]
     numbers: list[InboundNumber] = field(default_factory=list)
     pushed: frozenset[int] = frozenset()
+
+    def connector_names(self) -> dict[int, str]:
+        """Returns the names of all connectors by id."""
+        return {connector.id: connector.name for connector in self.connectors}
 
 
 class Exists(Exception):

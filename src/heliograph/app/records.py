@@ -245,7 +245,7 @@ class MessageRecord:
     callback: CallbackView | None
     """Where it is owed by a row, or has ended; one that was delivered has the end DELIVERED."""
     moves: list[Move] = field(default_factory=list)
-    """How it was moved while it was scheduled, in the order of time."""
+    """New times that the message was given while it was scheduled, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; one that was removed has none."""
 

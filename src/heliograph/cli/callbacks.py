@@ -16,7 +16,7 @@ def callbacks() -> None:
 @callbacks.command("status")
 @click.pass_obj
 def status(invocation: Invocation) -> None:
-    """What is to be pushed or was given up, and who fails."""
+    """Counts callbacks owed and given up; names failing hosts."""
     from heliograph.app.admin.views import FailingHost, Views
 
     async def work(views: Views) -> tuple[tuple[int, int], list[FailingHost]]:

@@ -20,13 +20,15 @@ _RULE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NumberRule:
-    """Gives an account the messages to a number, over a connector or any, with a keyword or (empty) any text.
+@dataclass(slots=True)
+class InboundNumber:
+    """The rule that gives an account the messages to a number: over one connector or any, with a keyword or (empty) any
+    text.
 
-    `number` and `keyword` are as `normalise_number` and `normalise_word` leave them.
+    `number` and `keyword` are as `normalise_number` and `normalise_word` leave them. `id` is 0 before it is stored.
     """
 
+    id: int
     number: str
     account: int
     keyword: str = ""
@@ -36,10 +38,10 @@ class NumberRule:
 class NumberRules:
     """The rules of all numbers. Of several with one number, keyword and connector the last holds."""
 
-    def __init__(self, rules: Iterable[NumberRule] = ()) -> None:
+    def __init__(self, rules: Iterable[InboundNumber] = ()) -> None:
         self._rules = {(rule.number, rule.connector, rule.keyword): rule for rule in rules}
 
-    def find(self, number: str, connector: int, text: str) -> NumberRule | None:
+    def find(self, number: str, connector: int, text: str) -> InboundNumber | None:
         """Returns the rule for a message; None where it is unrouted.
 
         Rules with this connector come before those with none, and among them the one whose keyword is the first word of

@@ -1,4 +1,4 @@
-"""How connections are accepted, where the system has no room for more, and which addresses are listened on."""
+"""Accepting connections, with room for more in the system and without; the addresses to listen on."""
 
 import asyncio
 import contextlib

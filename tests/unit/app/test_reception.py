@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, InboundNumber
+from heliograph.app.configuration import Account, ApiKey
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
 from heliograph.app.inbound.reading import Reader
@@ -14,6 +14,7 @@ from heliograph.app.ports import Incoming
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.app.sending.directory import Directory
+from heliograph.domain.numbers import InboundNumber
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import NotedGathering, SetClock
@@ -297,13 +298,19 @@ async def beside(desk: Desk) -> Desk:
     return await other.open()
 
 
+async def repeated_at(other: Desk) -> Link:
+    """Has the operator send the message again, to the other node; returns the link."""
+    link = Link()
+    other.reception.receive(1, link.sends("Hello"))
+    await other.settle()
+    return link
+
+
 async def test_what_another_node_did_not_answer_is_known_again(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))
     await desk.store.commits.record(desk.begin())  # and then it is killed
-    link = Link()
-    other.reception.receive(1, link.sends("Hello"))
-    await other.settle()
+    link = await repeated_at(other)
     other.clock.pass_ms(SLOW_ANSWER_MS)
     other.reception.tick()
     await other.settle()
@@ -319,9 +326,7 @@ async def test_what_another_node_did_answer_is_not(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))
     await desk.settle()
-    link = Link()
-    other.reception.receive(1, link.sends("Hello"))
-    await other.settle()
+    link = await repeated_at(other)
     assert link.answers == []
     assert await desk.unanswered() == 0
     other.reception.tick()
@@ -334,9 +339,7 @@ async def test_what_is_held_is_put_off_at_the_end(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))
     await desk.settle()
-    link = Link()
-    other.reception.receive(1, link.sends("Hello"))
-    await other.settle()
+    link = await repeated_at(other)
     other.reception.close()
     assert link.answers == [("Hello", False)]
 

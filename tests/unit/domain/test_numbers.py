@@ -1,7 +1,7 @@
 import pytest
 
 from heliograph.domain.numbers import (
-    NumberRule,
+    InboundNumber,
     NumberRules,
     first_word,
     keyword_problem,
@@ -86,12 +86,12 @@ def test_bad_keywords_are_told_what_to_do(keyword: str, says: str) -> None:
 
 HERE, ELSEWHERE = 5, 6
 RULES = [
-    NumberRule("3388", 1),
-    NumberRule("3388", 2, "pizza"),
-    NumberRule("3388", 3, connector=HERE),
-    NumberRule("3388", 4, "taxi", HERE),
-    NumberRule("4499", 5, "pizza", HERE),
-    NumberRule("4499", 6),
+    InboundNumber(1, "3388", 1),
+    InboundNumber(2, "3388", 2, "pizza"),
+    InboundNumber(3, "3388", 3, connector=HERE),
+    InboundNumber(4, "3388", 4, "taxi", HERE),
+    InboundNumber(5, "4499", 5, "pizza", HERE),
+    InboundNumber(6, "4499", 6),
 ]
 
 

@@ -6,10 +6,10 @@ from heliograph.app.admin import fields
 from heliograph.app.admin.audit import Audited
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
-from heliograph.app.configuration import Exists, InboundNumber, Missing
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.ids import to_hex
-from heliograph.domain.numbers import keyword_problem, normalise_number, normalise_word, number_problem
+from heliograph.domain.numbers import InboundNumber, keyword_problem, normalise_number, normalise_word, number_problem
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class ManageInbound(Audited):
     async def numbers(self) -> list[NumberView]:
         """Returns them by number and keyword."""
         tables = await self._store.network.tables()
-        connectors = {connector.id: connector.name for connector in tables.connectors}
+        connectors = tables.connector_names()
         accounts = await self.account_names()
         return [
             NumberView(
@@ -104,8 +104,7 @@ class ManageInbound(Audited):
 
     async def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""
-        tables = await self._store.network.tables()
-        return {connector.id: connector.name for connector in tables.connectors}
+        return (await self._store.network.tables()).connector_names()
 
     async def _account(self, name: str) -> int:
         found = await self._store.accounts.find(fields.check_name("account", name))

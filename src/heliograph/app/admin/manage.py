@@ -341,7 +341,7 @@ class Manage(Audited):
     async def routes(self) -> list[RouteView]:
         """By prefix, and the one that is taken first."""
         tables = await self._store.network.tables()
-        names = {connector.id: connector.name for connector in tables.connectors}
+        names = tables.connector_names()
         routes = sorted(tables.routes, key=lambda route: (route.prefix, -route.priority, route.connector))
         return [RouteView(route.id, route.prefix, names.get(route.connector, "?"), route.priority) for route in routes]
 

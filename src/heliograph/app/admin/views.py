@@ -143,8 +143,7 @@ class Views(Audited):
         return {account.id: account.name for account, _ in await self._store.accounts.all()}
 
     async def connector_names(self) -> dict[int, str]:
-        tables = await self._store.network.tables()
-        return self._names | {connector.id: connector.name for connector in tables.connectors}
+        return self._names | (await self._store.network.tables()).connector_names()
 
     async def cancel(self, key: int, tail: int) -> None:
         view = await self._owner(key, tail)

@@ -45,10 +45,11 @@ FORGOTTEN = 2_000
 @dataclass(slots=True, eq=False)
 class Arrival:
     """A message, or a part (`message` is None), on its way into a commit. `incoming` is None once it is answered, or
-    where nobody waits for an answer."""
+    where nobody waits for an answer. `data` is what a whole message says, its header taken apart."""
 
     connector: int
     incoming: Incoming | None
+    data: UserData | None = None
     message: InboundMessage | None = None
 
 
@@ -148,17 +149,18 @@ class Reception:
         if key:
             self._answer_again(key, digest, incoming)
             return
-        arrival = Arrival(connector, incoming)
+        arrival = Arrival(connector, incoming, data)
         if self._shared or self._clock.now() < self._doubt_until:
             self._waiting[digest] = arrival
             self._unsure.append(arrival)
             self._gathering.seek()
         else:
-            self._take(arrival, incoming, data)
+            self._take(arrival, incoming)
 
-    def _take(self, arrival: Arrival, incoming: Incoming, data: UserData) -> None:
-        """Has a message written by the next commit."""
-        connector, now = arrival.connector, self._clock.now()
+    def _take(self, arrival: Arrival, incoming: Incoming) -> None:
+        """Has a whole message written by the next commit."""
+        connector, data, now = arrival.connector, arrival.data, self._clock.now()
+        assert data is not None
         text = self._reader.text_of(connector, data)
         account, keyword, owed = self._reader.owner(connector, incoming.recipient, text)
         arrival.message = message = InboundMessage(
@@ -359,7 +361,7 @@ class Reception:
             elif digest in open_elsewhere and incoming.stands():
                 self._held.append(arrival)
             elif self._healthy() and not self._closed:
-                self._take(arrival, incoming, self._reader.read(incoming))
+                self._take(arrival, incoming)
             else:
                 self._put_off(arrival)
 
@@ -400,6 +402,6 @@ class Reception:
                 min(part.at for part in parts), keyword, of.total, text.complete, owed, parts_of=of,
             )  # fmt: skip
             self._gathering.facts.inbound.append(message)
-            self._next.append(Arrival(of.connector, None, message))
+            self._next.append(Arrival(of.connector, None, message=message))
         if sets:
             self._gathering.wake()

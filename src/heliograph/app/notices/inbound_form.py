@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account
 from heliograph.app.facts import InboundMessage
 from heliograph.app.notice import Notice
-from heliograph.app.notices.receipt_form import FORM, JSON
+from heliograph.app.notices.receipt_form import content_type_of
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
@@ -29,9 +29,9 @@ class InboundRenderer:
             fields = inbound_fields(message, uuid, zone)
             body = self._encode_json(fields) if account.callback_format == "json" else urlencode(fields).encode()
             notice.body = body
-        # A body made before the account changed its format keeps its own.
-        content_type = JSON if body.startswith(b"{") else FORM
-        return WebhookJob(notice.key, f"mo_{uuid}", account.inbound_url, body, content_type, (account.signing_secret,))
+        return WebhookJob(
+            notice.key, f"mo_{uuid}", account.inbound_url, body, content_type_of(body), (account.signing_secret,)
+        )
 
 
 def inbound_fields(message: InboundMessage, uuid: str, zone: ZoneInfo) -> dict[str, str]:

@@ -37,11 +37,14 @@ class ReceiptRenderer:
             fields = receipt_fields(message, uuid, final.state, final.err, final.at, zone)
             body = self._encode_json(fields) if account.callback_format == "json" else receipt_form(fields)
             notice.body = body
-        # A body made before the account changed its format keeps its own.
-        content_type = JSON if body.startswith(b"{") else FORM
         return WebhookJob(
-            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type, (account.signing_secret,)
+            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type_of(body), (account.signing_secret,)
         )
+
+
+def content_type_of(body: bytes) -> str:
+    """Returns the type of a body that was made before: the account may have another format by now."""
+    return JSON if body.startswith(b"{") else FORM
 
 
 def receipt_fields(message: Message, uuid: str, state: Delivery, err: str, at: int, zone: ZoneInfo) -> dict[str, str]:

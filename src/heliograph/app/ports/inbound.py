@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.configuration import InboundNumber
 from heliograph.app.facts import InboundPart, PartSet
 from heliograph.app.records import InboundQuery, InboundRecord
+from heliograph.domain.numbers import InboundNumber
 
 REPEAT_MS = 600_000
 """Time (ms) for which a message that was never answered is known again."""

@@ -32,7 +32,7 @@ def explain(number: str, plan: str, tables: Tables, fallbacks: Mapping[int, str]
     """Decides for a number of an account with this price plan. `fallbacks` are a development run's connectors."""
     rules = RouteRules(tables.routes, tables.connectors, next(iter(fallbacks), None))
     candidates = rules.candidates(number)
-    names = {**fallbacks, **{connector.id: connector.name for connector in tables.connectors}}
+    names = {**fallbacks, **tables.connector_names()}
     tariff = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices).tariff(plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
     decision = RouteDecision(

@@ -14,7 +14,7 @@ from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
-from heliograph.domain.numbers import NumberRule, NumberRules
+from heliograph.domain.numbers import NumberRules
 from heliograph.domain.pricing import PriceBook, Tariff
 
 ACCOUNTS_KEPT = 10_000
@@ -59,9 +59,7 @@ class Directory:
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
-        self._numbers = NumberRules(
-            NumberRule(each.number, each.account, each.keyword, each.connector) for each in tables.numbers
-        )
+        self._numbers = NumberRules(tables.numbers)
         self._pushed = tables.pushed
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
         self._accounts.clear()

@@ -7,11 +7,12 @@ from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
-from heliograph.app.configuration import Exists, InboundNumber, Missing
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at
+from heliograph.domain.numbers import InboundNumber
 
 
 class StoredInbound(Operations):

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
-from heliograph.app.configuration import Connector, Exists, InboundNumber, Missing, Price, Route, Tables
+from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
 from heliograph.app.ports import ConnectorReport
+from heliograph.domain.numbers import InboundNumber
 
 
 class StoredNetwork(Operations):
