@@ -191,11 +191,14 @@ def test_those_that_fall_due_are_cancelled_and_moved_this_moment(tmp_path: Path,
             messages = [message for request in crowd.requests for message in request.destinations]
             told: dict[str, Told] = {}
 
-            def settled() -> bool:
+            def unsettled() -> list[Told]:
                 told.update(look_at(gateway.url, key, messages))
-                return all(one.is_settled for one in told.values())
+                return [one for one in told.values() if not one.is_settled]
 
-            eventually(settled, "all that were to be sent are", pause=0.5)
+            try:
+                eventually(lambda: not unsettled(), "all that were to be sent are", pause=0.5)
+            except AssertionError as late:
+                raise AssertionError(f"{late}: {unsettled()}") from None
             assert gateway.stop() == 0
         sent = Counter(simulator.destinations())
     assert crowd.surprises == []

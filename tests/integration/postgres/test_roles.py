@@ -59,6 +59,21 @@ def took(look: Callable[[], bool], what: str) -> None:
     assert time.monotonic() - began < slowness.within(GAP_S), what
 
 
+def wait_for_full_window(url: str) -> None:
+    """Waits until the window to an operator that answers no more is full, and the node has read all that it answered
+    before: between two looks no answer came."""
+    full = f'heliograph_connector_in_flight{{connector="operator"}} {WINDOW}'
+    looks: list[list[str]] = [[]]
+
+    def rests(customer: Customer) -> bool:
+        page = customer.get("/metrics").body.decode().splitlines()
+        looks.append([line for line in page if line.startswith(("heliograph_submit_seconds", full))])
+        return full in looks[-1] and looks[-1] == looks[-2]
+
+    with Customer(url, "", "") as customer:
+        eventually(lambda: rests(customer), "its window is full", pause=0.1)
+
+
 def send_long_ones(url: str, key: str, sink: BackgroundSink) -> None:
     """Messages of several parts, the receipts of which come to several nodes; until they are there."""
     form = {"to": LONG_TO, "from": "Heliograph", "content": "x" * 400, "dlr": "yes", "dlr-url": sink.url()}
@@ -199,9 +214,7 @@ def test_a_node_that_was_given_up_sends_nothing_and_ends(
             load.wait_for(100)
             eventually(lambda: len(simulator.submits()) > 50, "it sends")
             os.kill(simulator.pid, signal.SIGSTOP)
-            with Customer(one.url, "acme", account["api_key"]) as customer:
-                full = f'heliograph_connector_in_flight{{connector="operator"}} {WINDOW}\n'
-                eventually(lambda: full in customer.get("/metrics").body.decode(), "its window is full")
+            wait_for_full_window(one.url)
             os.kill(one.pid, signal.SIGSTOP)
             os.kill(simulator.pid, signal.SIGCONT)
             took(lambda: "node.released" in api.err, "it is given up")
