@@ -41,7 +41,12 @@ RUDE: dict[str, Any] = {
     "withhold_share": 0.005,
     "cut_share": 0.005,
 }
-IMPATIENT = {"HELIOGRAPH_SMPP_RESPONSE_TIMEOUT_S": "1", "HELIOGRAPH_SMPP_RECONNECT_FIRST_S": "0.1"}
+IMPATIENT = {
+    "HELIOGRAPH_SMPP_RESPONSE_TIMEOUT_S": "1",
+    "HELIOGRAPH_SMPP_RECONNECT_FIRST_S": "0.1",
+    "HELIOGRAPH_SMPP_RECONNECT_MOST_S": "1",
+}
+"""An operator that cuts link after link, each soon after its bind, is dialled ever more rarely."""
 
 
 @dataclass(slots=True)
