@@ -16,7 +16,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import CALLBACK
 from heliograph.app.ports import Store
-from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.domain.numbers import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
@@ -332,6 +332,81 @@ async def test_a_message_of_an_account_without_url_is_not_owed(store: Store, giv
     routed = await store.inbound.route(one.key, one.tail, account.id, START)
     assert not routed.message.owed
     assert await store.notices.next_due() is None
+
+
+# --- pulls
+
+
+async def pulled(store: Store, account: int, after: int = 0, limit: int = 100) -> list[int]:
+    return [each.key for each in await store.pulls.page(account, after, limit)]
+
+
+async def test_an_owner_pulls_its_messages_in_their_order(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    one, theirs, two, three = (message(given, owner) for owner in (account.id, other.id, account.id, account.id))
+    nobodys = message(given)
+    await kept(store, one, theirs, two)
+    await kept(store, nobodys, three)
+    assert await pulled(store, account.id) == [one.key, two.key, three.key]
+    assert await pulled(store, account.id, one.key) == [two.key, three.key]
+    assert await pulled(store, account.id, one.key, limit=1) == [two.key]
+    assert await pulled(store, account.id, three.key) == []
+    assert await pulled(store, account.id, theirs.key) == [two.key, three.key]
+    assert await pulled(store, other.id) == [theirs.key]
+    assert await pulled(store, 0) in ([nobodys.key], [])
+    (first, *_) = await store.pulls.page(account.id, 0, 1)
+    assert first == one
+
+
+async def test_a_message_that_is_committed_late_is_behind_the_others(
+    store: Store, given: Given, account: Account
+) -> None:
+    late, later, soon = (message(given, account.id) for _ in range(3))
+    await kept(store, soon)
+    await kept(store, late, later)
+    next_one = message(given, account.id)
+    await kept(store, next_one)
+    assert await pulled(store, account.id) == [soon.key, late.key, later.key, next_one.key]
+    assert await pulled(store, account.id, soon.key) == [late.key, later.key, next_one.key]
+    assert await pulled(store, account.id, late.key) == [later.key, next_one.key]
+
+
+async def test_a_message_that_is_routed_later_is_behind_the_others(
+    store: Store, given: Given, account: Account
+) -> None:
+    first, second, soon = message(given), message(given), message(given, account.id)
+    await kept(store, first, second, soon)
+    before = await store.pulls.newest([account.id, 999])
+    await store.inbound.route(second.key, second.tail, account.id, START)
+    assert (await store.pulls.newest([account.id]))[account.id] > before[account.id]
+    await store.inbound.route(first.key, first.tail, account.id, START)
+    assert await pulled(store, account.id) == [soon.key, second.key, first.key]
+    assert await pulled(store, account.id, soon.key) == [second.key, first.key]
+    assert await pulled(store, account.id, second.key) == [first.key]
+    assert before.keys() == {account.id}
+
+
+async def test_a_key_that_no_message_has_stands_for_its_time(store: Store, given: Given, account: Account) -> None:
+    one, gone, two = message(given, account.id), given.key(), message(given, account.id)
+    await kept(store, one, two)
+    assert await pulled(store, account.id, gone) == [two.key]
+
+
+async def test_a_page_has_so_many_octets(store: Store, given: Given, account: Account) -> None:
+    big = [message(given, account.id, octets=bytes(PAGE_OCTETS // 2 + 1)) for _ in range(3)]
+    huge = message(given, account.id, octets=bytes(PAGE_OCTETS + 1))
+    await kept(store, *big, huge)
+    assert await pulled(store, account.id) == [each.key for each in big[:2]]
+    assert await pulled(store, account.id, big[2].key) == [huge.key]
+
+
+async def test_one_message_is_shown_to_its_owner_only(store: Store, given: Given, account: Account) -> None:
+    one = message(given, account.id)
+    await kept(store, one)
+    assert await store.pulls.find(account.id, one.key, one.tail) == one
+    assert await store.pulls.find(account.id, one.key, 1) is None
+    assert await store.pulls.find(account.id + 1, one.key, one.tail) is None
+    assert await store.pulls.newest([]) == {}
 
 
 # --- numbers

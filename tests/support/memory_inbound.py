@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.app.configuration import Exists, Missing
-from heliograph.app.facts import Facts, InboundPart, PartSet
-from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.facts import Facts, InboundMessage, InboundPart, PartSet
+from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
-from heliograph.domain.ids import time_of
+from heliograph.domain.ids import first_key_at, time_of
 from heliograph.domain.numbers import InboundNumber
 from tests.support.memory_reading import MemoryReading
-from tests.support.memory_rows import PartRow, RetryRow, Rows, UnansweredRow
+from tests.support.memory_rows import MemoryPart, PartRow, RetryRow, Rows, UnansweredRow
 
 
 def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
@@ -23,6 +23,7 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
         if message.key in rows.inbound:
             continue
         rows.inbound[message.key] = replace(message, digest=0, lost=False, parts_of=None)
+        rows.positions[message.key] = max(message.key, _newest(rows, message.account) + 1)
         if message.digest:
             rows.unanswered[message.key] = UnansweredRow(
                 message.connector, message.digest, node, message.at, message.lost
@@ -34,6 +35,38 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
         known = rows.inbound_parts.get((part.parts_of, part.number))
         if known is None or (known.joined and known.part.octets != part.octets):
             rows.inbound_parts[part.parts_of, part.number] = PartRow(replace(part))
+
+
+def _newest(rows: Rows, account: int) -> int:
+    """The place of the last message of an account, 0 where it has none."""
+    of = (rows.positions.get(key, 0) for key, message in rows.inbound.items() if account and message.account == account)
+    return max(of, default=0)
+
+
+class MemoryPulls(MemoryPart):
+    """`app.ports.Pulls`."""
+
+    async def page(self, account: int, after: int, limit: int) -> list[InboundMessage]:
+        rows = self._open()
+        owned = {rows.positions[key]: message for key, message in rows.inbound.items() if message.account == account}
+        known = rows.inbound.get(after)
+        start = rows.positions[after] if known is not None and known.account == account else after
+        page: list[InboundMessage] = []
+        octets = 0
+        for position in sorted(owned):
+            if position > start and len(page) < limit and octets < PAGE_OCTETS:
+                page.append(replace(owned[position]))
+                octets += len(owned[position].octets)
+        return page
+
+    async def find(self, account: int, key: int, tail: int) -> InboundMessage | None:
+        message = self._open().inbound.get(key)
+        own = message is not None and (message.account, message.tail) == (account, tail)
+        return replace(message) if message is not None and own else None
+
+    async def newest(self, accounts: Sequence[int]) -> dict[int, int]:
+        rows = self._open()
+        return {account: _newest(rows, account) for account in accounts if account in rows.accounts}
 
 
 class MemoryInbound(MemoryReading):
@@ -97,6 +130,7 @@ class MemoryInbound(MemoryReading):
         message = rows.inbound.get(key)
         if message is None or message.tail != tail or message.account:
             raise Missing("no such inbound message, or it has an owner")
+        rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
         message.account, message.owed = account, bool(rows.accounts[account].inbound_url)
         if message.owed:
             rows.retries[key] = RetryRow(now, 0, b"", "", now)

@@ -128,6 +128,8 @@ class Rows:
     retries: dict[int, RetryRow] = field(default_factory=dict)
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
+    positions: dict[int, int] = field(default_factory=dict)
+    """Places of inbound messages among their account's, by key."""
     inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
     unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
@@ -151,6 +153,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "callbacks",
         "retries",
         "inbound",
+        "positions",
     ):
         setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
     for name in ("ledger", "moved", "attempts", "progress", "early"):

@@ -20,7 +20,7 @@ from tests.support.memory_delivery import (
     MemoryQueue,
     MemoryReceipts,
 )
-from tests.support.memory_inbound import MemoryInbound
+from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
 
@@ -61,6 +61,7 @@ class MemoryStore:
         self.receipts: ports.Receipts = MemoryReceipts(place)
         self.notices: ports.Notices = MemoryNotices(place)
         self.inbound: ports.Inbound = MemoryInbound(place)
+        self.pulls: ports.Pulls = MemoryPulls(place)
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)

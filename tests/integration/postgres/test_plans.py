@@ -213,3 +213,27 @@ async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:
         assert len(await db.fetch(forget.text, *[values[name] for name in forget.parameters])) == 2
     finally:
         db.terminate()
+
+
+async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: str) -> None:
+    """Ten thousand, so that the rows count and the statement is what it is with ten million."""
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        await db.execute(
+            "INSERT INTO inbound SELECT n, 9, n % 3, 1, 0, n, 1, 0, true, false, '49', '3388', '', 'Hello', 'Hello' "
+            "FROM generate_series(1, 10000) AS n"
+        )
+        await db.execute("ANALYZE inbound")
+        page = STATEMENTS["inbound_after"]
+        values = {"account": 1, "after": 5_000, "limit": 100, "octets": 2_000_000}
+        given = ", ".join(str(values[name]) for name in page.parameters)
+        await db.execute(f"PREPARE asked AS {page.text}")
+        text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN ANALYZE EXECUTE asked({given})"))
+        assert "Index Scan using inbound_position" in text
+        assert "Seq Scan" not in text
+        rows = max(int(count) for count in re.findall(r"rows=(\d+)[.\d]* loops", text))
+        assert rows <= 100
+    finally:
+        db.terminate()
+    text = await plan(pristine, STATEMENTS["newest_positions"].text)
+    assert "inbound_position" in text

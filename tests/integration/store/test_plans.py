@@ -142,3 +142,12 @@ def test_a_search_by_number_looks_into_each_block_once(db: sqlite3.Connection) -
     # sorted block by block: a page of the newest ones needs no others
     assert re.search("TEMP B-TREE FOR (LAST TERM|RIGHT PART) OF ORDER BY", text)
     assert "SCAN b" in text  # every block, of which there are few; newest first, by its key
+
+
+def test_pulled_messages_are_read_in_the_order_of_their_index(db: sqlite3.Connection) -> None:
+    text = plan_of(db, "inbound_after")
+    assert "SEARCH inbound USING INDEX inbound_position (account=? AND position>?)" in text
+    assert "SEARCH i USING INTEGER PRIMARY KEY" in text
+    assert "SCAN inbound" not in text
+    text = plan_of(db, "newest_positions")
+    assert "SEARCH i USING COVERING INDEX inbound_position (account=?)" in text

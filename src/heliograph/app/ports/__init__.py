@@ -17,7 +17,7 @@ from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, Co
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
-from heliograph.app.ports.inbound import Inbound
+from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages
 from heliograph.app.ports.network import Network
@@ -59,6 +59,7 @@ __all__ = [
     "Notices",
     "Outcome",
     "Part",
+    "Pulls",
     "Queue",
     "Receipts",
     "Refused",

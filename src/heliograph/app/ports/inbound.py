@@ -1,9 +1,9 @@
-"""Inbound messages: repeats, parts that wait for others, and what people ask."""
+"""Inbound messages: repeats, parts that wait for others, what people ask, and what customers pull."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from heliograph.app.facts import InboundPart, PartSet
+from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.numbers import InboundNumber
 
@@ -13,6 +13,10 @@ REPEAT_MS = 600_000
 SLOW_ANSWER_MS = 5_000
 """Age (ms) from which a message that another node has not answered counts as never answered: otherwise it would
 be settled (`app.inbound.reception.SETTLED_MS`)."""
+
+
+PAGE_OCTETS = 2_000_000
+"""Octets of the messages of one page; it ends early, after the message that goes beyond."""
 
 
 class Inbound(Protocol):
@@ -52,3 +56,23 @@ class Inbound(Protocol):
 
     async def remove_number(self, number: int) -> None:
         """Raises Missing."""
+
+
+class Pulls(Protocol):
+    """Inbound messages as their owners pull them: in the order in which they became an account's own.
+
+    A message becomes its owner's when it is committed, or when it is routed later. In this order nothing ever turns up
+    before what somebody may have read, whichever nodes committed it: an account's messages are placed one behind the
+    other, under a lock.
+    """
+
+    async def page(self, account: int, after: int, limit: int) -> list[InboundMessage]:
+        """Returns up to `limit` messages of the account behind the one with the key `after`, fewer where they go beyond
+        `PAGE_OCTETS`. Behind a key that none of its messages has: a message is never placed before its key, so what
+        had this key is not missed."""
+
+    async def find(self, account: int, key: int, tail: int) -> InboundMessage | None:
+        """Returns a message of the account."""
+
+    async def newest(self, accounts: Sequence[int]) -> dict[int, int]:
+        """Returns a number for each of these accounts that grows when it has another message."""

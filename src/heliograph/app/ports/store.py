@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from heliograph.app.ports.accounts import Accounts
 from heliograph.app.ports.commits import Commits
 from heliograph.app.ports.customers import Customers
-from heliograph.app.ports.inbound import Inbound
+from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages
 from heliograph.app.ports.network import Network
@@ -48,6 +48,7 @@ class Store(Protocol):
     receipts: Receipts
     notices: Notices
     inbound: Inbound
+    pulls: Pulls
     customers: Customers
     accounts: Accounts
     network: Network

@@ -255,6 +255,7 @@ CREATE TABLE inbound (
     account   bigint NOT NULL,                 -- 0: unrouted
     connector bigint NOT NULL,
     at        bigint NOT NULL,
+    position  bigint NOT NULL,                 -- among its account's: ascends in the order in which these became its own
     parts     integer NOT NULL,
     coding    smallint NOT NULL,               -- data_coding
     complete  boolean NOT NULL,                -- false: parts never came
@@ -267,6 +268,7 @@ CREATE TABLE inbound (
 );
 
 CREATE INDEX inbound_account ON inbound (account, key);
+CREATE INDEX inbound_position ON inbound (account, position);
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
 CREATE TABLE inbound_unanswered (

@@ -51,15 +51,17 @@ _SET_NAMES = ("connector", "sender", "recipient", "reference", "total")
 
 
 def accounts_of(facts: Facts) -> list[int]:
-    """Returns the accounts whose balances may change, in the order in which they are locked."""
+    """Returns the accounts whose balances may change, or whose inbound messages become more, in the order in which they
+    are locked."""
     accounts = {accept.account for accept in facts.accepts}
     accounts.update(final.account for final in facts.finals if final.failed)
+    accounts.update(message.account for message in facts.inbound if message.account)
     return sorted(accounts)
 
 
 def are_single(facts: Facts) -> bool:
     """Returns whether `add_singles` may take the requests: each has one message that is sent at once, as nearly all
-    have, and there is no refund, whose account would have to be locked with theirs."""
+    have, and there is no refund or inbound message, whose account would have to be locked with theirs."""
     for accept in facts.accepts:
         if accept.batch or accept.reference is not None or len(accept.messages) != 1:
             return False
@@ -72,7 +74,7 @@ def are_single(facts: Facts) -> bool:
             or message.time != accept.at
         ):
             return False
-    return not any(final.failed for final in facts.finals)
+    return not any(final.failed for final in facts.finals) and not any(each.account for each in facts.inbound)
 
 
 def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:

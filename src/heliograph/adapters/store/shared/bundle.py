@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from heliograph.adapters.store.shared.accounts import StoredAccounts
 from heliograph.adapters.store.shared.customers import StoredCustomers
-from heliograph.adapters.store.shared.inbound import StoredInbound
+from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
 from heliograph.adapters.store.shared.network import StoredNetwork
 from heliograph.adapters.store.shared.noted import Noted
 from heliograph.adapters.store.shared.notices import StoredNotices
@@ -33,6 +33,7 @@ class Bundle:
     receipts: ports.Receipts
     notices: ports.Notices
     inbound: ports.Inbound
+    pulls: ports.Pulls
     messages: ports.Messages
     upkeep: ports.Upkeep
 
@@ -54,6 +55,7 @@ class Bundle:
         self.receipts = StoredReceipts(runner)
         self.notices = StoredNotices(runner)
         self.inbound = StoredInbound(runner)
+        self.pulls = StoredPulls(runner)
         self.messages = StoredMessages(runner)
         self.upkeep = StoredUpkeep(runner)
 

@@ -1,18 +1,38 @@
-"""`app.ports.Inbound`: repeats of inbound messages, parts that wait for others, and what people ask."""
+"""`app.ports.Inbound` and `Pulls`: repeats of inbound messages, parts that wait for others, what people ask, and what
+customers pull."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
-from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.numbers import InboundNumber
+
+
+class StoredPulls(Operations):
+    """`app.ports.InboundPulls`."""
+
+    @lookup
+    def page(self, account: int, after: int, limit: int) -> Steps[list[InboundMessage]]:
+        rows = yield Q.inbound_after(account=account, after=after, limit=limit, octets=PAGE_OCTETS)
+        return [inbound_of(row) for row in rows]
+
+    @lookup
+    def find(self, account: int, key: int, tail: int) -> Steps[InboundMessage | None]:
+        row = yield from first(Q.inbound_of_account(account=account, key=key, tail=tail))
+        return None if row is None else inbound_of(row)
+
+    @lookup
+    def newest(self, accounts: Sequence[int]) -> Steps[dict[int, int]]:
+        return dict((yield Q.newest_positions(accounts=list(accounts))))
 
 
 class StoredInbound(Operations):
@@ -60,11 +80,14 @@ class StoredInbound(Operations):
 
     @write
     def route(self, key: int, tail: int, account: int, now: int) -> Steps[InboundRecord]:
+        yield from lock_account(account)
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
         owed = bool(account_of(owner).inbound_url)
-        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed)):
+        ((_, last),) = yield Q.newest_positions(accounts=[account])
+        position = max(key, first_key_at(now), last + 1)
+        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed, position=position)):
             raise Missing("no such inbound message, or it has an owner")
         if owed:
             yield Q.owe_again(keys=[key], now=now)

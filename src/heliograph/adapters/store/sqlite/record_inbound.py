@@ -8,7 +8,10 @@ from heliograph.app.facts import Facts, InboundMessage, InboundPart
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
-_INSERT_INBOUND = Insert(f"INSERT INTO inbound ({INBOUND_COLUMNS.replace('i.', '')})", INBOUND_WIDTH, _ONCE)
+_INSERT_INBOUND = Insert(
+    f"INSERT INTO inbound ({INBOUND_COLUMNS.replace('i.', '')}, position)", INBOUND_WIDTH + 1, _ONCE
+)
+_LAST_POSITION = "SELECT coalesce(max(position), 0) FROM inbound WHERE account = ?"
 _INSERT_UNANSWERED = Insert("INSERT INTO inbound_unanswered (key, connector, digest, node, lost, at)", 6, _ONCE)
 _KEEP_INBOUND_PART = Insert(
     f"INSERT INTO inbound_part ({PART_COLUMNS})",
@@ -36,7 +39,8 @@ def record_inbound(db: sqlite3.Connection, facts: Facts, node: int) -> None:
         db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
     if facts.inbound_answered:
         db.execute(_ANSWER_INBOUND, (many(facts.inbound_answered),))
-    _INSERT_INBOUND(db, list(map(_inbound_row, facts.inbound)))
+    last: dict[int, int] = {}
+    _INSERT_INBOUND(db, [_inbound_row(each, _position(db, each, last)) for each in facts.inbound])
     unanswered: list[Row] = []
     for each in facts.inbound:
         if each.digest:
@@ -48,8 +52,21 @@ def record_inbound(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     _KEEP_INBOUND_PART(db, list(map(_part_row, facts.inbound_parts)))
 
 
-def _inbound_row(message: InboundMessage) -> Row:
-    """The values of an inbound message in the order of INBOUND_COLUMNS."""
+def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, int]) -> int:
+    """Returns the place of a message among its account's: its key, or what comes after the last one. `last` are the
+    places given in this transaction, by account."""
+    account = message.account
+    if not account:
+        return message.key
+    before = last.get(account)
+    if before is None:
+        ((before,),) = db.execute(_LAST_POSITION, (account,))
+    last[account] = position = max(message.key, before + 1)
+    return position
+
+
+def _inbound_row(message: InboundMessage, position: int) -> Row:
+    """The values of an inbound message in the order of INBOUND_COLUMNS, and its position."""
     return (
         message.account,
         message.connector,
@@ -65,6 +82,7 @@ def _inbound_row(message: InboundMessage) -> Row:
         +message.owed,
         message.key,
         message.tail,
+        position,
     )
 
 

@@ -249,10 +249,12 @@ CREATE TABLE inbound (
     parts     INTEGER NOT NULL,
     complete  INTEGER NOT NULL,                -- 0: parts never came
     at        INTEGER NOT NULL,
-    owed      INTEGER NOT NULL                 -- 1: a callback is owed for it
+    owed      INTEGER NOT NULL,                -- 1: a callback is owed for it
+    position  INTEGER NOT NULL                 -- among its account's: ascends in the order in which these became its own
 ) STRICT;
 
 CREATE INDEX inbound_account ON inbound (account, key);
+CREATE INDEX inbound_position ON inbound (account, position);
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
 CREATE TABLE inbound_unanswered (

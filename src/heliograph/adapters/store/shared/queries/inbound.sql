@@ -44,8 +44,29 @@ ORDER BY i.key DESC LIMIT :limit;
 -- inbound_by_id: An inbound message.
 SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
 
+-- inbound_after: The inbound messages of an account behind one of them, or behind a key that none of them has, in the order
+-- in which they became its own; as many as do not go beyond so many octets, but one at least.
+WITH page AS (
+    SELECT key, position, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before
+    FROM (
+        SELECT key, position, length(octets) AS size FROM inbound
+        WHERE account = :account AND position > coalesce(
+            (SELECT c.position FROM inbound AS c WHERE c.key = :after AND c.account = :account), :after
+        )
+        ORDER BY position LIMIT :limit
+    ) AS next
+)
+SELECT {inbound} FROM page JOIN inbound AS i ON i.key = page.key WHERE page.before < :octets ORDER BY page.position;
+
+-- inbound_of_account: An inbound message, if it is the account's.
+SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail AND i.account = :account;
+
+-- newest_positions: Positions of the newest inbound messages of some accounts, 0 where an account has none.
+SELECT a.id, coalesce((SELECT max(i.position) FROM inbound AS i WHERE i.account = a.id), 0)
+FROM account AS a WHERE a.id {among(accounts)};
+
 -- route_inbound: Gives an unrouted message to an account.
-UPDATE inbound SET account = :account, owed = :owed WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
+UPDATE inbound SET account = :account, owed = :owed, position = :position WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
 
 -- add_number: A new number; no row where the same one is there.
 INSERT INTO number (number, keyword, connector, account) VALUES (:number, :keyword, :connector, :account)
