@@ -16,6 +16,7 @@ from heliograph.api.app import Api, Services
 from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.facts import Accept, Facts
+from heliograph.app.inbound.pull import Pulling
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
@@ -29,6 +30,7 @@ from heliograph.domain.ids import IdSequence
 from heliograph.domain.limits import LIST_INTERVAL_S
 from heliograph.domain.money import parse_credits
 from heliograph.http.asgi import Asgi, Event, Scope
+from heliograph.runtime.long_polls import LongPolls
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 
@@ -162,6 +164,7 @@ class Gateway:
     sending: Sending
     authenticator: Authenticator
     app: Api
+    long_polls: LongPolls
     addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
 
     async def change_account(self, name: str = "acme", **changes: Any) -> None:
@@ -179,8 +182,10 @@ class Gateway:
         headers: Mapping[str, str] | None = None,
         auth: str | bytes | None = "acme",
         query: str = "",
+        stays: bool = False,
     ) -> Reply:
-        """A request to the application; `auth` names the account whose right secret is sent."""
+        """A request to the application; `auth` names the account whose right secret is sent. A client that does not
+        stay has gone when its body has been read."""
         sent = {"content-length": str(len(body))} if isinstance(body, bytes) and body else {}
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         raw = [(name.encode(), value.encode("latin-1")) for name, value in sent.items()]
@@ -193,7 +198,7 @@ class Gateway:
             "type": "http", "method": method, "path": path, "query_string": query.encode("latin-1"), "headers": raw,
             "client": (self.addresses[0], 50000), "http_version": "1.1",
         }  # fmt: skip
-        return await run_asgi(self.app, scope, [body] if isinstance(body, bytes) else body)
+        return await run_asgi(self.app, scope, [body] if isinstance(body, bytes) else body, stays=stays)
 
     async def send(self, fields: Mapping[str, Any], path: str = "/api/v1/messages", **kwargs: Any) -> Reply:
         return await self.call(
@@ -210,13 +215,15 @@ class Gateway:
         return str(reply.json["Message"])
 
 
-async def run_asgi(app: Asgi, scope: Scope, pieces: list[bytes]) -> Reply:
+async def run_asgi(app: Asgi, scope: Scope, pieces: list[bytes], *, stays: bool = False) -> Reply:
     """One request, its body in pieces; the answer must be complete, and its length what it says."""
     left = list(pieces)
     sent: list[Event] = []
 
     async def receive() -> Event:
         if not left:
+            if stays:
+                await asyncio.get_running_loop().create_future()
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
 
@@ -274,12 +281,15 @@ async def open_gateway(
     composer = Composer(directory, forbidden, rules or SendRules())
     intake = PromptIntake(store, clock)
     sending = Sending(composer, store.customers, intake, clock)
+    long_polls = LongPolls(store.pulls)
     app = Api(
         Services(
             authenticator,
             sending,
             Rescheduling(store.customers, composer),
             Browse(store.customers, list_interval),
+            Pulling(store.pulls),
+            long_polls,
             clock,
             journal,
             store.upkeep.probe,
@@ -287,7 +297,7 @@ async def open_gateway(
             max_body,
         )
     )
-    return Gateway(store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app)
+    return Gateway(store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app, long_polls)
 
 
 async def set_price(gateway: Gateway, prefix: str, price: str, plan: str = "default") -> None:

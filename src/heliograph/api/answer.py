@@ -1,6 +1,6 @@
 """Answers to requests: status, headers, and a compact JSON body in UTF-8."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -9,6 +9,8 @@ from heliograph.api.shapes import (
     Balance,
     EventLine,
     History,
+    InboundItem,
+    InboundPage,
     QuotePart,
     QuoteResult,
     Record,
@@ -17,7 +19,7 @@ from heliograph.api.shapes import (
     SendResult,
 )
 from heliograph.app.admin.history import history
-from heliograph.app.facts import Accept, Message, Verdict
+from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
 from heliograph.app.sending.reschedule import Rescheduled
 from heliograph.domain import ids, segment
@@ -116,6 +118,21 @@ def of_message(message: Message, zone: ZoneInfo) -> Reply:
 
 def of_page(messages: list[Message], zone: ZoneInfo) -> Reply:
     return of(RecordList(len(messages), [_record(message, zone) for message in messages]))
+
+
+def of_inbound(message: InboundMessage, zone: ZoneInfo) -> Reply:
+    return of(_inbound(message, zone))
+
+
+def of_inbound_page(messages: Sequence[InboundMessage], zone: ZoneInfo) -> Reply:
+    return of(InboundPage(len(messages), [_inbound(message, zone) for message in messages]))
+
+
+def _inbound(message: InboundMessage, zone: ZoneInfo) -> InboundItem:
+    return InboundItem(
+        ids.to_uuid(message.key, message.tail), format_local(message.at, zone), message.sender, message.recipient,
+        message.content, message.octets.hex(), str(message.coding), message.parts, message.complete, message.keyword,
+    )  # fmt: skip
 
 
 def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:

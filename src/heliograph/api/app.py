@@ -12,13 +12,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from heliograph.api import answer, decode, doors, operations
+from heliograph.api.account import AccountRoot
 from heliograph.api.bodies import Bodies
+from heliograph.api.call import Call, Handler, Handlers
 from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.shapes import Done, Health
 from heliograph.app.facts import Accept
+from heliograph.app.inbound.pull import Pulling
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.sending.authenticate import Authenticator, admit
 from heliograph.app.sending.browse import Browse
@@ -30,14 +33,13 @@ from heliograph.domain.error import INTERNAL, MALFORMED, MEDIA_TYPE, TOO_LARGE, 
 from heliograph.http.asgi import Asgi, Event, Receive, Scope, Send, respond
 from heliograph.http.body import ClientGone
 from heliograph.http.reply import Reply
+from heliograph.runtime.long_polls import LongPolls
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 """Matches an id that a client may give its request."""
 
 READY_KEPT_S = 1.0
 """Seconds that the answer of /health/ready is good for, since finding out writes to the disk."""
-
-_ONE_MESSAGE = re.compile(r"/api/v1/messages/([^/]+?)(/events)?/?").fullmatch
 
 
 @dataclass(slots=True)
@@ -48,6 +50,8 @@ class Services:
     sending: Sending
     rescheduling: Rescheduling
     browse: Browse
+    pulling: Pulling
+    long_polls: LongPolls
     clock: Clock
     journal: Journal
     probe: Callable[[], Awaitable[None]]
@@ -56,60 +60,6 @@ class Services:
     max_body: int = limits.MAX_BODY_OCTETS
     customers: bool = True
     """Whether customers are served; /health always is."""
-
-
-class Call:
-    """One request: its headers, looked up in one pass, and what is found out about it."""
-
-    __slots__ = (
-        "authorization", "content_encoding", "content_length", "content_type", "receive", "request_id", "scope",
-        "target", "waits_to_send", "who",
-    )  # fmt: skip
-
-    who: Principal
-    """Set once the credentials have been checked."""
-
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.authorization: bytes | None = None
-        self.content_type: bytes | None = None
-        self.content_length: bytes | None = None
-        self.content_encoding: bytes | None = None
-        self.request_id: bytes | None = None
-        self.target = ""
-        self.waits_to_send = False
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                self.authorization = value
-            elif name == b"content-type":
-                self.content_type = value
-            elif name == b"content-length":
-                self.content_length = value
-            elif name == b"x-request-id":
-                self.request_id = value
-            elif name == b"content-encoding":
-                self.content_encoding = value
-            elif name == b"expect":
-                self.waits_to_send = True
-
-    @property
-    def address(self) -> str:
-        client = self.scope.get("client")
-        return client[0] if client else ""
-
-
-class Handler(NamedTuple):
-    """An operation that is served. `run` is given the body where it `reads` one."""
-
-    door: Door | None
-    """Door by which the credentials are checked; None asks for none."""
-    reads: bool
-    run: Callable[[Call, bytes], Awaitable[Reply]]
-
-
-Handlers = dict[str, Handler]
-"""Handlers of one path, by method."""
 
 
 class Api:
@@ -140,18 +90,19 @@ class Api:
             "get_balance_v2": self._balance,
             "get_liveness": self._live,
             "get_readiness": self._ready,
+            **AccountRoot(services.pulling, services.long_polls, self._readmit).operations,
         }
-        self._paths: dict[str, Handlers] = {}
+        paths: dict[str, Handlers] = {}
         for operation in operations.OPERATIONS:
             if operation.version and not services.customers:
                 continue
             handler = Handler(doors.BY_VERSION.get(operation.version), bool(operation.body), run[operation.name])
-            handlers = self._paths.setdefault(operation.path, {})
+            handlers = paths.setdefault(operation.path, {})
             handlers[operation.method] = handler
             if operation.method == "GET":
                 handlers["HEAD"] = handler
-        self._message = self._paths.pop(operations.ONE_MESSAGE, {})
-        self._events = self._paths.pop(operations.EVENTS, {})
+        self._paths = {path: handlers for path, handlers in paths.items() if "{id}" not in path}
+        self._paths_with_id = [(_matcher(path), handlers) for path, handlers in paths.items() if "{id}" in path]
 
     def mount(self, path: str, application: Asgi) -> None:
         """Leaves everything at and below a path to another application."""
@@ -247,6 +198,11 @@ class Api:
             admit(who.view, call.address)
         return await handler.run(call, await self._body(call) if handler.reads else b"")
 
+    async def _readmit(self, call: Call) -> None:
+        """Checks once more, after a while, whether the request may be answered. Raises Fault."""
+        call.who = who = await self._authenticate(call.who.door, call)
+        admit(who.view, call.address)
+
     async def _authenticate(self, door: Door, call: Call) -> Principal:
         """Raises Fault (401, 429)."""
         now = self._clock.monotonic()
@@ -263,11 +219,12 @@ class Api:
             handlers = self._paths.get(path[:-1])
         if handlers is not None:
             return handlers
-        match = _ONE_MESSAGE(path)
-        if match is None or not self._message:
-            raise answer.no_such_path()
-        call.target = match[1]
-        return self._events if match[2] else self._message
+        for matches, handlers in self._paths_with_id:
+            match = matches(path)
+            if match is not None:
+                call.target = match[1]
+                return handlers
+        raise answer.no_such_path()
 
     async def _body(self, call: Call) -> bytes:
         """The whole body. Raises Fault (413, 415) and ClientGone."""
@@ -390,6 +347,11 @@ def _message_id(call: Call) -> tuple[int, int]:
     if found is None:
         raise no_such_message()
     return found
+
+
+def _matcher(path: str) -> Callable[[str], re.Match[str] | None]:
+    """Returns what matches paths of this form, whose group is the id."""
+    return re.compile(re.escape(path).replace(r"\{id\}", "([^/]+?)") + "/?").fullmatch
 
 
 def _settle(stored: "asyncio.Future[Accept]", accept: Accept) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from heliograph.app.ports.inbound import PAGE_OCTETS
 from heliograph.app.sending.browse import BOOLEAN_WORDS
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain import limits, phone
@@ -34,6 +35,10 @@ TIME = (
     "|[0-9]{1,12}(\\.[0-9]{1,19})?)$"
 )
 _URL = r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._\-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?([/?][!-\"$-~]*)?$"
+ANY_ID = (
+    "^[0-9A-Fa-f]{12}7[0-9A-Fa-f]{3}[89ABab][0-9A-Fa-f]{15}$"
+    "|^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$"
+)
 _HEX = "^([0-9A-Fa-f]{2})+$"
 
 
@@ -284,5 +289,28 @@ ORDER = Parameter(
     "desc",
 )
 
+AFTER = Parameter(
+    "after",
+    lambda _: (
+        "The `Id` of a message: those that became the account's after it. Without it from the first one on. An id that "
+        "no message of the account has stands for its time."
+    ),
+    {"type": "string", "pattern": ANY_ID},
+    "019e2b1c-7a05-7001-9f0a-3c5d7e9b1a2f",
+)
+PULL_LIMIT = Parameter(
+    "limit",
+    lambda _: f"The most to answer with; fewer where they have more than {PAGE_OCTETS:,} octets.",
+    {"type": "integer", "minimum": 1, "maximum": limits.PULL_LIMIT, "default": limits.PULL_DEFAULT},
+    100,
+)
+WAIT = Parameter(
+    "wait",
+    lambda _: "Seconds to wait for the first message where there is none; then the page is empty.",
+    {"type": "integer", "minimum": 0, "maximum": limits.PULL_WAIT_S, "default": 0},
+    20,
+)
+
+PULL: tuple[Parameter, ...] = (AFTER, PULL_LIMIT, WAIT)
 PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)
 LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)

@@ -32,7 +32,8 @@ _INTRODUCTION = """\
 Send text messages, schedule them, look them up, and be told how their delivery ended.
 
 Two generations side by side: `/api/v1` signs in with user name and API key, `/api/v2` with user name and password, \
-both by HTTP Basic. Bodies are JSON or forms, with at most {max_body:,} octets; without a `Content-Type` a body that \
+both by HTTP Basic. `/account/v1`, what an account has beside the messages that it sends, takes the credentials of v1. \
+Bodies are JSON or forms, with at most {max_body:,} octets; without a `Content-Type` a body that \
 begins with `{{` is taken for JSON. Unknown fields are ignored, and in JSON `null` stands for an absent one. Answers \
 are JSON.
 
@@ -73,6 +74,7 @@ def document(terms: Terms) -> dict[str, Any]:
         "servers": [{"url": "/", "description": "This gateway"}],
         "tags": [
             {"name": "messages", "description": "Sending, and what has become of it."},
+            {"name": "inbound", "description": "Messages from phones to your numbers."},
             {"name": "account", "description": "Your account."},
             {"name": "health", "description": "For load balancers and monitors; without credentials."},
         ],
@@ -171,7 +173,7 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
         "description": operation.meaning,
         "security": [{_SCHEMES[operation.version]: []}] if operation.version else [],
     }
-    parameters = [_ID] if "{id}" in operation.path else []
+    parameters = [_INBOUND_ID if operation.tag == "inbound" else _ID] if "{id}" in operation.path else []
     parameters.append(_ref("parameters", "RequestId"))
     parameters += [
         {
@@ -205,11 +207,13 @@ _ID: dict[str, Any] = {
     "in": "path",
     "required": True,
     "description": "The `Id` of a message or of a batch, or the same as a UUID with dashes; in any case.",
-    "schema": {
-        "type": "string",
-        "pattern": f"{shapes.HEX_ID}|{shapes.UUID}".replace("a-f", "A-Fa-f").replace("[89ab]", "[89ABab]"),
-    },
+    "schema": {"type": "string", "pattern": fields.ANY_ID},
     "example": shapes.EXAMPLE_ID,
+}
+
+_INBOUND_ID: dict[str, Any] = _ID | {
+    "description": "The `Id` of a message from a phone, with or without dashes; in any case.",
+    "example": shapes.EXAMPLE_INBOUND_ID,
 }
 
 
@@ -268,7 +272,8 @@ def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
 
 def _curl(operation: CustomerOperation) -> list[str]:
     """Commands that call it: with a body one in JSON and one as a form."""
-    path = operation.path.replace("{id}", shapes.EXAMPLE_ID)
+    name = shapes.EXAMPLE_INBOUND_ID if operation.tag == "inbound" else shapes.EXAMPLE_ID
+    path = operation.path.replace("{id}", name)
     who = f" -u {USER}:{SECRETS[operation.version]}" if operation.version else ""
     if not operation.body:
         method = f" -X {operation.method}" if operation.method != "GET" else ""

@@ -26,6 +26,7 @@ from heliograph.domain.error import (
 MESSAGES = "/api/v1/messages"
 ONE_MESSAGE = "/api/v1/messages/{id}"
 EVENTS = "/api/v1/messages/{id}/events"
+INBOUND = "/account/v1/inbound"
 
 _CREDENTIALS = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY)
 _BODY = (MALFORMED, MISSING, INVALID, TOO_LARGE, MEDIA_TYPE)
@@ -40,7 +41,7 @@ class CustomerOperation(NamedTuple):
     method: str
     path: str
     version: int
-    """The API version whose credentials are asked for; 0 asks for none."""
+    """The API version whose credentials are asked for, also outside of it; 0 asks for none."""
     tag: str
     summary: str
     meaning: str
@@ -111,6 +112,16 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
         "get_balance_v2", "POST", "/api/v2/account/balance", 2, "account", "Balance (v2)",
         "The account's credit. There is nothing to send with it.",
         (shapes.Balance,), (*_CREDENTIALS, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "pull_inbound", "GET", INBOUND, 1, "inbound", "Pull",
+        "Messages from phones, in the order in which they became the account's: nothing turns up later before one that "
+        "was read. Give the last `Id` as `after` to go on. There is no interval between two requests.",
+        (shapes.InboundPage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.PULL, shown=(("limit", "wait"),),
+    ),
+    CustomerOperation(
+        "get_inbound", "GET", f"{INBOUND}/{{id}}", 1, "inbound", "Get inbound", "A message from a phone by its id.",
+        (shapes.InboundItem,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
     CustomerOperation(
         "get_liveness", "GET", "/health/live", 0, "health", "Liveness", "Whether the gateway runs.",

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from heliograph.domain.error import CATALOGUE
-from heliograph.domain.limits import LIST_LIMIT, RECEIPT_TEXT_CHARS
+from heliograph.domain.limits import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, is_final
 from heliograph.domain.segment import Encoding
@@ -16,6 +16,7 @@ LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 NUMBER = "^[1-9][0-9]{6,14}$"
 
 EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
+EXAMPLE_INBOUND_ID = "019e2b1c-7a05-7001-9f0a-3c5d7e9b1a2f"
 
 
 def _text(description: str, example: str | None = None, pattern: str | None = None, **more: Any) -> Meta:
@@ -128,6 +129,31 @@ class RecordList(Struct):
     messages: Annotated[list[Record], Meta(max_length=LIST_LIMIT)]
 
 
+class InboundItem(Struct, rename="pascal"):
+    """A message from a phone."""
+
+    id: Annotated[str, _text("Its id, with dashes: that of the webhook.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
+    time: _Moment
+    sender: Annotated[str, _text("The phone.", "491701234567")] = field(name="From")
+    to: Annotated[str, _text("The number that it wrote to.", "3388")]
+    content: Annotated[str, _text("The text; empty where the message has none.", "PIZZA with olives")]
+    binary: Annotated[
+        str,
+        _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$"),
+    ]
+    coding: Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
+    parts: Annotated[int, Meta(description="Of how many parts it was joined.", ge=1, le=255, examples=[1])]
+    complete: Annotated[bool, Meta(description="`false` where parts never came.", examples=[True])]
+    keyword: Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
+
+
+class InboundPage(Struct):
+    """A page of messages from phones, in the order in which they became the account's."""
+
+    count: Annotated[int, Meta(description="How many are in `messages`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    messages: Annotated[list[InboundItem], Meta(max_length=PULL_LIMIT)]
+
+
 class Done(Struct, rename="pascal"):
     """The request was carried out."""
 
@@ -203,6 +229,7 @@ class Receipt(Struct):
 
 
 SHAPES: tuple[type[Struct], ...] = (
-    SendResult, QuoteResult, Record, RecordList, Done, Balance, History, Health, Problem, Receipt,
+    SendResult, QuoteResult, Record, RecordList, Done, Balance, History, InboundItem, InboundPage, Health, Problem,
+    Receipt,
 )  # fmt: skip
 """The shapes that are whole answers, or a receipt."""

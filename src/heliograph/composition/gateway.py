@@ -30,6 +30,7 @@ from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
+from heliograph.runtime.long_polls import LongPolls
 
 if TYPE_CHECKING:
     from heliograph.api.app import Api
@@ -142,6 +143,7 @@ class Gateway:
             self._simulated = await SimulatedOperator.start()
         self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
         self._watching = Watching(settings, self._clock, self._journal)
+        self._long_polls = LongPolls(store.pulls)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
         guard = AddressGuard(self._allowed_networks())
@@ -162,6 +164,8 @@ class Gateway:
         drain = self._settings.shutdown.drain_s
         self._journal.say("info", "stopping", drain_s=drain)
         overdue = asyncio.get_running_loop().call_later(drain + OVERDUE_S, self._give_up)
+        if hasattr(self, "_long_polls"):
+            await self._long_polls.close()
         if hasattr(self, "_http"):
             await self._http.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_admin"):
@@ -202,7 +206,7 @@ class Gateway:
                 journal=self._journal,
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
-                watchers=self._watching.watchers,
+                watchers=(*self._watching.watchers, self._long_polls),
                 leases=self._store.leases,
             ),
             TimeLimits(
@@ -219,6 +223,7 @@ class Gateway:
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api, Services
         from heliograph.api.reference import PATHS, Reference
+        from heliograph.app.inbound.pull import Pulling
         from heliograph.app.sending.authenticate import Authenticator
         from heliograph.app.sending.browse import Browse
         from heliograph.app.sending.reschedule import Rescheduling
@@ -231,6 +236,8 @@ class Gateway:
                 sending=sending,
                 rescheduling=Rescheduling(store.customers, composer),
                 browse=Browse(store.customers, in_force.list_interval_s),
+                pulling=Pulling(store.pulls),
+                long_polls=self._long_polls,
                 clock=self._clock,
                 journal=self._journal,
                 probe=store.upkeep.probe,

@@ -51,7 +51,7 @@ CONFLICT = Entry(
 )
 TOO_LARGE = Entry("10", 413, "The body is too large", "The body is over the limit.")
 MEDIA_TYPE = Entry("11", 415, "The media type is not supported", "A body that is neither JSON nor form encoded.")
-TOO_EARLY = Entry("12", 429, "Too early", "Too early, or over the account's rate.", retry=True)
+TOO_EARLY = Entry("12", 429, "Too early", "Too early, over the account's rate, or too many that wait.", retry=True)
 UNAVAILABLE = Entry(
     "13",
     503,

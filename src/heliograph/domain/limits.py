@@ -30,6 +30,15 @@ LIST_LIMIT = 100
 LIST_INTERVAL_S = 10
 """Seconds between two list queries of one account; 0 turns the interval off."""
 
+PULL_LIMIT = 1_000
+"""Inbound messages of one page that is pulled."""
+
+PULL_DEFAULT = 100
+"""Inbound messages of one page where no limit is asked for."""
+
+PULL_WAIT_S = 30
+"""Seconds that a request may wait for the next inbound message."""
+
 RECEIPT_TEXT_CHARS = 20
 """Characters (code points) of the message that its receipt repeats."""
 

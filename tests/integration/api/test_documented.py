@@ -14,9 +14,10 @@ from heliograph.api import examples
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.reference import DOCUMENT_PATH, PAGE_PATH, PATHS, Reference
-from heliograph.api.shapes import EXAMPLE_ID
+from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID
+from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.sending.directory import Directory
-from heliograph.domain import error
+from heliograph.domain import error, ids
 from heliograph.domain.error import CATALOGUE, Entry
 from tests.support.gateway import API_KEY, Gateway, Reply, basic, open_gateway, set_price
 
@@ -70,8 +71,13 @@ def _encoded(value: str) -> str:
 @pytest.mark.parametrize(("method", "path", "command"), SAMPLES)
 async def test_a_command_that_is_shown_works(gateway: Gateway, method: str, path: str, command: str) -> None:
     scheduled = await gateway.send(GOOD | {"time": "2027-01-15 08:30:00"})
+    name = ids.parse(EXAMPLE_INBOUND_ID)
+    assert name is not None
+    message = InboundMessage(1, 1, "491701234567", "3388", "Hello", b"Hello", 0, 0, key=name[0], tail=name[1])
+    await gateway.store.commits.record(Facts(inbound=[message]))
     used, where, reply = await run_curl(gateway, command.replace(EXAMPLE_ID, scheduled.json["Id"]))
-    assert (used, where.replace(scheduled.json["Id"], "{id}")) == (method, path)
+    where = where.replace(scheduled.json["Id"], "{id}").replace(EXAMPLE_INBOUND_ID, "{id}")
+    assert (used, where) == (method, path)
     assert reply.status == 200, reply.body
     operation = API["paths"][path][method.lower()]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]

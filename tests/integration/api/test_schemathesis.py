@@ -68,6 +68,8 @@ def running() -> Iterator[Running]:
 
 
 def what_a_schema_cannot_say(case: Any) -> None:
+    if case.query and str(case.query.get("wait")) in map(str, range(1, 31)):
+        case.query["wait"] = "0"  # nobody has the time
     if not case.meta.generation.mode.is_positive:
         return
     for name, moment in (("start", "2027-01-15T08:00"), ("end", SOON)):

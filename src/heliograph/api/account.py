@@ -1,0 +1,49 @@
+"""The operations below `/account/v1`: what an account has beside the messages that it sends."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from heliograph.api import answer, decode
+from heliograph.api.call import Call
+from heliograph.app.inbound.pull import Pulling, pull_query
+from heliograph.domain.error import TOO_EARLY, Fault
+from heliograph.http.asgi import Receive
+from heliograph.http.reply import Reply
+from heliograph.runtime.long_polls import LongPolls, TooManyWait
+
+
+class AccountRoot:
+    """Serves these operations; `operations` has them by name."""
+
+    def __init__(self, pulling: Pulling, long_polls: LongPolls, readmit: Callable[[Call], Awaitable[None]]) -> None:
+        """`readmit` checks whether a request that has waited may still be answered, and raises Fault if not."""
+        self._pulling = pulling
+        self._long_polls = long_polls
+        self._readmit = readmit
+        self.operations: Mapping[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
+            "pull_inbound": self._pull,
+            "get_inbound": self._get,
+        }
+
+    async def _pull(self, call: Call, _: bytes) -> Reply:
+        query, view = pull_query(decode.query(call.scope["query_string"])), call.who.view
+        read = partial(self._pulling.page, view, query)
+        if not query.wait:
+            return answer.of_inbound_page(await read(), view.zone)
+        try:
+            found = await self._long_polls.first(view.account.id, query.wait, read, _gone(call.receive))
+        except TooManyWait:
+            problem = "Too many requests wait for inbound messages; end some, or ask without wait."
+            raise Fault(TOO_EARLY, problem, None, 1) from None
+        await self._readmit(call)
+        return answer.of_inbound_page(found, view.zone)
+
+    async def _get(self, call: Call, _: bytes) -> Reply:
+        view = call.who.view
+        return answer.of_inbound(await self._pulling.get(view, call.target), view.zone)
+
+
+async def _gone(receive: Receive) -> None:
+    """Ends when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,71 @@
+"""What customers pull of their inbound messages."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heliograph.app.facts import InboundMessage
+from heliograph.app.ports import Pulls
+from heliograph.app.sending.directory import AccountView
+from heliograph.app.sending.fields import SHOWN_CHARS, shown
+from heliograph.domain import ids, limits
+from heliograph.domain.error import NOT_FOUND, Fault, invalid
+
+_WHOLE = re.compile(r"[0-9]{1,9}").fullmatch
+
+PARAMETERS = ("after", "limit", "wait")
+"""Names of the parameters of a query."""
+
+
+@dataclass(slots=True)
+class PullQuery:
+    """A page of inbound messages: up to `limit` behind the one with the key `after`. `wait` is for how many seconds the
+    answer may wait for the first of them."""
+
+    after: int = 0
+    limit: int = limits.PULL_DEFAULT
+    wait: int = 0
+
+
+def pull_query(query: Mapping[str, str]) -> PullQuery:
+    """Reads the parameters. An empty one counts as absent. Raises Fault (400)."""
+    for name in query:
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
+            raise invalid(name[:SHOWN_CHARS], f"There is no parameter {shown(name)}; there are {known}.")
+    wanted = PullQuery()
+    if after := query.get("after"):
+        parsed = ids.parse(after)
+        if parsed is None:
+            problem = f"The after is the Id of an inbound message, a UUID with or without dashes, not {shown(after)}."
+            raise invalid("after", problem)
+        wanted.after, _ = parsed
+    if limit := query.get("limit"):
+        if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.PULL_LIMIT:
+            raise invalid("limit", f"The limit is a whole number from 1 to {limits.PULL_LIMIT}, not {shown(limit)}.")
+        wanted.limit = int(limit)
+    if wait := query.get("wait"):
+        if _WHOLE(wait) is None or int(wait) > limits.PULL_WAIT_S:
+            problem = f"The wait is a whole number of seconds from 0 to {limits.PULL_WAIT_S}, not {shown(wait)}."
+            raise invalid("wait", problem)
+        wanted.wait = int(wait)
+    return wanted
+
+
+class Pulling:
+    """Answers what customers ask about their inbound messages."""
+
+    def __init__(self, pulls: Pulls) -> None:
+        self._pulls = pulls
+
+    async def page(self, view: AccountView, query: PullQuery) -> list[InboundMessage]:
+        """Returns the page as it is now."""
+        return await self._pulls.page(view.account.id, query.after, query.limit)
+
+    async def get(self, view: AccountView, text: str) -> InboundMessage:
+        """Returns the message with the id that `text` is. Raises Fault (404)."""
+        parsed = ids.parse(text)
+        found = None if parsed is None else await self._pulls.find(view.account.id, *parsed)
+        if found is None:
+            raise Fault(NOT_FOUND, "There is no such inbound message in this account.")
+        return found
