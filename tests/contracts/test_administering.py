@@ -271,8 +271,11 @@ async def test_prices(store: Store) -> None:
     await store.network.set_price(Price("default", "49", 36_000))
     await store.network.set_price(Price("gold", "49", 1))
     assert (await store.network.tables()).prices == [Price("default", "49", 36_000), Price("gold", "49", 1)]
+    kept = await store.network.set_price(Price("gold", "49", 2, 7))
+    assert kept == await store.network.set_price(Price("gold", "49", 2, None)) == Price("gold", "49", 2, 7)
     await store.network.remove_price("default", "49")
-    assert (await store.network.tables()).prices == [Price("gold", "49", 1)]
+    assert (await store.network.tables()).prices == [Price("gold", "49", 2, 7)]
+    assert await store.network.set_price(Price("new", "", 1, None)) == Price("new", "", 1, 0)
     with pytest.raises(Missing):
         await store.network.remove_price("default", "49")
 

@@ -19,7 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from heliograph.app.facts import Accept, Facts, Final, Message, Submission, Verdict
+from heliograph.app.configuration import Price
+from heliograph.app.facts import Accept, Facts, Final, InboundMessage, Message, Submission, Verdict
 from heliograph.app.ports import ListQuery, NotScheduled
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -53,6 +54,9 @@ class Model:
     messages: dict[int, Known] = field(default_factory=dict)
     requests: list[Accept] = field(default_factory=list)
     references: dict[tuple[int, str], Accept] = field(default_factory=dict)
+    inbound: dict[int, list[int]] = field(default_factory=dict)
+    """Keys of messages from phones by owner, in the order in which they became its own."""
+    unrouted: list[InboundMessage] = field(default_factory=list)
     engine: int = 1
     """The node that is the engine's run."""
 
@@ -188,6 +192,44 @@ class Books(RuleBasedStateMachine):
             queued = message.queued or message.state == State.SCHEDULED
             model.messages[message.key] = Known(message, State(message.state), message.time, message.expires, queued)
         return Verdict.ACCEPTED, None
+
+    # --- phones
+
+    @rule(data=st.data())
+    def phones_write(self, data: st.DataObject) -> None:
+        """The same messages may be recorded twice. What they cost is charged whatever the balance."""
+        owners = data.draw(st.lists(st.integers(0, ACCOUNTS), min_size=1, max_size=4))
+        messages = [
+            InboundMessage(
+                owner, 1, "4917012345678", "3388", "Hello", b"Hello", 0, self.given.now,
+                price=data.draw(st.integers(0, 6)) if owner else 0, key=self.given.key(), tail=9,
+            )
+            for owner in owners
+        ]  # fmt: skip
+        self.run(self.store.commits.record(Facts(inbound=messages)))
+        self.run(self.store.commits.record(Facts(inbound=messages[:1])))
+        for message in messages:
+            if message.account:
+                self.model.balances[message.account] -= message.price
+                self.model.inbound.setdefault(message.account, []).append(message.key)
+            else:
+                self.model.unrouted.append(message)
+
+    @precondition(lambda self: self.model.unrouted)
+    @rule(data=st.data(), account=st.integers(1, ACCOUNTS), price=st.integers(0, 6))
+    def messages_are_routed_later(self, data: st.DataObject, account: int, price: int) -> None:
+        message = data.draw(st.sampled_from(self.model.unrouted))
+        self.model.unrouted.remove(message)
+        self.run(self.store.network.set_price(Price("default", "4917", 1, price)))
+        self.run(self.store.inbound.route(message.key, message.tail, account, self.given.now))
+        self.model.balances[account] -= price
+        self.model.inbound.setdefault(account, []).append(message.key)
+
+    @invariant()
+    def owners_pull_their_messages_in_order(self) -> None:
+        for account, keys in self.model.inbound.items():
+            page = self.run(self.store.pulls.page(account, 0, 1_000))
+            assert [each.key for each in page] == keys
 
     # --- customers change their minds
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, Connector, Exists, Missing
+from heliograph.app.configuration import Account, Connector, Exists, Missing, Price
 from heliograph.app.facts import (
     CallbackDone,
     CallbackEnd,
@@ -13,11 +13,13 @@ from heliograph.app.facts import (
     InboundMessage,
     InboundPart,
     PartSet,
+    Verdict,
 )
 from heliograph.app.marks import CALLBACK
 from heliograph.app.ports import Store
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
+from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
 
@@ -409,6 +411,62 @@ async def test_one_message_is_shown_to_its_owner_only(store: Store, given: Given
     assert await store.pulls.newest([]) == {}
 
 
+# --- money
+
+
+async def balance(store: Store, account: Account) -> int:
+    return await store.customers.balance(account.id)
+
+
+async def test_an_owner_pays_for_its_messages_once(store: Store, given: Given) -> None:
+    poor, rich = await given.account("poor", credit=1), await given.account("rich", credit=100)
+    one, two, free = (message(given, poor.id, price=price) for price in (3, 4, 0))
+    dear = message(given, rich.id, price=30)
+    await kept(store, one, dear)
+    await kept(store, one, two, free)
+    assert (await balance(store, poor), await balance(store, rich)) == (-6, 70)
+    entries = await store.accounts.ledger(poor.id, 9)
+    assert [(each.kind, each.amount, each.message, each.at) for each in entries if each.kind is EntryKind.INBOUND] == [
+        (EntryKind.INBOUND, -4, two.key, two.at),
+        (EntryKind.INBOUND, -3, one.key, one.at),
+    ]
+    assert await store.pulls.find(poor.id, one.key, one.tail) == one
+    assert await store.upkeep.audit() == []
+
+
+async def test_requests_and_messages_from_phones_are_paid_together(store: Store, given: Given) -> None:
+    account = await given.account("acme", credit=10)
+    accept = given.accept(given.message(account.id, price=8))
+    refused = given.accept(given.message(account.id, price=8))
+    await store.commits.record(Facts(accepts=[accept, refused], inbound=[message(given, account.id, price=5)]))
+    assert [accept.verdict, refused.verdict] == [Verdict.ACCEPTED, Verdict.TOO_LITTLE_CREDIT]
+    assert await balance(store, account) == -3
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_message_that_is_routed_later_is_paid_then(store: Store, given: Given) -> None:
+    account = await given.account("acme", credit=0, plan="gold", prices=[Price("gold", "49", 1, 5)])
+    for price in (Price("gold", "4917", 1, 7), Price("default", "", 1, 3), Price("default", "491701", 1, 9)):
+        await store.network.set_price(price)
+    near, far, foreign = (message(given, sender=sender) for sender in ("+4917012345678", "4930123", "33612345678"))
+    await kept(store, near, far, foreign)
+    prices = [
+        (await store.inbound.route(each.key, each.tail, account.id, START + 5)).message.price
+        for each in (near, far, foreign)
+    ]
+    assert prices == [7, 5, 3]
+    assert await balance(store, account) == -15
+    entries = await store.accounts.ledger(account.id, 9)
+    assert [(each.kind, each.amount, each.message, each.at) for each in entries] == [
+        (EntryKind.INBOUND, -price, each.key, START + 5)
+        for price, each in zip((3, 5, 7), (foreign, far, near), strict=True)
+    ]
+    with pytest.raises(Missing):
+        await store.inbound.route(near.key, near.tail, account.id, START + 5)
+    assert await balance(store, account) == -15
+    assert await store.upkeep.audit() == []
+
+
 # --- numbers
 
 
@@ -421,6 +479,7 @@ async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, 
     tables = await store.network.tables()
     assert tables.numbers == [first, second]
     assert tables.pushed == {other.id}
+    assert tables.plans == {account.id: "default", other.id: "default"}
     assert tables.revision == before + 2
     for same in (first, second):
         with pytest.raises(Exists):

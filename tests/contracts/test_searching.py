@@ -12,6 +12,7 @@ from heliograph.app.facts import (
     CallbackRetry,
     Facts,
     Final,
+    InboundMessage,
     Message,
     PartReceipt,
     Queueing,
@@ -396,6 +397,8 @@ async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, accoun
     given.now = start + 2 * HOUR
     await given.sent(account.id, price=5)
     await store.accounts.add_credit(account.id, CREDIT, "", given.now)
-    usage = [Usage(start, 3, 3 * CREDIT, CREDIT), Usage(start + 2 * HOUR, 1, 5, 0)]
+    message = InboundMessage(account.id, 1, "49", "3388", "Hello", b"", 0, given.now, price=7, key=given.key())
+    await store.commits.record(Facts(inbound=[message]))
+    usage = [Usage(start, 3, 3 * CREDIT, CREDIT), Usage(start + 2 * HOUR, 1, 5, 0, 7)]
     assert await store.accounts.usage(account.id, start, start + 3 * HOUR, HOUR) == usage
     assert await store.accounts.usage(account.id, start, start + 2 * HOUR, HOUR) == usage[:1]

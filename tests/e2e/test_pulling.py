@@ -55,6 +55,7 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
     with Phones(tmp_path, messages, pause_ms=300) as operator:
         account = admin.account("acme", "10")
         admin("number", "add", "3388", "--account", "acme")
+        admin("price", "set", "--prefix", "49", "--price", "1", "--inbound", "6")
         with (
             GatewayProcess(data) as gateway,
             Customer(gateway.url, "acme", account["api_key"]) as customer,
@@ -83,6 +84,9 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
             admin("inbound", "route", unrouted["id"], "--account", "acme")
             waiting.join(PATIENCE_S)
             assert [each["Content"] for each in woken[1]["messages"]] == ["to nobody"]
+            entries = admin("account", "ledger", "acme")["entries"]
+            assert [(each["kind"], each["amount"]) for each in entries] == [("inbound", "-6")] * 3 + [("top-up", "10")]
+            assert admin("account", "show", "acme")["balance"] == "-8"
 
             waiting = threading.Thread(
                 target=lambda: woken.append(other.get(f"{INBOUND}?after={woken[1]['messages'][0]['Id']}&wait=30").json)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Route
+from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Price, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
 from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.pricing import BUILT_IN_PRICE
 from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
@@ -185,6 +186,7 @@ class Simulation:
         if self.plan.phones:
             await self.store.accounts.update(1, {"inbound_url": "http://example.com/inbound"})
             await self.store.inbound.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
+            await self.store.network.set_price(Price("default", "", BUILT_IN_PRICE, 5))
 
     @property
     def _odds(self) -> Odds:

@@ -34,7 +34,8 @@ class MemoryAccounts(MemoryPart):
         rows.accounts[created.id] = created
         rows.balances[created.id] = 0
         rows.keys.append(replace(key, account=created.id))
-        rows.prices.update({(price.plan, price.prefix): price.price for price in prices})
+        for price in prices:
+            self._place.put_price(price)
         self._place.enter(created.id, EntryKind.TOP_UP, credit, 0, account.created, "opening credit")
         rows.revision += 1
         return replace(created)
@@ -110,6 +111,8 @@ class MemoryAccounts(MemoryPart):
             if entry.kind is EntryKind.CHARGE:
                 usage.requests += 1
                 usage.charged -= entry.amount
+            elif entry.kind is EntryKind.INBOUND:
+                usage.inbound -= entry.amount
             else:
                 usage.refunded += entry.amount
         return [spans[at] for at in sorted(spans)]
@@ -127,9 +130,10 @@ class MemoryNetwork(MemoryPart):
             rows.revision,
             [replace(each) for each in rows.connectors.values()],
             [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
-            [Price(plan, prefix, price) for (plan, prefix), price in sorted(rows.prices.items())],
+            [replace(price) for _, price in sorted(rows.prices.items())],
             sorted(map(replace, rows.numbers.values()), key=lambda each: (each.number, each.keyword, each.id)),
             frozenset(each.account for each in rows.numbers.values() if rows.accounts[each.account].inbound_url),
+            {each.account: rows.accounts[each.account].plan for each in rows.numbers.values()},
         )
 
     async def add_connector(self, connector: Connector) -> Connector:
@@ -179,10 +183,10 @@ class MemoryNetwork(MemoryPart):
             raise Missing("no such route")
         rows.revision += 1
 
-    async def set_price(self, price: Price) -> None:
+    async def set_price(self, price: Price) -> Price:
         rows = self._open()
-        rows.prices[price.plan, price.prefix] = price.price
         rows.revision += 1
+        return self._place.put_price(price)
 
     async def remove_price(self, plan: str, prefix: str) -> None:
         rows = self._open()

@@ -25,6 +25,12 @@ def _wrong_money(rows: Rows) -> Iterator[str]:
     for batch in rows.batches.values():
         if charged.get(batch.key, 0) != sum(rows.messages[key].price for key in batch.keys):
             yield f"The batch {to_hex(batch.key, batch.tail)} was not charged what its messages cost."
+    taken = {entry.message: -entry.amount for entry in rows.ledger if entry.kind is EntryKind.INBOUND}
+    for inbound in rows.inbound.values():
+        if taken.pop(inbound.key, 0) != inbound.price:
+            yield f"The inbound message {to_hex(inbound.key, inbound.tail)} was not charged its price."
+    for key in taken:
+        yield f"An inbound message (key {key}) was charged that is not there."
     for message in rows.messages.values():
         refunds = [e.amount for e in rows.ledger if e.kind is EntryKind.REFUND and e.message == message.key]
         if refunds != [message.price] * (message.state in ENDED and message.price > 0):

@@ -88,7 +88,11 @@ class MemoryCommits(MemoryReading):
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
         rows.awaiting -= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting_matched}
+        fresh = [each for each in facts.inbound if each.key not in rows.inbound]
         keep_inbound(rows, facts, self._place.node)
+        for each in {each.key: each for each in fresh}.values():
+            position = rows.positions.get(each.key, each.key)
+            self._place.enter(each.account, EntryKind.INBOUND, -each.price, each.key, each.at, key=position)
         for done in facts.callbacks:
             self._called_back(rows, done)
         for retry in facts.callback_retries:

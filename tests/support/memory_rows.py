@@ -8,6 +8,7 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     LedgerEntry,
+    Price,
     Route,
 )
 from heliograph.app.facts import (
@@ -110,7 +111,7 @@ class Rows:
     last_list: dict[int, int] = field(default_factory=dict)
     connectors: dict[int, Connector] = field(default_factory=dict)
     routes: dict[int, Route] = field(default_factory=dict)
-    prices: dict[tuple[str, str], int] = field(default_factory=dict)
+    prices: dict[tuple[str, str], Price] = field(default_factory=dict)
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
@@ -195,6 +196,13 @@ class MemoryState:
         given = self.rows.given
         given[what] = given.get(what, 0) + 1
         return given[what]
+
+    def put_price(self, price: Price) -> Price:
+        known = self.rows.prices.get((price.plan, price.prefix))
+        was = 0 if known is None else known.inbound
+        stored = replace(price, inbound=was if price.inbound is None else price.inbound)
+        self.rows.prices[price.plan, price.prefix] = stored
+        return replace(stored)
 
     def enter(
         self, account: int, kind: EntryKind, amount: int, message: int, at: int, note: str = "", key: int = 0

@@ -60,7 +60,13 @@ async def usage(request: AdminRequest) -> Struct:
     period = await request.views.usage(view.account.id, days)
     return shapes.UsageOfAccount(
         [
-            shapes.Span(format_utc(each.at), each.requests, format_credits(each.charged), format_credits(each.refunded))
+            shapes.Span(
+                format_utc(each.at),
+                each.requests,
+                format_credits(each.charged),
+                format_credits(each.refunded),
+                format_credits(each.inbound),
+            )
             for each in period.spans
         ]
     )

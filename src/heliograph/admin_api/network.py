@@ -92,7 +92,9 @@ async def list_prices(request: AdminRequest) -> Struct:
 
 async def set_price(request: AdminRequest) -> Struct:
     body: shapes.NewPrice = request.body
-    return serialize.price(await request.manage.set_price(body.prefix, credits_of("price", body.price), body.plan))
+    inbound = None if body.inbound is UNSET else credits_of("inbound", body.inbound)
+    price = credits_of("price", body.price)
+    return serialize.price(await request.manage.set_price(body.prefix, price, body.plan, inbound))
 
 
 async def remove_price(request: AdminRequest) -> Struct:

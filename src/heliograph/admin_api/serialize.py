@@ -119,13 +119,14 @@ def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapp
         coding=message.coding,
         parts=message.parts,
         complete=message.complete,
+        price=format_credits(message.price),
         callback=state,
         problem="" if callback is None else callback.problem,
     )
 
 
 def price(found: configuration.Price) -> shapes.PriceShape:
-    return shapes.PriceShape(found.plan, found.prefix, format_credits(found.price))
+    return shapes.PriceShape(found.plan, found.prefix, format_credits(found.price), format_credits(found.inbound or 0))
 
 
 def prices(found: Iterable[configuration.Price], built_in: BuiltIn) -> shapes.Prices:

@@ -147,7 +147,7 @@ class LedgerEntryShape(Struct):
 
     key: int
     time: Moment
-    kind: Annotated[str, Meta(description="`charge`, `refund` or `top-up`.")]
+    kind: Annotated[str, Meta(description="`charge`, `refund`, `top-up` or `inbound` (a message from a phone).")]
     amount: Credits
     note: str
 
@@ -166,6 +166,7 @@ class Span(Struct):
     requests: int
     charged: Credits
     refunded: Credits
+    inbound: Annotated[Credits, Meta(description="For messages from phones, beside `charged`.")]
 
 
 class UsageOfAccount(Struct):
@@ -239,17 +240,20 @@ class DecisionShape(Struct):
 
 
 class NewPrice(Accepts):
-    """Credits a segment to numbers that begin with `prefix`, in a price plan."""
+    """Credits a segment to numbers that begin with `prefix`, in a price plan; and, unless it stays as it is, `inbound`:
+    credits a message from such a phone."""
 
     price: Credits
     prefix: Prefix = ""
     plan: Name = "default"
+    inbound: Credits | UnsetType = UNSET
 
 
 class PriceShape(Struct):
     plan: Name
     prefix: Prefix
     price: Credits
+    inbound: Credits
 
 
 class Prices(Struct):
@@ -344,6 +348,7 @@ class InboundShape(Struct):
     coding: Annotated[int, Meta(description="SMPP data_coding.")]
     parts: int
     complete: Annotated[bool, Meta(description="False where parts never came.")]
+    price: Annotated[Credits, Meta(description="Charged to its owner.")]
     callback: Annotated[
         str,
         Meta(description="What became of its callback: none, being pushed, waits, delivered, gone or given up."),

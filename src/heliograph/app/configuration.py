@@ -108,12 +108,15 @@ class Price:
     plan: str
     prefix: str
     price: int
+    inbound: int | None = 0
+    """Micro-credits a message from such a number. None, where a price is set, leaves it as it is."""
 
 
 @dataclass(slots=True)
 class Tables:
     """Everything about connectors, routes, prices and numbers at one moment; `revision` grows with each change of
-    any. `pushed` are the accounts with numbers that have an `inbound_url`."""
+    any. `pushed` are the accounts with numbers that have an `inbound_url`, `plans` the price plans of those with
+    numbers."""
 
     revision: int
     connectors: list[Connector]
@@ -121,6 +124,7 @@ class Tables:
     prices: list[Price]
     numbers: list[InboundNumber] = field(default_factory=list)
     pushed: frozenset[int] = frozenset()
+    plans: dict[int, str] = field(default_factory=dict)
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -256,8 +256,9 @@ class InboundMessage:
     where it has none; `coding` is the SMPP data_coding. `keyword` is that of the rule that found the owner. `complete`
     is False where parts never came. `owed`: a notice is owed to the account. `digest` (63 bits) stands for the octets
     on the wire until they are answered, since an operator repeats what it has no answer to; 0 where nobody waits for an
-    answer. `lost`: the answer cannot be written any more. `parts_of` names the parts it was joined from. The gatherer
-    gives the key right before the commit, out of the sequence of the messages' keys.
+    answer. `lost`: the answer cannot be written any more. `parts_of` names the parts it was joined from. `price` is
+    charged to the owner, whatever the balance. The gatherer gives the key right before the commit, out of the sequence
+    of the messages' keys.
     """
 
     account: int
@@ -275,6 +276,7 @@ class InboundMessage:
     digest: int = 0
     lost: bool = False
     parts_of: "PartSet | None" = None
+    price: int = 0
     key: int = 0
     tail: int = 0
 

@@ -317,6 +317,8 @@ class Usage:
     requests: int
     charged: int
     refunded: int
+    inbound: int = 0
+    """Cost of messages from phones, beside `charged`."""
 
 
 def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:

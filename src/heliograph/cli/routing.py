@@ -107,6 +107,9 @@ def price() -> None:
     As long as no price is set, every number costs 1 credit. So does a number that the plan `default` leaves out, to
     accounts of that plan; an account with a plan of its own is refused a number that neither plan has.
 
+    A message from a phone costs its account nothing, or what the prefix says of such messages. It is charged whatever
+    the balance.
+
     A running gateway goes by it within five seconds. Messages that are accepted keep their price."""
 
 
@@ -117,13 +120,16 @@ def price() -> None:
         'heliograph price set --prefix "" --price 0.05',
         "# numbers that begin with 49, for accounts of the plan resellers",
         "heliograph price set --prefix 49 --price 0.06 --plan resellers",
+        "# and messages from such phones are charged too",
+        "heliograph price set --prefix 49 --price 0.065 --inbound 0.01",
     ),
 )
 @click.option("--prefix", metavar="DIGITS", required=True, help='First digits of the numbers; "" is all of them.')
 @click.option("--price", "amount", metavar="P", required=True, help="Credits a segment, such as 1 or 0.065.")
+@click.option("--inbound", metavar="P", help="Credits a message from such a phone [as it was; 0 at first].")
 @click.option("--plan", metavar="PLAN", default="default", show_default=True, help="The plan that it is in.")
 @click.pass_obj
-def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> None:
+def set_price(invocation: Invocation, prefix: str, amount: str, plan: str, inbound: str | None) -> None:
     """Sets the price of a segment to numbers with these first digits.
 
     It replaces what the plan said of the same prefix before; shorter and longer ones stay.
@@ -131,12 +137,12 @@ def set_price(invocation: Invocation, prefix: str, amount: str, plan: str) -> No
     from heliograph.admin_api import serialize
     from heliograph.app.admin import fields
 
-    entry = invocation.manage(lambda manage: manage.set_price(prefix, fields.amount("price", amount), plan))
-    told = serialize.price(entry)
-    invocation.show(
-        as_json(told),
-        lambda: click.echo(f"{_numbers(prefix)} cost {counted(told.price, 'credit')} a segment in the plan {plan}."),
-    )
+    price, of_inbound = fields.amount("price", amount), None if inbound is None else fields.amount("inbound", inbound)
+    told = serialize.price(invocation.manage(lambda manage: manage.set_price(prefix, price, plan, of_inbound)))
+    sentence = f"{_numbers(prefix)} cost {counted(told.price, 'credit')} a segment in the plan {plan}"
+    if told.inbound != "0":
+        sentence += f", messages from them {counted(told.inbound, 'credit')} each"
+    invocation.show(as_json(told), lambda: click.echo(f"{sentence}."))
 
 
 @price.command("list", epilog=examples("heliograph price list", "heliograph price list --plan resellers"))
@@ -151,12 +157,14 @@ def list_prices(invocation: Invocation, plan: str | None) -> None:
         return serialize.prices(await manage.prices(plan), await manage.built_in_price())
 
     told = invocation.manage(work)
-    rows = [(each.plan, each.prefix or "(all)", each.price) for each in told.prices]
+    rows = [(each.plan, each.prefix or "(all)", each.price, each.inbound) for each in told.prices]
     if told.built_in is not None and plan in (None, DEFAULT_PLAN):
-        rows.append((DEFAULT_PLAN, "(others; built in)", told.built_in))
+        rows.append((DEFAULT_PLAN, "(others; built in)", told.built_in, "0"))
     invocation.show(
         as_json(told),
-        lambda: print_table(("PLAN", "PREFIX", "PRICE"), rows, empty="The plan names no price.", right=("PRICE",)),
+        lambda: print_table(
+            ("PLAN", "PREFIX", "PRICE", "INBOUND"), rows, empty="The plan names no price.", right=("PRICE", "INBOUND")
+        ),
     )
 
 

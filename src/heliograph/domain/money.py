@@ -14,6 +14,7 @@ class EntryKind(IntEnum):
     CHARGE = 0
     REFUND = 1
     TOP_UP = 2
+    INBOUND = 3
 
     @property
     def label(self) -> str:

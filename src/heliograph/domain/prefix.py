@@ -32,3 +32,8 @@ class PrefixTable(Generic[Value]):
     def longest(self, number: str) -> str | None:
         """Returns the longest prefix that fits; None when none does."""
         return next((number[:length] for length in self._lengths if number[:length] in self._values), None)
+
+
+def prefixes(number: str) -> list[str]:
+    """Returns the prefixes that fit a number, the longest first."""
+    return [number[:length] for length in range(len(number), -1, -1)]

@@ -38,23 +38,26 @@ class PriceTable:
 class Tariff:
     """The prices of one account: its own plan's, then the plan `default`'s."""
 
-    __slots__ = ("_default", "_own")
+    __slots__ = ("_built_in", "_default", "_own")
 
-    def __init__(self, own: PriceTable | None, default: PriceTable) -> None:
-        """`own` is the account's plan, where it is another than `default` and names a price."""
+    def __init__(self, own: PriceTable | None, default: PriceTable, built_in: int = BUILT_IN_PRICE) -> None:
+        """`own` is the account's plan, where it is another than `default` and names a price. `built_in` is the price
+        where the plan `default` names none, for those without one of their own."""
         self._own = own
         self._default = default
+        self._built_in = built_in
 
     def price(self, destination: str) -> int | None:
         """Returns micro-credits a segment: by the account's own plan, else by the plan `default`, whose price for what
-        it does not name is one credit. None where an account has a plan of its own and neither names the destination.
+        it does not name is the built-in one. None where an account has a plan of its own and neither names the
+        destination.
         """
         own = self._own
         if own is not None:
             price = own.price(destination)
             return self._default.price(destination) if price is None else price
         price = self._default.price(destination)
-        return BUILT_IN_PRICE if price is None else price
+        return self._built_in if price is None else price
 
     def named_by(self, destination: str) -> tuple[str, str] | None:
         """Returns the plan and the prefix that name the price; None where none does."""
@@ -70,14 +73,14 @@ class PriceBook:
 
     __slots__ = ("_others", "_tariffs")
 
-    def __init__(self, prices: Iterable[tuple[str, str, int]] = ()) -> None:
-        """Each price is a plan, a prefix and micro-credits."""
+    def __init__(self, prices: Iterable[tuple[str, str, int]] = (), built_in: int = BUILT_IN_PRICE) -> None:
+        """Each price is a plan, a prefix and micro-credits; `built_in` is for what the plan `default` leaves out."""
         entries: dict[str, list[tuple[str, int]]] = {}
         for plan, prefix, micro in prices:
             entries.setdefault(plan, []).append((prefix, micro))
         default = PriceTable(entries.pop(DEFAULT_PLAN, ()))
-        self._tariffs = {plan: Tariff(PriceTable(named, plan), default) for plan, named in entries.items()}
-        self._others = Tariff(None, default)
+        self._tariffs = {plan: Tariff(PriceTable(named, plan), default, built_in) for plan, named in entries.items()}
+        self._others = Tariff(None, default, built_in)
 
     def knows(self, plan: str) -> bool:
         """Says whether the plan names a price, or is the plan `default`."""

@@ -142,9 +142,12 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert (decision["connector"], decision["price"]) == ("operator", "0.07")
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
     assert (await house.ask(token, "GET", "/prices")).json == {
-        "prices": [{"plan": "default", "prefix": "49", "price": "0.07"}],
+        "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0"}],
         "built_in": "1",
     }
+    price = {"prefix": "49", "price": "0.07"}
+    for inbound, wanted in (({"inbound": "0.01"}, "0.01"), ({}, "0.01"), ({"inbound": "0"}, "0")):
+        assert (await house.ask(token, "PUT", "/prices", price | inbound)).json["inbound"] == wanted
     assert (await house.ask(token, "DELETE", "/prices", query="prefix=49")).status == 200
     assert (await house.ask(token, "DELETE", f"/routes/{route.json['id']}")).status == 200
     decision = (await house.ask(token, "GET", "/decision", query=query)).json
@@ -283,6 +286,7 @@ async def test_every_change_is_in_the_audit_log(house: AdminHouse, token: str) -
         ("POST", "/connectors", {"name": "x", "port": 0}, (400, "03", "port")),
         ("POST", "/routes", {"connector": "nobody"}, (404, "07", None)),
         ("PUT", "/prices", {"price": "-1"}, (400, "03", "price")),
+        ("PUT", "/prices", {"price": "1", "inbound": "-1"}, (400, "03", "inbound")),
         ("GET", "/messages/x", None, (404, "07", None)),
         ("GET", f"/messages/{NO_MESSAGE}", None, (404, "07", None)),
         ("POST", f"/messages/{NO_MESSAGE}/reschedule", {"time": "2027-02-01 10:00:00"}, (404, "07", None)),

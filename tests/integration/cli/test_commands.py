@@ -122,8 +122,8 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
             assert result.exit_code == 0, (line, result.stderr)
     listed = run("price", "list").stdout
     assert [row.split() for row in listed.splitlines()[2:]] == [
-        ["default", "(all)", "0.05"],
-        ["default", "49", "0.065"],
+        ["default", "(all)", "0.05", "0"],
+        ["default", "49", "0.065", "0.01"],
     ]
 
 
@@ -153,9 +153,14 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     answer(run("route", "remove", "--prefix", "44", "--json"))
     assert answer(run("route", "list", "--json"))["routes"] == []
     answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))
-    prices = [{"plan": "gold", "prefix": "49", "price": "0.065"}]
+    prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01"}]
+    told = run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--inbound", "0.01").stdout
+    assert told == (
+        "Numbers with the prefix 49 cost 0.065 credits a segment in the plan gold, "
+        "messages from them 0.01 credits each.\n"
+    )
     assert answer(run("price", "list", "--json")) == {"prices": prices, "built_in": "1"}
-    assert run("price", "list").stdout.splitlines()[-1].split() == ["default", "(others;", "built", "in)", "1"]
+    assert run("price", "list").stdout.splitlines()[-1].split() == ["default", "(others;", "built", "in)", "1", "0"]
     assert "built in" not in run("price", "list", "--plan", "gold").stdout
     answer(run("price", "set", "--prefix", "", "--price", "2", "--json"))
     assert answer(run("price", "list", "--json"))["built_in"] is None

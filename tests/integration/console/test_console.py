@@ -600,9 +600,14 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     assert "4917" in page.text
     assert "whole number" in (await ada.post("/routing/routes", {"connector": "operator", "priority": "x"})).text
     assert "is no prefix" in (await ada.post("/routing/routes", {"prefix": "0", "connector": "operator"})).text
-    assert "default all numbers (built in) 1" in text_of(await ada.get("/routing"))
+    assert "default all numbers (built in) 1 0" in text_of(await ada.get("/routing"))
     await ada.follow(await ada.post("/routing/prices", {"price_prefix": "49", "price": "0.07", "plan": "default"}))
-    assert "default all other numbers (built in) 1" in text_of(await ada.get("/routing"))
+    assert "default all other numbers (built in) 1 0" in text_of(await ada.get("/routing"))
+    await ada.post("/routing/prices", {"price_prefix": "44", "price": "0.07", "inbound": "0.5", "plan": "default"})
+    await ada.post("/routing/prices", {"price_prefix": "44", "price": "0.08", "inbound": "", "plan": "default"})
+    assert "default 44 0.08 0.5" in text_of(await ada.get("/routing"))
+    assert "no amount" not in (bad := (await ada.post("/routing/prices", {"price": "1", "inbound": "x"})).text)
+    assert "not an amount" in bad
     assert "below zero" in (await ada.post("/routing/prices", {"price": "-1"})).text
     tried = text_of(await ada.get("/routing", "number=%2B49+170+1234567&account=acme"))
     assert "491701234567 → operator for 0.07 credits a segment" in tried

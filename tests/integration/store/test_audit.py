@@ -68,6 +68,8 @@ DAMAGE = {
         """,
         "owed for the inbound message",
     ),
+    "charge of an inbound message lost": ("DELETE FROM ledger WHERE kind = 3", "The inbound message"),
+    "charge of no inbound message": ("UPDATE inbound SET position = position + 1", "an inbound message that does not"),
     "inbound message lost": ("DELETE FROM inbound", "was joined from parts, and does not exist"),
     "callback too early": (
         "INSERT INTO callback_retry SELECT key, 0, 0, x'', '', 0, NULL FROM message WHERE state = 1",
@@ -93,8 +95,9 @@ async def busy(store: SqliteStore, given: Given, account: Account) -> SqliteStor
     await store.commits.record(Facts(inbound_parts=[InboundPart(parts_of, 1, 0, True, b"1", START)]))
     await store.inbound.gather([parts_of], NODE)
     inbound = InboundMessage(
-        account.id, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, owed=True, parts_of=parts_of, key=given.key()
-    )
+        account.id, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, owed=True, parts_of=parts_of, price=1,
+        key=given.key(),
+    )  # fmt: skip
     await store.commits.record(Facts(inbound=[inbound]))
     return store
 

@@ -8,6 +8,7 @@ from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
+from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pricing import BUILT_IN_PRICE
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
@@ -164,3 +165,29 @@ async def test_prices_by_plan(plan: str, destination: str, price: int | None) ->
     view = await directory.account("acme")
     assert view is not None
     assert view.tariff.price(destination) == price
+
+
+@pytest.mark.parametrize(
+    ("plan", "sender", "price"),
+    [
+        ("default", "447700900123", 5),
+        ("default", "+447700900123", 5),
+        ("default", "33612345678", 0),
+        ("empty", "447700900123", 5),
+        ("narrow", "447700900123", 7),
+        ("narrow", "441234567890", 5),
+        ("narrow", "33612345678", 0),
+        ("free", "447700900123", 0),
+        ("default", "Bank", 0),
+    ],
+)
+async def test_prices_of_inbound_messages_by_plan(plan: str, sender: str, price: int) -> None:
+    store = MemoryStore()
+    for row in (Price("default", "44", 1, 5), Price("narrow", "447", 1, 7), Price("free", "", 1, 0)):
+        await store.network.set_price(row)
+    account = await add_account(store, "acme", plan=plan)
+    await store.inbound.add_number(InboundNumber(0, "3388", account.id))
+    directory = Directory(store.network, store.accounts)
+    assert directory.inbound_price(account.id, sender) == 0
+    await directory.refresh()
+    assert directory.inbound_price(account.id, sender) == price

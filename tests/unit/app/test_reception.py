@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey
+from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
 from heliograph.app.inbound.reading import Reader
@@ -167,6 +167,26 @@ async def test_a_keyword_finds_its_account(desk: Desk) -> None:
     (message,) = await desk.kept()
     assert (message.account, message.keyword, message.owed) == (pizza.id, "pizza", False)
     assert desk.owed == []
+
+
+async def test_messages_cost_what_their_owners_plan_says(desk: Desk) -> None:
+    account = await desk.number()
+    await desk.store.network.set_price(Price("default", "4917", 1, 5))
+    await desk.directory.refresh()
+    link = Link()
+    desk.reception.receive(1, link.sends("whole"))
+    desk.reception.receive(1, link.sends("nobody's", recipient="4000"))
+    desk.reception.receive(1, link.sends("free", sender="33612345678"))
+    for number in (1, 2):
+        desk.reception.receive(1, link.sends(f"{number}.", part=(7, 2, number)))
+    await desk.settle()
+    assert {message.content: message.price for message in await desk.kept()} == {
+        "whole": 5,
+        "nobody's": 0,
+        "free": 0,
+        "1.2.": 5,
+    }
+    assert desk.rows.balances[account.id] == -10
 
 
 async def test_equal_messages_on_a_standing_link_are_two(desk: Desk) -> None:

@@ -16,6 +16,10 @@ CHECKS: dict[str, str] = {
     "charged_nothing": (
         "The account number {account} was charged {amount_credits} for what does not exist: the message or batch {id}."
     ),
+    "inbound_charge": "The inbound message {id} costs {price_credits} and was charged {charged_credits}.",
+    "inbound_charged_nothing": (
+        "The account number {account} was charged {amount_credits} for an inbound message that does not exist: {id}."
+    ),
     "refund": "A refund of {amount_credits} of the account number {account} is not backed by a lost message: {id}.",
     "refunds": "The message {id} was refunded {times} times.",
     "no_refund": "The message {id} was cancelled or failed, and its price of {price_credits} was not refunded.",

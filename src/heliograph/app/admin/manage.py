@@ -358,14 +358,15 @@ class Manage(Audited):
 
     # --- prices
 
-    async def set_price(self, prefix: str, price: int, plan: str = DEFAULT_PLAN) -> Price:
-        """Sets or replaces a price, in micro-credits a segment."""
+    async def set_price(self, prefix: str, price: int, plan: str = DEFAULT_PLAN, inbound: int | None = None) -> Price:
+        """Sets or replaces a price, in micro-credits a segment; and that of a message from such a number, unless it is
+        None."""
         fields.check_prefix(prefix)
         fields.check_name("plan", plan)
-        entry = Price(plan, prefix, _not_negative(price))
-        audited = self.audited("price.set", prefix, {"plan": plan, "price": money.format_credits(price)})
-        await audited.network.set_price(entry)
-        return entry
+        told = {"plan": plan, "price": money.format_credits(_not_negative(price))}
+        if inbound is not None:
+            told["inbound"] = money.format_credits(_not_negative(inbound, "inbound"))
+        return await self.audited("price.set", prefix, told).network.set_price(Price(plan, prefix, price, inbound))
 
     async def prices(self, plan: str | None = None) -> list[Price]:
         """By plan and prefix."""
@@ -424,9 +425,9 @@ class Manage(Audited):
         return self._secrets.octets(_KEY_ID_OCTETS).hex()
 
 
-def _not_negative(price: int) -> int:
+def _not_negative(price: int, field: str = "price") -> int:
     if price < 0:
-        raise Invalid("price", "it must not be below zero")
+        raise Invalid(field, "it must not be below zero")
     return price
 
 

@@ -44,6 +44,10 @@ class Reader:
         pushed."""
         return self._directory.owner(connector, recipient, text)
 
+    def price(self, account: int, sender: str) -> int:
+        """Returns what an account pays for a message from a phone, in micro-credits."""
+        return self._directory.inbound_price(account, sender)
+
     def _alphabet(self, connector: int) -> str:
         if self._generation != self._directory.generation:
             self._generation = self._directory.generation

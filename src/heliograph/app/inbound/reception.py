@@ -242,13 +242,16 @@ class Reception:
     # --- around a commit
 
     def prepare(self) -> None:
-        """Must be called right before a commit, when its messages have their keys: owes their notices."""
+        """Must be called right before a commit, when its messages have their keys: prices them, and owes their
+        notices."""
         if self._settling:
             self._settle(self._clock.now() - SETTLED_MS)
         if not self._next:
             return
         for arrival in self._next:
             message = arrival.message
+            if message is not None and message.account:
+                message.price = self._reader.price(message.account, message.sender)
             if message is not None and message.owed:
                 self._owe(Notice(message.account, message.key, message, message.at))
         self._committing += self._next

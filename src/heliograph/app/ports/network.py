@@ -32,7 +32,8 @@ class Network(Protocol):
     async def remove_route(self, route: int) -> None:
         """Raises Missing."""
 
-    async def set_price(self, price: Price) -> None: ...
+    async def set_price(self, price: Price) -> Price:
+        """Returns the price as it is now."""
 
     async def remove_price(self, plan: str, prefix: str) -> None:
         """Raises Missing."""

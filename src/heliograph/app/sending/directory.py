@@ -14,8 +14,8 @@ from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
-from heliograph.domain.numbers import NumberRules
-from heliograph.domain.pricing import PriceBook, Tariff
+from heliograph.domain.numbers import NumberRules, normalise_number
+from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
 
 ACCOUNTS_KEPT = 10_000
 """Accounts held in memory; of more, the one read longest ago is dropped."""
@@ -51,6 +51,8 @@ class Directory:
         self._numbers = NumberRules()
         self._pushed: frozenset[int] = frozenset()
         self._prices = PriceBook()
+        self._inbound_prices = PriceBook(built_in=0)
+        self._plans: dict[int, str] = {}
 
     async def refresh(self) -> bool:
         """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there."""
@@ -62,6 +64,10 @@ class Directory:
         self._numbers = NumberRules(tables.numbers)
         self._pushed = tables.pushed
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
+        self._inbound_prices = PriceBook(
+            ((price.plan, price.prefix, price.inbound or 0) for price in tables.prices), built_in=0
+        )
+        self._plans = tables.plans
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1
@@ -97,6 +103,11 @@ class Directory:
         and whether it has them pushed."""
         rule = self._numbers.find(number, connector, text)
         return (0, "", False) if rule is None else (rule.account, rule.keyword, rule.account in self._pushed)
+
+    def inbound_price(self, account: int, sender: str) -> int:
+        """Returns what an account with numbers pays for a message from a phone, in micro-credits."""
+        plan = self._plans.get(account, DEFAULT_PLAN)
+        return self._inbound_prices.tariff(plan).price(normalise_number(sender)) or 0
 
     def connector(self, connector: int) -> Connector | None:
         return self._connectors.get(connector)

@@ -138,6 +138,7 @@ async def _usage(request: PageRequest, account: int, days: int) -> Mapping[str, 
     return {
         "chart": chart.bars(bars, label), "charged": charged, "requests": requests, "span": span,
         "refunded": sum(each.refunded for each in spans.values()),
+        "inbound": sum(each.inbound for each in spans.values()),
     }  # fmt: skip
 
 

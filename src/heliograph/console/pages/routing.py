@@ -61,7 +61,9 @@ async def set_price(request: PageRequest) -> PageResponse:
     form = request.form
     try:
         price = fields.amount("price", form.get("price", ""))
-        await request.manage.set_price(form.get("price_prefix", "").strip(), price, form.get("plan") or DEFAULT_PLAN)
+        inbound = fields.amount("inbound", form["inbound"]) if form.get("inbound") else None
+        prefix, plan = form.get("price_prefix", "").strip(), form.get("plan") or DEFAULT_PLAN
+        await request.manage.set_price(prefix, price, plan, inbound)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go("/routing", "The price is set; it counts within five seconds.")

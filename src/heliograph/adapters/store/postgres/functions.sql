@@ -323,30 +323,39 @@ BEGIN
     DELETE FROM inbound_unanswered WHERE key = ANY (p_key);
 END $$;
 
--- Keeps inbound messages. record_open has locked their accounts, so that the positions of each one's ascend in the order of
+-- Keeps inbound messages, and charges them whatever the balance. record_open has locked their accounts, so that the positions of each one's ascend in the order of
 -- commits; that of a message is its key, or what comes after the last one.
 CREATE OR REPLACE FUNCTION record_inbound(
     p_account bigint[], p_connector bigint[], p_sender text[], p_recipient text[], p_octets bytea[], p_coding smallint[],
     p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_owed boolean[], p_key bigint[],
-    p_tail bigint[], p_digest bigint[], p_lost boolean[], p_content bytea[], p_node bigint
+    p_tail bigint[], p_digest bigint[], p_lost boolean[], p_price bigint[], p_content bytea[], p_node bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO inbound (
-        key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content, octets,
-        position
+    WITH fresh AS (
+        INSERT INTO inbound (
+            key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content,
+            octets, price, position
+        )
+        SELECT i.*, CASE WHEN i.account = 0 THEN i.key ELSE greatest(
+            i.key,
+            coalesce((SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account), 0)
+                + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
+        ) END
+        FROM unnest(
+            p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_sender, p_recipient,
+            p_keyword, p_content, p_octets, p_price
+        ) AS i (
+            key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content,
+            octets, price
+        )
+        ON CONFLICT DO NOTHING RETURNING key, account, at, price, position
+    ), charged AS (
+        INSERT INTO ledger (account, key, kind, amount, message, at)
+        SELECT account, position, {EntryKind.INBOUND}, -price, key, at FROM fresh WHERE price <> 0
+        RETURNING account, amount
     )
-    SELECT i.*, CASE WHEN i.account = 0 THEN i.key ELSE greatest(
-        i.key,
-        coalesce((SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account), 0)
-            + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
-    ) END
-    FROM unnest(
-        p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_sender, p_recipient,
-        p_keyword, p_content, p_octets
-    ) AS i (
-        key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content, octets
-    )
-    ON CONFLICT DO NOTHING;
+    UPDATE account AS a SET balance = a.balance + s.amount
+    FROM (SELECT account, sum(amount)::bigint AS amount FROM charged GROUP BY account) AS s WHERE a.id = s.account;
     INSERT INTO inbound_unanswered (key, connector, digest, node, at, lost)
     SELECT i.key, i.connector, i.digest, p_node, i.at, i.lost
     FROM unnest(p_key, p_connector, p_digest, p_at, p_lost) AS i (key, connector, digest, at, lost)

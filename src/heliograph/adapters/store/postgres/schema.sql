@@ -49,13 +49,13 @@ CREATE TABLE api_key (
     PRIMARY KEY (account, id)
 );
 
--- Every change of a balance. A charge has the key of its message, or of its batch. Other entries have keys made from
--- their time, with the worker bits all set. An entry of 0 is not written.
+-- Every change of a balance. A charge has the key of its message, or of its batch; that of an inbound message the message's
+-- position. Other entries have keys made from their time, with the worker bits all set. An entry of 0 is not written.
 CREATE TABLE ledger (
     account bigint NOT NULL,
     key     bigint NOT NULL,
     amount  bigint NOT NULL,
-    message bigint NOT NULL,                   -- what it is for: a message, or a batch; 0 for a top-up
+    message bigint NOT NULL,                   -- what it is for: a message of either way, or a batch; 0 for a top-up
     at      bigint NOT NULL,
     kind    smallint NOT NULL,                 -- EntryKind
     note    text NOT NULL DEFAULT '',
@@ -65,11 +65,12 @@ CREATE TABLE ledger (
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 
--- What a segment to a destination with this prefix costs. The longest prefix counts.
+-- What a segment to a destination with this prefix costs, and a message from such a phone. The longest prefix counts.
 CREATE TABLE price (
-    plan   text NOT NULL,
-    prefix text NOT NULL,
-    price  bigint NOT NULL,
+    plan    text NOT NULL,
+    prefix  text NOT NULL,
+    price   bigint NOT NULL,
+    inbound bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (plan, prefix)
 );
 
@@ -256,6 +257,7 @@ CREATE TABLE inbound (
     connector bigint NOT NULL,
     at        bigint NOT NULL,
     position  bigint NOT NULL,                 -- among its account's: ascends in the order in which these became its own
+    price     bigint NOT NULL,                 -- what its account was charged for it
     parts     integer NOT NULL,
     coding    smallint NOT NULL,               -- data_coding
     complete  boolean NOT NULL,                -- false: parts never came

@@ -155,7 +155,7 @@ def _add_inbound(calls: FunctionCalls, facts: Facts, node: int) -> None:
         calls.add(
             "record_inbound",
             *_columns(inbound, "account", "connector", "sender", "recipient", "octets", "coding", "at", "keyword"),
-            *_columns(inbound, "parts", "complete", "owed", "key", "tail", "digest", "lost"),
+            *_columns(inbound, "parts", "complete", "owed", "key", "tail", "digest", "lost", "price"),
             [each.content.encode() for each in inbound],
             node,
         )

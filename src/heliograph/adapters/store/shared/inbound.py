@@ -14,7 +14,9 @@ from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at
-from heliograph.domain.numbers import InboundNumber
+from heliograph.domain.numbers import InboundNumber, normalise_number
+from heliograph.domain.prefix import prefixes
+from heliograph.domain.pricing import DEFAULT_PLAN
 
 
 class StoredPulls(Operations):
@@ -84,11 +86,16 @@ class StoredInbound(Operations):
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
-        owed = bool(account_of(owner).inbound_url)
+        owed, plan = bool(account_of(owner).inbound_url), account_of(owner).plan
+        sender = yield from first(Q.inbound_sender(key=key, tail=tail))
+        price = 0 if sender is None else (yield from _price(plan, sender[0]))
         ((_, last),) = yield Q.newest_positions(accounts=[account])
         position = max(key, first_key_at(now), last + 1)
-        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed, position=position)):
+        if not (yield Q.route_inbound(key=key, tail=tail, account=account, owed=owed, position=position, price=price)):
             raise Missing("no such inbound message, or it has an owner")
+        if price:
+            yield Q.enter_inbound(account=account, position=position, price=price, key=key, at=now)
+            yield Q.change_balance(account=account, amount=-price)
         if owed:
             yield Q.owe_again(keys=[key], now=now)
         ((*row,),) = yield Q.inbound_by_id(key=key, tail=tail)
@@ -113,6 +120,13 @@ class StoredInbound(Operations):
         if not (yield Q.remove_number(number=number)):
             raise Missing("no such number")
         yield tables_changed()
+
+
+def _price(plan: str, sender: str) -> Steps[int]:
+    """The price of a message from a phone, as `Directory.inbound_price` finds it."""
+    known = prefixes(normalise_number(sender))
+    row = yield from first(Q.inbound_price(plans=[plan, DEFAULT_PLAN], prefixes=known, plan=plan))
+    return 0 if row is None else int(row[0])
 
 
 def _claim(sets: Sequence[PartSet], before: int, node: int) -> Steps[list[list[InboundPart]]]:

@@ -30,6 +30,7 @@ class StoredNetwork(Operations):
             [Price(*row) for row in prices],
             [InboundNumber(*row[:5]) for row in numbers],
             frozenset(row[2] for row in numbers if row[5]),
+            {row[2]: row[6] for row in numbers},
         )
 
     @write
@@ -77,9 +78,10 @@ class StoredNetwork(Operations):
         yield tables_changed()
 
     @write
-    def set_price(self, price: Price) -> Steps[None]:
-        yield put_price(price)
+    def set_price(self, price: Price) -> Steps[Price]:
+        ((inbound,),) = yield put_price(price)
         yield tables_changed()
+        return replace(price, inbound=inbound)
 
     @write
     def remove_price(self, plan: str, prefix: str) -> Steps[None]:
@@ -100,7 +102,7 @@ class StoredNetwork(Operations):
 
 
 def put_price(price: Price) -> Query:
-    return Q.put_price(plan=price.plan, prefix=price.prefix, price=price.price)
+    return Q.put_price(plan=price.plan, prefix=price.prefix, price=price.price, inbound=price.inbound)
 
 
 def tables_changed() -> Query:

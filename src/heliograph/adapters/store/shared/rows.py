@@ -25,10 +25,10 @@ _CONNECTOR = tuple(each.name for each in fields(Connector))
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
-    "i.complete, i.owed, i.key, i.tail"
+    "i.complete, i.owed, i.price, i.key, i.tail"
 )
 
-INBOUND_WIDTH = 14
+INBOUND_WIDTH = 15
 
 PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
 
@@ -87,8 +87,9 @@ def inbound_of(row: Sequence[Any]) -> InboundMessage:
         parts=row[9],
         complete=bool(row[10]),
         owed=bool(row[11]),
-        key=row[12],
-        tail=row[13],
+        price=row[12],
+        key=row[13],
+        tail=row[14],
     )
 
 

@@ -185,7 +185,7 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
         _write_finals(db, facts.finals, book)
     _write_receipts(db, facts)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost:
-        record_inbound(db, facts, node)
+        record_inbound(db, facts, node, book)
     _write_callbacks(db, facts, node)
     if facts.marks:
         _SET_MARK(db, list(facts.marks.items()))

@@ -3,14 +3,19 @@
 import sqlite3
 
 from heliograph.adapters.store.shared.rows import INBOUND_COLUMNS, INBOUND_WIDTH, PART_COLUMNS
+from heliograph.adapters.store.sqlite.money import Book
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
 from heliograph.app.facts import Facts, InboundMessage, InboundPart
+from heliograph.domain.money import EntryKind
 
 _ONCE = "ON CONFLICT DO NOTHING"
 
 _INSERT_INBOUND = Insert(
     f"INSERT INTO inbound ({INBOUND_COLUMNS.replace('i.', '')}, position)", INBOUND_WIDTH + 1, _ONCE
 )
+_INSERT_ENTRY = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
+_INBOUND = +EntryKind.INBOUND
+_KNOWN = "SELECT key FROM inbound WHERE key IN (SELECT value FROM json_each(?))"
 _LAST_POSITION = "SELECT coalesce(max(position), 0) FROM inbound WHERE account = ?"
 _INSERT_UNANSWERED = Insert("INSERT INTO inbound_unanswered (key, connector, digest, node, lost, at)", 6, _ONCE)
 _KEEP_INBOUND_PART = Insert(
@@ -33,14 +38,16 @@ WHERE connector = ? AND sender = ? AND recipient = ? AND reference = ? AND total
 """
 
 
-def record_inbound(db: sqlite3.Connection, facts: Facts, node: int) -> None:
-    """Keeps inbound messages and parts, and what is known of their answers."""
+def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, book: Book) -> None:
+    """Keeps inbound messages and parts, charges the messages, and keeps what is known of their answers."""
     if facts.inbound_lost:
         db.execute(_LOSE_INBOUND, (many(facts.inbound_lost),))
     if facts.inbound_answered:
         db.execute(_ANSWER_INBOUND, (many(facts.inbound_answered),))
     last: dict[int, int] = {}
-    _INSERT_INBOUND(db, [_inbound_row(each, _position(db, each, last)) for each in facts.inbound])
+    rows = [_inbound_row(each, _position(db, each, last)) for each in facts.inbound]
+    _charge(db, facts.inbound, rows, book)
+    _INSERT_INBOUND(db, rows)
     unanswered: list[Row] = []
     for each in facts.inbound:
         if each.digest:
@@ -65,6 +72,20 @@ def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, i
     return position
 
 
+def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[Row], book: Book) -> None:
+    """Charges the messages that are not there yet, whatever the balance."""
+    if not any(message.price for message in messages):
+        return
+    known = {key for (key,) in db.execute(_KNOWN, (many(message.key for message in messages),))}
+    entries: list[Row] = []
+    for message, row in zip(messages, rows, strict=True):
+        if message.price and message.key not in known:
+            known.add(message.key)
+            entries.append((message.account, row[-1], _INBOUND, -message.price, message.key, message.at))
+            book.change(message.account, -message.price)
+    _INSERT_ENTRY(db, entries)
+
+
 def _inbound_row(message: InboundMessage, position: int) -> Row:
     """The values of an inbound message in the order of INBOUND_COLUMNS, and its position."""
     return (
@@ -80,6 +101,7 @@ def _inbound_row(message: InboundMessage, position: int) -> Row:
         message.parts,
         +message.complete,
         +message.owed,
+        message.price,
         message.key,
         message.tail,
         position,

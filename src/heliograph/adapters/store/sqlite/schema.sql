@@ -39,14 +39,14 @@ CREATE TABLE api_key (
     PRIMARY KEY (account, id)
 ) STRICT, WITHOUT ROWID;
 
--- Every change of a balance. A charge has the key of its message, or of its batch. Other entries have keys made from
--- their time, with the worker bits all set. An entry of 0 is not written.
+-- Every change of a balance. A charge has the key of its message, or of its batch; that of an inbound message the message's
+-- position. Other entries have keys made from their time, with the worker bits all set. An entry of 0 is not written.
 CREATE TABLE ledger (
     account INTEGER NOT NULL,
     key     INTEGER NOT NULL,
     kind    INTEGER NOT NULL,                  -- EntryKind
     amount  INTEGER NOT NULL,
-    message INTEGER NOT NULL,                  -- what it is for: a message, or a batch; 0 for a top-up
+    message INTEGER NOT NULL,                  -- what it is for: a message of either way, or a batch; 0 for a top-up
     at      INTEGER NOT NULL,
     note    TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (account, key, kind)
@@ -55,11 +55,12 @@ CREATE TABLE ledger (
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 
--- What a segment to a destination with this prefix costs. The longest prefix counts.
+-- What a segment to a destination with this prefix costs, and a message from such a phone. The longest prefix counts.
 CREATE TABLE price (
-    plan   TEXT NOT NULL,
-    prefix TEXT NOT NULL,
-    price  INTEGER NOT NULL,
+    plan    TEXT NOT NULL,
+    prefix  TEXT NOT NULL,
+    price   INTEGER NOT NULL,
+    inbound INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (plan, prefix)
 ) STRICT, WITHOUT ROWID;
 
@@ -250,6 +251,7 @@ CREATE TABLE inbound (
     complete  INTEGER NOT NULL,                -- 0: parts never came
     at        INTEGER NOT NULL,
     owed      INTEGER NOT NULL,                -- 1: a callback is owed for it
+    price     INTEGER NOT NULL,                -- what its account was charged for it
     position  INTEGER NOT NULL                 -- among its account's: ascends in the order in which these became its own
 ) STRICT;
 

@@ -46,11 +46,13 @@ FROM message AS m WHERE m.key {among(keys)};
 SELECT key, account, kind, amount, message, at, note FROM ledger
 WHERE account = :account AND key < :before ORDER BY key DESC, kind DESC LIMIT :limit;
 
--- usage: The latest entries of an account by spans of time: charges, what was charged, what was given back.
+-- usage: The latest entries of an account by spans of time: charges, what was charged, what was given back, and what
+-- messages from phones cost.
 SELECT key / 4096 / :step * :step AS span,
     CAST(sum(CASE WHEN kind = {EntryKind.CHARGE} THEN 1 ELSE 0 END) AS bigint),
     CAST(-sum(CASE WHEN kind = {EntryKind.CHARGE} THEN amount ELSE 0 END) AS bigint),
-    CAST(sum(CASE WHEN kind = {EntryKind.REFUND} THEN amount ELSE 0 END) AS bigint)
+    CAST(sum(CASE WHEN kind = {EntryKind.REFUND} THEN amount ELSE 0 END) AS bigint),
+    CAST(-sum(CASE WHEN kind = {EntryKind.INBOUND} THEN amount ELSE 0 END) AS bigint)
 FROM (
     SELECT key, kind, amount FROM ledger
     WHERE account = :account AND key >= :start AND key < :end ORDER BY key DESC LIMIT :entries

@@ -41,6 +41,20 @@ WHERE l.kind = {EntryKind.CHARGE}
   AND NOT EXISTS (SELECT 1 FROM batch AS b WHERE b.key = l.key AND b.account = l.account)
 LIMIT :most;
 
+-- audit_inbound_charge: Inbound messages that were charged another price than theirs.
+SELECT i.key, i.tail, i.price, -coalesce(l.amount, 0)
+FROM inbound AS i
+LEFT JOIN ledger AS l ON l.account = i.account AND l.key = i.position AND l.kind = {EntryKind.INBOUND} AND l.message = i.key
+WHERE i.price <> -coalesce(l.amount, 0)
+LIMIT :most;
+
+-- audit_inbound_charged_nothing: Charges for no inbound message.
+SELECT l.account, -l.amount, l.message, NULL FROM ledger AS l
+WHERE l.kind = {EntryKind.INBOUND} AND NOT EXISTS (
+    SELECT 1 FROM inbound AS i WHERE i.key = l.message AND i.account = l.account AND i.position = l.key
+)
+LIMIT :most;
+
 -- audit_refund: Refunds for a message that did not fail, or of another amount than its price.
 SELECT l.amount, l.account, l.message, NULL FROM ledger AS l
 WHERE l.kind = {EntryKind.REFUND} AND NOT EXISTS (

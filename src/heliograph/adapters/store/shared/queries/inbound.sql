@@ -65,8 +65,20 @@ SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail AND i.a
 SELECT a.id, coalesce((SELECT max(i.position) FROM inbound AS i WHERE i.account = a.id), 0)
 FROM account AS a WHERE a.id {among(accounts)};
 
+-- inbound_price: The price of a message from a phone, by the prefixes of its number: the plan's, or the plan `default`'s.
+SELECT inbound FROM price WHERE plan {among(plans)} AND prefix {among(prefixes)}
+ORDER BY plan <> :plan, length(prefix) DESC LIMIT 1;
+
+-- enter_inbound: Adds the charge of an inbound message.
+INSERT INTO ledger (account, key, kind, amount, message, at)
+VALUES (:account, :position, {EntryKind.INBOUND}, -CAST(:price AS bigint), :key, :at);
+
+-- inbound_sender: The phone that wrote an unrouted message.
+SELECT sender FROM inbound WHERE key = :key AND tail = :tail AND account = 0;
+
 -- route_inbound: Gives an unrouted message to an account.
-UPDATE inbound SET account = :account, owed = :owed, position = :position WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
+UPDATE inbound SET account = :account, owed = :owed, position = :position, price = :price
+WHERE key = :key AND tail = :tail AND account = 0 RETURNING 1;
 
 -- add_number: A new number; no row where the same one is there.
 INSERT INTO number (number, keyword, connector, account) VALUES (:number, :keyword, :connector, :account)

@@ -46,16 +46,18 @@ DELETE FROM route WHERE id = :route RETURNING 1;
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;
 
--- numbers: All numbers, with whether their account has its messages pushed.
-SELECT n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '' FROM number AS n
+-- numbers: All numbers, with whether their account has its messages pushed, and its price plan.
+SELECT n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '', a.plan FROM number AS n
 JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan and prefix.
-SELECT plan, prefix, price FROM price ORDER BY plan {bytewise}, prefix {bytewise};
+SELECT plan, prefix, price, inbound FROM price ORDER BY plan {bytewise}, prefix {bytewise};
 
--- put_price: Sets the price of a prefix in a plan.
-INSERT INTO price (plan, prefix, price) VALUES (:plan, :prefix, :price)
-ON CONFLICT (plan, prefix) DO UPDATE SET price = excluded.price;
+-- put_price: Sets the prices of a prefix in a plan; returns that of a message from there.
+INSERT INTO price (plan, prefix, price, inbound) VALUES (:plan, :prefix, :price, coalesce(CAST(:inbound AS bigint), 0))
+ON CONFLICT (plan, prefix) DO UPDATE SET
+    price = excluded.price, inbound = coalesce(CAST(:inbound AS bigint), price.inbound)
+RETURNING inbound;
 
 -- remove_price: Removes the price of a prefix.
 DELETE FROM price WHERE plan = :plan AND prefix = :prefix RETURNING 1;
