@@ -43,6 +43,7 @@ FULL = Account(
     senders=("Heliograph",),
     created=START,
     inbound_url="https://customer.example/mo",
+    inbound_reply="body",
 )
 
 

@@ -12,6 +12,7 @@ from heliograph.app.facts import (
     Facts,
     InboundMessage,
     InboundPart,
+    InboundReply,
     PartSet,
     Verdict,
 )
@@ -19,6 +20,7 @@ from heliograph.app.marks import CALLBACK
 from heliograph.app.ports import Store
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
+from heliograph.domain.ids import to_uuid
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from tests.support.store import NODE, START, Given, Opener
@@ -464,6 +466,25 @@ async def test_a_message_that_is_routed_later_is_paid_then(store: Store, given: 
     with pytest.raises(Missing):
         await store.inbound.route(near.key, near.tail, account.id, START + 5)
     assert await balance(store, account) == -15
+    assert await store.upkeep.audit() == []
+
+
+# --- replies
+
+
+async def test_what_was_replied_is_shown(store: Store, given: Given, account: Account) -> None:
+    replied, refused, silent = (message(given, account.id) for _ in range(3))
+    await kept(store, replied, refused, silent)
+    reference = f"reply:{to_uuid(replied.key, replied.tail)}"
+    accept = given.accept(given.message(account.id, reference=reference), fingerprint=b"x")
+    await store.commits.record(
+        Facts(accepts=[accept], inbound_replies=[InboundReply(account.id, refused.key, "The credit is too low")])
+    )
+    await store.commits.record(Facts(inbound_replies=[InboundReply(account.id, 1, "no such message")]))
+    found = {record.message.key: record for record in await store.inbound.find(InboundQuery())}
+    assert (found[replied.key].reply, found[replied.key].refused) == ((accept.key, accept.tail), "")
+    assert (found[refused.key].reply, found[refused.key].refused) == (None, "The credit is too low")
+    assert (found[silent.key].reply, found[silent.key].refused) == (None, "")
     assert await store.upkeep.audit() == []
 
 

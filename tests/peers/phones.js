@@ -3,7 +3,8 @@
 //   node phones.js MESSAGES.json [PAUSE_MS]
 //
 // The file is a list of objects: name, from, to, text, and for one part of a long message also reference, total, number
-// and how (`udh8`, `udh16` or `sar`). They are sent in this order, over all links in turn, one each PAUSE_MS. Writes a
+// and how (`udh8`, `udh16` or `sar`). They are sent in this order, over all links in turn, one each PAUSE_MS. What is
+// submitted for phones is taken, and told. Writes a
 // JSON object a line for what comes; the first says where it listens.
 const fs = require('fs');
 const smpp = require('smpp');
@@ -13,6 +14,7 @@ const pause = Number(process.argv[3] || 5);
 const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
 const receivers = [];
 let turn = 0;
+let ids = 0;
 
 function header(message) {
   if (message.how === 'udh8') return Buffer.from([5, 0, 3, message.reference & 255, message.total, message.number]);
@@ -61,6 +63,11 @@ const server = smpp.createServer((session) => {
       if (command !== 'bind_transmitter') receivers.push(session);
     });
   }
+  session.on('submit_sm', (request) => {
+    const {source_addr: from, destination_addr: to, short_message: text} = request;
+    say({event: 'submitted', from, to, text: text.message});
+    session.send(request.response({message_id: String((ids += 1))}));
+  });
   session.on('enquire_link', (request) => session.send(request.response()));
   session.on('unbind', (request) => {
     session.send(request.response());

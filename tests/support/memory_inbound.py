@@ -8,6 +8,7 @@ from heliograph.app.facts import Facts, InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at, time_of
+from heliograph.domain.inbound import reply_reference
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pricing import PriceBook
@@ -33,6 +34,9 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
         for (of, _), row in rows.inbound_parts.items():
             if of == message.parts_of and not row.joined and row.node == node:
                 row.joined, row.node = message.key, None
+    for reply in facts.inbound_replies:
+        if reply.key in rows.inbound:
+            rows.refused_replies[reply.key] = reply.problem
     for part in facts.inbound_parts:
         known = rows.inbound_parts.get((part.parts_of, part.number))
         if known is None or (known.joined and known.part.octets != part.octets):
@@ -110,7 +114,7 @@ class MemoryInbound(MemoryReading):
     async def find(self, query: InboundQuery) -> list[InboundRecord]:
         rows = self._open()
         found = [
-            InboundRecord(replace(message), self._callback(rows, message))
+            self._inbound_record(rows, message)
             for key, message in sorted(rows.inbound.items(), reverse=True)
             if query.account in (None, message.account)
             and query.number in ("", message.sender, message.recipient)
@@ -123,7 +127,7 @@ class MemoryInbound(MemoryReading):
         message = rows.inbound.get(key)
         if message is None or message.tail != tail:
             return None
-        return InboundRecord(replace(message), self._callback(rows, message))
+        return self._inbound_record(rows, message)
 
     async def route(self, key: int, tail: int, account: int, now: int) -> InboundRecord:
         rows = self._open()
@@ -139,7 +143,15 @@ class MemoryInbound(MemoryReading):
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
         if message.owed:
             rows.retries[key] = RetryRow(now, 0, b"", "", now)
-        return InboundRecord(replace(message), self._callback(rows, message))
+        return self._inbound_record(rows, message)
+
+    def _inbound_record(self, rows: Rows, message: InboundMessage) -> InboundRecord:
+        record = InboundRecord(replace(message), self._callback(rows, message))
+        known = rows.references.get((message.account, reply_reference(message.key, message.tail)))
+        if known is not None:
+            record.reply = known.key, rows.messages[known.key].tail
+        record.refused = rows.refused_replies.get(message.key, "")
+        return record
 
     def _waiting(self, rows: Rows, of: PartSet) -> list[PartRow]:
         parts = [row for (name, _), row in rows.inbound_parts.items() if name == of and not row.joined]

@@ -131,6 +131,8 @@ class Rows:
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     """Places of inbound messages among their account's, by key."""
+    refused_replies: dict[int, str] = field(default_factory=dict)
+    """Why replies to inbound messages were not sent, by key."""
     inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
     unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)

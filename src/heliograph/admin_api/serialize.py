@@ -44,6 +44,7 @@ def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
         senders=list(found.senders),
         created=format_utc(found.created),
         inbound_url=found.inbound_url,
+        inbound_reply=found.inbound_reply,
     )
 
 
@@ -122,6 +123,8 @@ def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapp
         price=format_credits(message.price),
         callback=state,
         problem="" if callback is None else callback.problem,
+        reply=None if record.reply is None else ids.to_hex(*record.reply),
+        refused=record.refused,
     )
 
 

@@ -83,6 +83,7 @@ class AccountShape(Struct):
     senders: Annotated[list[str], Meta(description="Sender IDs that it may use; empty is any.")]
     created: Moment
     inbound_url: str
+    inbound_reply: str
 
 
 class AccountWithKeys(AccountShape):
@@ -110,6 +111,7 @@ class AccountSettings(Accepts):
     networks: list[str] | UnsetType = UNSET
     senders: list[str] | UnsetType = UNSET
     inbound_url: str | UnsetType = UNSET
+    inbound_reply: str | UnsetType = UNSET
 
 
 class NewAccountShape(AccountSettings, kw_only=True):
@@ -354,6 +356,8 @@ class InboundShape(Struct):
         Meta(description="What became of its callback: none, being pushed, waits, delivered, gone or given up."),
     ]
     problem: Annotated[str, Meta(description="What went wrong with its callback last.")]
+    reply: Annotated[MessageId | None, Meta(description="The message that the callback's answer became; or null.")]
+    refused: Annotated[str, Meta(description="Why the callback's answer became no message; or empty.")]
 
 
 class InboundMessages(Struct):

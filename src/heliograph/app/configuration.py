@@ -36,12 +36,15 @@ class Account:
     created: int = 0
     inbound_url: str = ""
     """URL that inbound messages are pushed to; empty: none."""
+    inbound_reply: str = "off"
+    """`off` or `body`: whether the text of that URL's answer is sent to the phone."""
 
 
 #: What `account set` may change, and nothing else.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
+    "inbound_reply",
 )  # fmt: skip
 
 

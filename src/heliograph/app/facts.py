@@ -307,6 +307,15 @@ class InboundPart:
     at: int
 
 
+@dataclass(slots=True)
+class InboundReply:
+    """The reply to an inbound message was refused, or could not be read: `problem` says why, for people."""
+
+    account: int
+    key: int
+    problem: str
+
+
 MessageName = tuple[int, int]
 """A message by its account and its key, for facts that say nothing else."""
 
@@ -341,6 +350,7 @@ class Facts:
     """Keys of inbound messages whose answer was written, or a repeat of which was answered."""
     inbound: list[InboundMessage] = field(default_factory=list)
     inbound_parts: list[InboundPart] = field(default_factory=list)
+    inbound_replies: list[InboundReply] = field(default_factory=list)
     callbacks: list[CallbackDone] = field(default_factory=list)
     callback_retries: list[CallbackRetry] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
@@ -365,6 +375,7 @@ class Facts:
             or self.callback_retries
             or self.inbound
             or self.inbound_parts
+            or self.inbound_replies
             or self.inbound_answered
             or self.inbound_lost
             or self.marks

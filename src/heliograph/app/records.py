@@ -263,10 +263,15 @@ class InboundQuery:
 
 @dataclass(slots=True)
 class InboundRecord:
-    """One inbound message, and its notice where that is owed by a row or has ended."""
+    """One inbound message, and its notice where that is owed by a row or has ended.
+
+    `reply` is the id (key and tail) of the message that the webhook's answer became; `refused` says why it became none.
+    """
 
     message: InboundMessage
     callback: CallbackView | None = None
+    reply: tuple[int, int] | None = None
+    refused: str = ""
 
 
 COUNTED = 100_000

@@ -15,6 +15,8 @@ class WebhookJob:
     secrets: tuple[bytes, ...]
     traceparent: str = ""
     """The header of that name (W3C Trace Context), where the message is traced."""
+    wants_reply: bool = False
+    """Whether the text of the answer is wanted."""
 
 
 @dataclass(slots=True)
@@ -22,7 +24,8 @@ class TryResult:
     """The result of one try of a notice: `code` is the HTTP status, 0 without an answer; `problem` says why to people.
 
     `busy`: nothing was tried, since the receiver has too many waiting already. `room` is in how many seconds there
-    will be a place, at the rate at which the receiver answers; 0 means unknown.
+    will be a place, at the rate at which the receiver answers; 0 means unknown. `reply` is the text of a 2xx, where it
+    was wanted; if it cannot be read `problem` says why.
     """
 
     key: int
@@ -30,3 +33,4 @@ class TryResult:
     problem: str = ""
     busy: bool = False
     room: float = 0.0
+    reply: str = ""

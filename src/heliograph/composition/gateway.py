@@ -149,6 +149,7 @@ class Gateway:
         guard = AddressGuard(self._allowed_networks())
         composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules)
         sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
+        self.engine.replies.sending = sending
         api = self._make_api(composer, sending)
         if "api" in settings.node.roles:
             self._admin = self._make_admin(composer, sending)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from heliograph.domain import alphabet, national
+from heliograph.domain.ids import to_uuid
 
 CONCATENATION_8: Final = 0x00
 CONCATENATION_16: Final = 0x08
@@ -233,3 +234,8 @@ def message_class(coding: int) -> int | None:
     if coding >= 0xF0 or (0x10 <= coding < 0x80 and coding & 0x10):
         return coding & 0x03
     return None
+
+
+def reply_reference(key: int, tail: int) -> str:
+    """Returns the reference of the request to send that replies to an inbound message."""
+    return f"reply:{to_uuid(key, tail)}"

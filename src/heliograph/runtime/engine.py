@@ -11,6 +11,7 @@ from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Facts, Final, InboundMessage, Message
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
+from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
 from heliograph.app.notice import FinalState, Way, notice_of
 from heliograph.app.notices.account_cache import AccountCache
@@ -121,7 +122,10 @@ class Engine:
             marks.get(AWAITING, 0),
             worker=self._worker if shared else None,
         )
-        webhooks = WebhookDeliverer(environment.sender, self._accounts, _renderers(environment.encode_json))
+        self.replies = PhoneReplies(gatherer, environment.directory, environment.journal, environment.clock)
+        webhooks = WebhookDeliverer(
+            environment.sender, self._accounts, _renderers(environment.encode_json), self.replies
+        )
         self.notifier = Notifier(
             gatherer,
             environment.clock,

@@ -325,6 +325,27 @@ async def test_an_overloaded_receiver_is_left_alone(sink: Sink, open_sender: Ope
     assert [results.by_key[key].busy for key in range(6)] == [False] * 5 + [True]
 
 
+async def test_the_text_of_an_answer_comes_back_where_it_is_wanted(sink: Sink, open_sender: Open) -> None:
+    text = {"Content-Type": "text/plain; charset=latin-1"}
+    sink.default = Answer(200, text, "Grüße".encode("latin-1"))
+    sender = open_sender()
+    results = Results(sender)
+    jobs = [make_job(key, sink.url()) for key in range(4)]
+    for job in jobs[1::2]:
+        job.wants_reply = True
+    for job in jobs:
+        sender.post([job])
+        await results.of(job.key)
+    assert [results.by_key[key].reply for key in range(4)] == ["", "Grüße", "", "Grüße"]
+    assert sink.connections == 1
+    sink.script(Answer(200, text, b"x" * (WebhookLimits().reply_octets + 1)))
+    jobs[1].key = 5
+    sender.post([jobs[1]])
+    (result,) = await results.of(5)
+    assert (result.code, result.reply) == (200, "")
+    assert "more than 16384 octets" in result.problem
+
+
 @pytest.mark.parametrize("status", [200, 302, 400, 404, 410, 500])
 async def test_a_wrong_url_does_not_harm_its_neighbours(sink: Sink, open_sender: Open, status: int) -> None:
     sink.default = Answer(status)

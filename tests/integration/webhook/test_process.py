@@ -56,6 +56,15 @@ async def test_delivered_and_signed(sink: Sink, sender: ProcessSender) -> None:
     assert all(sink.signed_by(one, SECRET) and sink.signed_by(one, b"n" * 32) for one in sink.requests)
 
 
+async def test_replies_come_through(sink: Sink, sender: ProcessSender) -> None:
+    sink.default = Answer(200, {"Content-Type": "text/plain"}, "Grüße 🦊".encode())
+    results = Results(sender)
+    job = make_job(1, sink.url())
+    job.wants_reply = True
+    sender.post([job, make_job(2, sink.url())])
+    assert [sent.reply for sent in await results.of(1, 2)] == ["Grüße 🦊", ""]
+
+
 async def test_failures_come_through(sink: Sink, sender: ProcessSender) -> None:
     sink.script(Answer(410))
     results = Results(sender)

@@ -12,7 +12,7 @@ from heliograph.adapters.webhook.connection import WebhookConnection
 from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import WebhookJob
 
-LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000)
+LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000, reply_octets=40)
 
 
 @dataclass
@@ -23,8 +23,9 @@ class WebhookConnectionOwner:
 
     def opened(self, connection: WebhookConnection) -> None: ...
 
-    def answered(self, job: WebhookJob, code: int) -> None:
-        self.said.append(("answered", code))
+    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
+        said = f"{code} {reply}{'!' * bool(problem)}{problem}" if job.wants_reply else code
+        self.said.append(("answered", said))
 
     def failed(self, job: WebhookJob, problem: str) -> None:
         self.said.append(("failed", problem))
@@ -56,15 +57,15 @@ class Wire:
 class Talk:
     """One connection with a job on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wants_reply: bool = False) -> None:
         self.owner = WebhookConnectionOwner()
         self.wire = Wire()
         self.connection = WebhookConnection(self.owner, LIMITS, 100.0)
         self.connection.connection_made(cast("asyncio.Transport", self.wire))
-        self.send()
+        self.send(wants_reply=wants_reply)
 
-    def send(self) -> None:
-        job = WebhookJob(1, "dlr_1", "http://h/", b"", "text/plain", ())
+    def send(self, *, wants_reply: bool = False) -> None:
+        job = WebhookJob(1, "dlr_1", "http://h/", b"", "text/plain", (), wants_reply=wants_reply)
         self.connection.send(job, "/", b"request", 100.0)
 
     def feed(self, *pieces: bytes) -> None:
@@ -217,3 +218,77 @@ async def test_the_rest_of_an_answer_gets_little_time() -> None:
     talk.connection.deadline = now + 1_000
     talk.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx")
     assert now <= talk.connection.deadline <= now + LIMITS.rest_seconds + 5
+
+
+# --- replies
+
+
+def text(body: bytes, kind: bytes = b"text/plain", *headers: bytes) -> bytes:
+    lines = [b"HTTP/1.1 200 OK", b"Content-Type: " + kind, b"Content-Length: %d" % len(body), *headers, b"", body]
+    return b"\r\n".join(lines)
+
+
+_CHUNKED = b"HTTP/1.1 202 OK\r\nContent-type:text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+REPLIES = {
+    "plain": (text(b"Hello"), "200 Hello"),
+    "blanks around it": (text(b"\r\n Hello \n"), "200 Hello"),
+    "utf-8 without a word": (text("Grüße 🦊".encode()), "200 Grüße 🦊"),
+    "a charset": (text("Grüße".encode("latin-1"), b"text/plain; charset=ISO-8859-1"), "200 Grüße"),
+    "one in quotes": (text("Grüße".encode("utf-16-be"), b'Text/Plain ;x=y; Charset="UTF-16BE"'), "200 Grüße"),
+    "chunks": (_CHUNKED + b"3\r\nHel\r\n2\r\nlo\r\n0\r\n\r\n", "202 Hello"),
+    "after others": (b"HTTP/1.1 100 Continue\r\nContent-Type: text/html\r\n\r\n" + text(b"Hello"), "200 Hello"),
+    "nothing": (text(b""), "200 "),
+    "only blanks": (text(b" \r\n"), "200 "),
+    "another type": (text(b"Hello", b"text/html"), "200 "),
+    "no type": (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello", "200 "),
+    "no body": (b"HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n", "204 "),
+    "as long as may be": (text(b"x" * 40), f"200 {'x' * 40}"),
+    "too long": (text(b"x" * 41), "200 !its text has more than 40 octets"),
+    "not in its charset": (text(b"\xff"), "200 !its text is not utf-8"),
+    "an unknown charset": (text(b"x", b"text/plain; charset=klingon"), "200 !its text is not klingon"),
+    "no charset of texts": (text(b"x", b"text/plain; charset=zlib"), "200 !its text is not zlib"),
+    "half a character": (text(b"+2AA-", b"text/plain; charset=utf-7"), "200 !its text is not utf-7"),
+    "compressed": (text(b"x", b"text/plain", b"Content-Encoding: gzip"), "200 !its text is compressed"),
+    "not taken": (text(b"Hello").replace(b"200 OK", b"500 No"), "500 "),
+}
+
+
+@pytest.mark.parametrize(("octets", "said"), REPLIES.values(), ids=list(REPLIES))
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+async def test_the_text_of_an_answer_is_read_where_it_is_wanted(octets: bytes, said: str, step: int) -> None:
+    talk = Talk(wants_reply=True)
+    talk.feed(*cut(octets, step))
+    assert talk.owner.said == [("answered", said), ("released", False)]
+    talk.send()
+    talk.feed(text(b"Hello"))
+    talk.send(wants_reply=True)
+    talk.feed(text(b"Hello"))
+    assert [word for kind, word in talk.owner.said[2:] if kind == "answered"] == [200, "200 Hello"]
+
+
+async def test_a_text_may_last_until_the_end_of_its_connection() -> None:
+    talk = Talk(wants_reply=True)
+    talk.feed(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nHel", b"lo")
+    assert talk.owner.said == []
+    assert talk.end() == [("answered", "200 Hello"), ("lost", False)]
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [text(b"Hello")[:-1], _CHUNKED + b"3\r\nHel\r\n", _CHUNKED + b"zz\r\n", _CHUNKED + b"1\r\nx\r\n" * 2_000],
+)
+async def test_a_text_that_does_not_come_whole_is_asked_for_again(octets: bytes) -> None:
+    talk = Talk(wants_reply=True)
+    talk.feed(octets)
+    kinds = [kind for kind, word in talk.end() if kind != "released"]
+    assert kinds == ["failed", "lost"] or talk.owner.said[0] == ("answered", "202 !its text has more than 40 octets")
+
+
+async def test_a_text_has_the_time_of_its_answer() -> None:
+    talk = Talk(wants_reply=True)
+    deadline = talk.connection.deadline
+    talk.feed(text(b"Hello")[:-1])
+    assert talk.connection.deadline == deadline
+    talk.connection.expire()
+    assert talk.end() == [("failed", "no answer within 10 s"), ("lost", False)]

@@ -1,7 +1,8 @@
 """One keep-alive connection to a receiver: one request at a time, its answer parsed as far as is needed.
 
 An answer's verdict is its status. It stands as soon as the head is complete; the body is read to its end only to
-use the connection again, and no further than the limits allow.
+use the connection again, and no further than the limits allow. Where the job wants the text of its answer, a 2xx with
+text stands when that has come.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from heliograph.adapters.webhook.answer import AnswerReader, AnswerText
 from heliograph.adapters.webhook.settings import WebhookLimits
 from heliograph.app.webhook_job import WebhookJob
 
@@ -20,8 +22,8 @@ class WebhookConnectionOwner(Protocol):
 
     def opened(self, connection: "WebhookConnection") -> None: ...
 
-    def answered(self, job: WebhookJob, code: int) -> None:
-        """Takes the answer to the job; the connection is not free yet."""
+    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
+        """Takes the answer to the job; the connection is not free yet. `problem` says why a reply cannot be read."""
 
     def failed(self, job: WebhookJob, problem: str) -> None:
         """Notes that the job got no answer."""
@@ -40,6 +42,7 @@ class WebhookConnection(asyncio.Protocol):
     """One connection. It is cut at `deadline` (of the loop's clock): no answer in time, or idle for too long."""
 
     __slots__ = (
+        "_code",
         "_complete",
         "_fresh",
         "_interim",
@@ -51,6 +54,7 @@ class WebhookConnection(asyncio.Protocol):
         "_path",
         "_problem",
         "_surplus",
+        "_text",
         "_transport",
         "deadline",
         "limits",
@@ -73,6 +77,10 @@ class WebhookConnection(asyncio.Protocol):
         """Whether the receiver sent more than an answer, so that the connection must not be used again."""
         self._keep = False
         self._problem = ""
+        self._text: AnswerText | None = None
+        """Text of the answer, where the job wants it."""
+        self._code = 0
+        """Status of the answer whose text is being read; else 0."""
         self.deadline = 0.0
 
     @property
@@ -86,6 +94,12 @@ class WebhookConnection(asyncio.Protocol):
         self._path = path
         self.started = started
         self._octets = 0
+        if job.wants_reply:
+            text = self._text = AnswerText(self.limits.reply_octets)
+            self._parser = HttpResponseParser(AnswerReader(self, text))
+        elif self._text is not None:
+            self._text = None
+            self._parser = HttpResponseParser(self)
         self.deadline = started + self.limits.try_seconds
         self._transport.write(octets)
 
@@ -136,13 +150,20 @@ class WebhookConnection(asyncio.Protocol):
         elif self._job is None:
             self._hurry()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+    def connection_lost(self, exc: Exception | None) -> None:
         self._parser = None
         job = self._job
         if job is not None:
+            text = self._text
+            if self._code and text is not None and not text.is_sized and not self._problem and exc is None:
+                self._tell_text()
+                self._owner.lost(self)
+                return
             self._job = None
             if not self._fresh and not self._octets and not self._problem:
                 self._owner.again(job, self._path, self.started)
+            elif self._code:
+                self._owner.failed(job, self._problem or "it closed the connection before the end of its answer")
             else:
                 self._owner.failed(job, self._problem or "it closed the connection without an answer")
         self._owner.lost(self)
@@ -163,6 +184,10 @@ class WebhookConnection(asyncio.Protocol):
         if 100 <= code < 200 and code != SWITCHING_PROTOCOLS:
             self._interim = True
             return
+        text = self._text
+        if text is not None and 200 <= code < 300 and text.is_text:
+            self._code = code
+            return
         self._job = None
         if 200 <= code < 1000:
             self._owner.answered(job, code)
@@ -174,18 +199,36 @@ class WebhookConnection(asyncio.Protocol):
         if self._interim:
             self._interim = False
             return
+        if self._code:
+            self._tell_text()
         parser = self._parser
         self._keep = parser is not None and parser.should_keep_alive()
         self._complete = True
 
+    def on_piece(self, data: bytes) -> None:
+        """Takes a piece of the body of an answer whose text is wanted."""
+        text, job = self._text, self._job
+        if self._code and text is not None and job is not None and not text.add(data):
+            code, self._code, self._job = self._code, 0, None
+            self._owner.answered(job, code, "", text.too_long)
+
     # --- inside
+
+    def _tell_text(self) -> None:
+        """Gives the answer whose text has come."""
+        text, job = self._text, self._job
+        assert text is not None
+        assert job is not None
+        code, self._code, self._job = self._code, 0, None
+        reply, problem = text.read()
+        self._owner.answered(job, code, reply, problem)
 
     def _feed_long(self, parser: HttpResponseParser, data: bytes) -> None:
         """Feeds octets beyond the limit of a head: as a body they are good up to its own limit."""
-        if self.busy:
+        if self.busy and not self._code:
             head = data[: len(data) - (self._octets - self.limits.head_octets)]
             parser.feed_data(head)
-            if self._job is not None:
+            if self._job is not None and not self._code:
                 self._problem = "the head of its answer is too long"
                 self._surplus = True
                 return

@@ -220,13 +220,13 @@ class Origin:
             connection.rest(asyncio.get_running_loop().time() + self._shared.limits.idle_seconds)
             self._idle.append(connection)
 
-    def answered(self, job: WebhookJob, code: int) -> None:
+    def answered(self, job: WebhookJob, code: int, reply: str = "", problem: str = "") -> None:
         if self._served is not None:
             self._served += 1
         if 200 <= code < 300:
             if self._failures or self._shut_until:
                 self._well()
-            self._shared.deliver(TryResult(job.key, code))
+            self._shared.deliver(TryResult(job.key, code, problem, reply=reply))
             return
         if code in UNWELL:
             self._unwell(job)

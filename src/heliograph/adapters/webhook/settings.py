@@ -37,6 +37,8 @@ class WebhookLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     head_octets: int = 16_384
     body_octets: int = 65_536
+    reply_octets: int = 16_384
+    """The longest text of an answer that is a reply to a message from a phone."""
 
     breaker_failures: int = 20
     """The failures in a row after which the circuit breaker of an origin opens."""

@@ -166,6 +166,9 @@ ACCOUNT: Mapping[str, FieldRule] = {
     "inbound_url": FieldRule(
         _callback_url, "where messages from phones go; empty is nowhere", "https://example.com/inbound"
     ),
+    "inbound_reply": FieldRule(
+        one_of("off", "body"), "off or body: whether the text that inbound_url answers is sent to the phone", "body"
+    ),
     "callback_format": FieldRule(
         one_of("form", "json"), "form or json: how receipts and messages from phones are written", "json"
     ),

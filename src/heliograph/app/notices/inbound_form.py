@@ -30,7 +30,13 @@ class InboundRenderer:
             body = self._encode_json(fields) if account.callback_format == "json" else urlencode(fields).encode()
             notice.body = body
         return WebhookJob(
-            notice.key, f"mo_{uuid}", account.inbound_url, body, content_type_of(body), (account.signing_secret,)
+            notice.key,
+            f"mo_{uuid}",
+            account.inbound_url,
+            body,
+            content_type_of(body),
+            (account.signing_secret,),
+            wants_reply=account.inbound_reply == "body",
         )
 
 

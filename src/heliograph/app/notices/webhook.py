@@ -20,16 +20,32 @@ class SubjectRenderer(Protocol):
         """Returns the next try of the notice; sets `notice.body` at the first one."""
 
 
+class ReplyTaker(Protocol):
+    """Takes what receivers reply in their answers."""
+
+    def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
+        """Sends the reply of a result, or says why there is none. Calls `then` once, with the result when the reply is
+        durable or refused, with a failure where the notice must be tried again."""
+
+
 class WebhookDeliverer:
-    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`."""
+    """Implements `notice.Deliverer`: has each notice rendered and posts it through a `WebhookSender`. A notice is
+    delivered when its reply, if its account has them sent, is over."""
 
     def __init__(
-        self, sender: WebhookSender, accounts: KnownAccounts, renderers: Mapping[type, SubjectRenderer]
+        self,
+        sender: WebhookSender,
+        accounts: KnownAccounts,
+        renderers: Mapping[type, SubjectRenderer],
+        replies: ReplyTaker | None = None,
     ) -> None:
-        """`renderers` are by the type of the subject that they render."""
+        """`renderers` are by the type of the subject that they render. Without `replies` answers have none."""
         self._sender = sender
         self._accounts = accounts
         self._renderers = dict(renderers)
+        self._replies = replies
+        self._asked: dict[int, tuple[Notice, Account]] = {}
+        """Notices in flight whose answers may have a reply, by key."""
 
     def deliver(self, notices: Sequence[Notice]) -> list[Notice]:
         """See `notice.Deliverer`."""
@@ -41,7 +57,10 @@ class WebhookDeliverer:
                 left.append(notice)
             else:
                 account, zone = known
-                jobs.append(self._renderers[type(notice.subject)].job(notice, account, zone))
+                job = self._renderers[type(notice.subject)].job(notice, account, zone)
+                jobs.append(job)
+                if job.wants_reply and self._replies is not None:
+                    self._asked[job.key] = (notice, account)
         if jobs:
             self._sender.post(jobs)
         return left
@@ -53,7 +72,34 @@ class WebhookDeliverer:
         return CallbackEnd.GONE if code == HTTP_GONE else None
 
     def on_tried(self, listener: Callable[[list[TryResult]], None]) -> None:
-        self._sender.on_sent(listener)
+        def tried(results: list[TryResult]) -> None:
+            self._tried(results, listener)
+
+        self._sender.on_sent(tried)
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        self._sender.on_lost(listener)
+        def lost() -> None:
+            self._asked.clear()
+            listener()
+
+        self._sender.on_lost(lost)
+
+    def _tried(self, results: list[TryResult], listener: Callable[[list[TryResult]], None]) -> None:
+        """Passes results on, those with a reply when it is over."""
+        replies = self._replies
+        if not self._asked or replies is None:
+            listener(results)
+            return
+
+        def over(result: TryResult) -> None:
+            listener([result])
+
+        others: list[TryResult] = []
+        for result in results:
+            asked = self._asked.pop(result.key, None)
+            if asked is not None and 200 <= result.code < 300 and (result.reply or result.problem):
+                replies.take(asked[0], asked[1], result, over)
+            else:
+                others.append(result)
+        if others:
+            listener(others)

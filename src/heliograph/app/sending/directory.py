@@ -115,6 +115,10 @@ class Directory:
     def connectors(self) -> list[Connector]:
         return list(self._connectors.values())
 
+    def view(self, account: Account) -> AccountView:
+        """Returns the view of an account that the caller has, without its keys."""
+        return self._view(account, [])
+
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
         return AccountView(
             account=account,

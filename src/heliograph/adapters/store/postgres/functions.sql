@@ -363,6 +363,12 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
+-- Notes why the replies to inbound messages were not sent.
+CREATE OR REPLACE FUNCTION record_inbound_replies(p_key bigint[], p_problem text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE inbound AS i SET problem = r.problem FROM unnest(p_key, p_problem) AS r (key, problem) WHERE i.key = r.key;
+END $$;
+
 -- Notes that a node's parts of these sets were joined.
 CREATE OR REPLACE FUNCTION record_joined(
     p_connector bigint[], p_sender text[], p_recipient text[], p_reference integer[], p_total integer[], p_key bigint[],

@@ -31,7 +31,8 @@ CREATE TABLE account (
     content_decoding text NOT NULL,
     networks         text NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
     senders          text NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
-    inbound_url      text NOT NULL             -- '' where inbound messages are not pushed
+    inbound_url      text NOT NULL,            -- '' where inbound messages are not pushed
+    inbound_reply    text NOT NULL             -- off, body: whether the text of the answer is sent to the phone
 ) WITH (fillfactor = 50);
 
 -- When the last list of an account was admitted.
@@ -266,7 +267,8 @@ CREATE TABLE inbound (
     recipient text NOT NULL,
     keyword   text NOT NULL,                   -- that of the rule that found the account
     content   bytea NOT NULL,                  -- UTF-8, as a message's
-    octets    bytea NOT NULL                   -- without headers
+    octets    bytea NOT NULL,                  -- without headers
+    problem   text NOT NULL DEFAULT ''         -- why the reply to it was not sent, if it was not
 );
 
 CREATE INDEX inbound_account ON inbound (account, key);

@@ -42,6 +42,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "finals": ("key", "state", "err", "at", "owed"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
+    "inbound_replies": ("key", "problem"),
     "callbacks": ("key", "end", "code", "attempts", "at"),
 }
 
@@ -138,6 +139,7 @@ def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, ag
     _add_new(calls, facts, "awaiting", again=again)
     _add_rows(calls, "delete_awaiting", facts, "awaiting_matched")
     _add_inbound(calls, facts, node)
+    _add_columns(calls, facts, "inbound_replies")
     _add_new(calls, facts, "callbacks", again=again)
     if facts.callback_retries:
         _add_retries(calls, facts.callback_retries, node)

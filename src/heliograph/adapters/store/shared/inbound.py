@@ -14,6 +14,7 @@ from heliograph.app.facts import InboundMessage, InboundPart, PartSet
 from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.ids import first_key_at
+from heliograph.domain.inbound import reply_reference
 from heliograph.domain.numbers import InboundNumber, normalise_number
 from heliograph.domain.prefix import prefixes
 from heliograph.domain.pricing import DEFAULT_PLAN
@@ -151,4 +152,11 @@ def _record(message: InboundMessage) -> Steps[InboundRecord]:
     if message.account:
         owner = yield from first(Q.account_by_id(account=message.account))
         view.url = "" if owner is None else account_of(owner).inbound_url
-    return InboundRecord(message, (yield from callback_of(view)))
+    record = InboundRecord(message, (yield from callback_of(view)))
+    if message.account:
+        ((key, tail, refused),) = yield Q.reply_of(
+            key=message.key, reference=reply_reference(message.key, message.tail)
+        )
+        record.reply = None if key is None else (key, tail)
+        record.refused = refused
+    return record

@@ -184,7 +184,7 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     if facts.finals:
         _write_finals(db, facts.finals, book)
     _write_receipts(db, facts)
-    if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost:
+    if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
         record_inbound(db, facts, node, book)
     _write_callbacks(db, facts, node)
     if facts.marks:

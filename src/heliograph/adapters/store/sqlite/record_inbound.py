@@ -16,6 +16,7 @@ _INSERT_INBOUND = Insert(
 _INSERT_ENTRY = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
 _INBOUND = +EntryKind.INBOUND
 _KNOWN = "SELECT key FROM inbound WHERE key IN (SELECT value FROM json_each(?))"
+_NO_REPLY = "UPDATE inbound SET problem = ? WHERE key = ?"
 _LAST_POSITION = "SELECT coalesce(max(position), 0) FROM inbound WHERE account = ?"
 _INSERT_UNANSWERED = Insert("INSERT INTO inbound_unanswered (key, connector, digest, node, lost, at)", 6, _ONCE)
 _KEEP_INBOUND_PART = Insert(
@@ -57,6 +58,7 @@ def record_inbound(db: sqlite3.Connection, facts: Facts, node: int, book: Book) 
             db.execute(_JOIN_PARTS, (each.key, of.connector, of.sender, of.recipient, of.reference, of.total, node))
     _INSERT_UNANSWERED(db, unanswered)
     _KEEP_INBOUND_PART(db, list(map(_part_row, facts.inbound_parts)))
+    db.executemany(_NO_REPLY, [(each.problem, each.key) for each in facts.inbound_replies])
 
 
 def _position(db: sqlite3.Connection, message: InboundMessage, last: dict[int, int]) -> int:

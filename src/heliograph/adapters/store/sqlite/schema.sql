@@ -25,6 +25,7 @@ CREATE TABLE account (
     networks         TEXT NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
     senders          TEXT NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
     inbound_url      TEXT NOT NULL,            -- '' where inbound messages are not pushed
+    inbound_reply    TEXT NOT NULL,            -- off, body: whether the text of the answer is sent to the phone
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
     last_list        INTEGER                   -- when the last list was admitted
@@ -252,7 +253,8 @@ CREATE TABLE inbound (
     at        INTEGER NOT NULL,
     owed      INTEGER NOT NULL,                -- 1: a callback is owed for it
     price     INTEGER NOT NULL,                -- what its account was charged for it
-    position  INTEGER NOT NULL                 -- among its account's: ascends in the order in which these became its own
+    position  INTEGER NOT NULL,                -- among its account's: ascends in the order in which these became its own
+    problem   TEXT NOT NULL DEFAULT ''         -- why the reply to it was not sent, if it was not
 ) STRICT;
 
 CREATE INDEX inbound_account ON inbound (account, key);

@@ -41,6 +41,12 @@ SELECT {inbound} FROM inbound AS i
 WHERE i.account = :account AND i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
 ORDER BY i.key DESC LIMIT :limit;
 
+-- reply_of: The reply to an inbound message, by its reference; and why it was not sent.
+SELECT m.key, m.tail, i.problem FROM inbound AS i
+LEFT JOIN reference AS r ON r.account = i.account AND r.reference = :reference
+LEFT JOIN message AS m ON m.key = r.key
+WHERE i.key = :key;
+
 -- inbound_by_id: An inbound message.
 SELECT {inbound} FROM inbound AS i WHERE i.key = :key AND i.tail = :tail;
 

@@ -1,0 +1,106 @@
+"""PhoneReplies in the answers of webhooks: sent to the phone from the number that it wrote to, once for each message.
+
+A reply is a request to send like any other, under the reference `reply:<id>` of the message. The webhook counts as
+delivered when the reply is durable or refused: if the gateway dies in between, the webhook is called again, and
+whatever it answers then has the same reference. What only has to wait (the store is away, the account is over its rate)
+has the webhook called again, too.
+"""
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from heliograph.app.configuration import Account
+from heliograph.app.facts import Accept, InboundMessage, InboundReply, Verdict
+from heliograph.app.notice import Notice
+from heliograph.app.ports import Clock, Gathering, Journal
+from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.principal import Door, Principal
+from heliograph.app.sending.send import Sending
+from heliograph.app.webhook_job import TryResult
+from heliograph.domain.error import FORBIDDEN, NO_CREDIT, Fault
+from heliograph.domain.ids import to_uuid
+from heliograph.domain.inbound import reply_reference
+from heliograph.domain.numbers import normalise_number
+
+REPLY: Final = Door("reply", schedules=False)
+
+SAID_AGAIN_MS: Final = 60_000
+"""The time (ms) after which the log says again that replies of an account are refused for the same reason."""
+
+MOST_SAID: Final = 1_000
+"""The most accounts and reasons that this is remembered of."""
+
+_REFUSALS: Final = {Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title, Verdict.SUSPENDED: FORBIDDEN.title}
+"""Why the commit refuses a reply, in the words of the catalogue of errors."""
+
+
+class PhoneReplies:
+    """Implements `app.notices.webhook.ReplyTaker`. Until `sending` is set nothing is sent, and webhooks are put off."""
+
+    def __init__(self, gathering: Gathering, directory: Directory, journal: Journal, clock: Clock) -> None:
+        self._gathering = gathering
+        self._directory = directory
+        self._journal = journal
+        self._clock = clock
+        self._said: dict[tuple[int, str], int] = {}
+        """Times from which the same is said again of an account, in ms."""
+        self.sending: Sending | None = None
+
+    def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
+        """See `app.notices.webhook.ReplyTaker`."""
+        message = cast("InboundMessage", notice.subject)
+        if not result.reply:
+            self._refuse(message, result.problem)
+            then(result)
+            return
+        sending = self.sending
+        if sending is None:
+            then(_put_off(result, "nothing can be sent yet"))
+            return
+
+        def settled(accept: Accept) -> None:
+            self._settle(message, accept.verdict, result, then)
+
+        fields = Fields(
+            to=[normalise_number(message.sender)],
+            sender=normalise_number(message.recipient),
+            content=result.reply,
+            reference=reply_reference(message.key, message.tail),
+        )
+        try:
+            sending.send(Principal(self._directory.view(account), REPLY), fields, settled)
+        except Fault as fault:
+            if fault.entry.retry:
+                then(_put_off(result, fault.entry.title))
+                return
+            where = f" ({fault.field})" if fault.field else ""
+            self._refuse(message, f"{fault.entry.title}{where}")
+            then(result)
+
+    def _settle(
+        self, message: InboundMessage, verdict: Verdict, result: TryResult, then: Callable[[TryResult], None]
+    ) -> None:
+        if verdict is Verdict.UNAVAILABLE:
+            then(_put_off(result, "the store is away"))
+            return
+        # a conflict is with what was replied before
+        if verdict not in (Verdict.ACCEPTED, Verdict.REPLAYED, Verdict.REFERENCE_CONFLICT):
+            self._refuse(message, _REFUSALS.get(verdict) or verdict.name.lower().replace("_", " "))
+        then(result)
+
+    def _refuse(self, message: InboundMessage, problem: str) -> None:
+        """Tells people why there is no reply. The text and the numbers stay out of it."""
+        now, said = self._clock.now(), (message.account, problem)
+        if self._said.get(said, 0) <= now:
+            if len(self._said) >= MOST_SAID:
+                self._said.clear()
+            self._said[said] = now + SAID_AGAIN_MS
+            name = to_uuid(message.key, message.tail)
+            self._journal.say("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
+        self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, problem))
+        self._gathering.wake_later()
+
+
+def _put_off(result: TryResult, why: str) -> TryResult:
+    return TryResult(result.key, 0, f"its reply was not taken: {why}")
