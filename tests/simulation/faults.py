@@ -431,7 +431,9 @@ class ScriptedSender:
             self._on_sent([TryResult(job.key, 410)])
         else:
             self._arrived(job)
-            self._on_sent([TryResult(job.key, 200)])
+            # whoever is asked again may answer something else
+            reply = f"re {job.key} {self._chance.choice('ab')}" if job.wants_reply else ""
+            self._on_sent([TryResult(job.key, 200, reply=reply)])
 
     def _lose(self) -> None:
         if not self.dead and self._jobs:

@@ -5,8 +5,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from heliograph.app.facts import PartSet
+from heliograph.app.facts import CallbackEnd, InboundMessage, PartSet
 from heliograph.app.ports import Incoming
+from heliograph.domain.inbound import reply_reference
 from tests.simulation.faults import Odds, Operator
 from tests.support.memory_rows import Rows
 
@@ -49,6 +50,8 @@ class Phones:
         self._rows = rows
         self._wrong = wrong
         self.texts: list[Text] = []
+        self.reachable = False
+        """Whether the phones' numbers have routes."""
 
     def write(self) -> None:
         """Somebody writes: the parts come in any order, mostly soon after each other."""
@@ -56,7 +59,7 @@ class Phones:
         number = len(self.texts)
         total = chance.choice((1, 1, 1, 2, 3, 5))
         text = Text(
-            f"49170{number % 4}",
+            f"{1 + number % 2}70000000{number % 4}" if self.reachable else f"49170{number % 4}",
             NOBODYS_NUMBER if chance.random() < 0.1 else OWNED_NUMBER,
             chance.choice(sorted(self._operators)),
             number,
@@ -162,9 +165,25 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
                 wrong.append(f"the customer was never told of {text.whole!r}")
             if owned and done is not None and not arrived.get(key) and done.code < 300:
                 wrong.append(f"the callback of {text.whole!r} is done and never arrived")
+            if phones.reachable and done is not None and done.end is CallbackEnd.DELIVERED:
+                wrong += _reply(rows, message)
             if not owned and key in arrived:
                 wrong.append(f"somebody was told of {text.whole!r}")
     wrong += [f"nobody sent {content!r}" for content in found]
+    return wrong
+
+
+def _reply(rows: Rows, inbound: InboundMessage) -> list[str]:
+    """A message whose webhook is done was replied to once, to the phone, from its number."""
+    reference = reply_reference(inbound.key, inbound.tail)
+    text = f"re {inbound.key} "
+    replies = [message for message in rows.messages.values() if message.content.startswith(text)]
+    if not replies:
+        return [f"{inbound.content!r} has no reply, {rows.refused_replies.get(inbound.key)}"]
+    (reply, *more) = replies
+    wrong = [f"{inbound.content!r} has the replies {replies}"] if more else []
+    if (reply.destination, reply.sender, reply.reference) != (inbound.sender, inbound.recipient, reference):
+        wrong.append(f"{inbound.content!r} was replied to by {reply}")
     return wrong
 
 

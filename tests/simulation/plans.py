@@ -32,6 +32,7 @@ PLANS: dict[str, Plan] = {
     "inbound-stops": Plan(phones=0.6, graceful=True),
     "inbound-clock": Plan(phones=0.6, clock_jumps=True),
     "inbound-memory": Plan(phones=0.8, requests_s=15.0, short_memory=True, lives=4, graceful=True),
+    "inbound-replies": Plan(phones=0.6, replies=True, lives=4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from heliograph.app.commit import isolate
 from heliograph.app.commit.isolate import Bisection
 from heliograph.app.commit.pieces import NAMED, OWNED, joined
+from heliograph.app.configuration import Account
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
@@ -30,6 +32,7 @@ from heliograph.app.facts import (
     Final,
     InboundMessage,
     InboundPart,
+    InboundReply,
     Message,
     Outstanding,
     PartReceipt,
@@ -38,8 +41,10 @@ from heliograph.app.facts import (
     Submission,
     Verdict,
 )
+from heliograph.app.inbound import replies
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Arrival, Reception
+from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery
 from heliograph.app.notice import Notice, notice_of
 from heliograph.app.notices.notifier import Notifier
@@ -75,6 +80,7 @@ CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, grace
 
 RESTARTS = replace(BRIEF, busy_s=30.0, lives=6)
 PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
+REPLIES = replace(PHONES, replies=True)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
@@ -733,6 +739,30 @@ def a_message_to_nobody_is_somebodys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reader, "owner", lambda *_: (1, "", True))
 
 
+@bug("has no reply", plan=REPLIES)
+def a_webhook_is_done_before_its_reply_is_durable(patch: pytest.MonkeyPatch) -> None:
+    take = PhoneReplies.take
+
+    def broken(
+        self: PhoneReplies, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]
+    ) -> None:
+        then(result)
+        take(self, notice, account, result, lambda _: None)
+
+    patch.setattr(PhoneReplies, "take", broken)
+
+
+@bug("has the replies", plan=REPLIES)
+def a_reply_has_another_reference_each_time(patch: pytest.MonkeyPatch) -> None:
+    numbers = count()
+    patch.setattr(replies, "reply_reference", lambda *_: f"reply:{next(numbers)}")
+
+
+@bug("has no reply", plan=REPLIES)
+def a_reply_that_the_store_does_not_take_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(replies, "_put_off", lambda result, _: result)
+
+
 # --- the tests
 
 
@@ -747,6 +777,7 @@ _WRONG: dict[str, Any] = {
     "finals": Final(2, 7, Delivery.DELIVRD, "000", 0, owed=False),
     "awaiting": Awaiting(1, "id", 2, 7, 0),
     "awaiting_matched": Awaiting(1, "id", 2, 7, 0),
+    "inbound_replies": InboundReply(2, 7, "The credit is too low"),
     "callbacks": CallbackDone(2, 7, CallbackEnd.DELIVERED, 200, 1, 0),
     "callback_retries": CallbackRetry(2, 7, 0, 0, b"", "", 0),
 }

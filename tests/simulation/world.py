@@ -10,7 +10,9 @@ from typing import Any, cast
 from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Price, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Carrier, CarrierEvents, NotScheduled, Store, Unavailable
+from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message import Kind, State
 from heliograph.domain.numbers import InboundNumber
@@ -66,6 +68,8 @@ class Plan:
     """Over so many stores the accounts are spread."""
     phones: float = 0.0
     """The share of steps at which somebody writes to the gateway."""
+    replies: bool = False
+    """Receivers reply to phones in the answers of their webhooks."""
     unfit: float = 0.0
     """The share of what operators, receivers and customers say that no store takes."""
 
@@ -109,6 +113,7 @@ class Simulation:
         self.operators: dict[int, Operator] = {}
         self.node = 0
         self.phones = phones.Phones(chance, self.odds, self.operators, lambda: self.rows, self.wrong)
+        self.phones.reachable = self.plan.replies
 
     @property
     def rows(self) -> Rows:
@@ -184,7 +189,9 @@ class Simulation:
             await self.store.network.add_route(Route(0, str(number), connector.id))
 
         if self.plan.phones:
-            await self.store.accounts.update(1, {"inbound_url": "http://example.com/inbound"})
+            reply = "body" if self.plan.replies else "off"
+            changes = {"inbound_url": "http://example.com/inbound", "inbound_reply": reply}
+            await self.store.accounts.update(1, changes)
             await self.store.inbound.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
             await self.store.network.set_price(Price("default", "", BUILT_IN_PRICE, 5))
 
@@ -206,6 +213,9 @@ class Simulation:
                 await asyncio.sleep(1.0)
                 continue
             self.intake = engine.gatherer
+            if self.plan.replies:
+                composer = Composer(engine._environment.directory, lambda _: None, SendRules())
+                engine.replies.sending = Sending(composer, self.store.customers, engine.gatherer, self.clock)
             return engine, sender
 
     def _world(self, sender: ScriptedSender) -> Environment:
