@@ -49,6 +49,8 @@ def account() -> None:
     "--list-interval", metavar="S", help="Seconds between two list queries; 0 is none [the gateway's setting]."
 )
 @click.option("--callback-url", metavar="URL", help="Where receipts go that name no dlr-url [nowhere].")
+@click.option("--inbound-url", metavar="URL", help="Where messages from phones go [nowhere].")
+@click.option("--inbound-reply", metavar="off|body", help="Whether what it answers is sent to the phone [off].")
 @click.pass_obj
 def create(invocation: Invocation, /, name: str, credit: str, price: str | None, **given: str | None) -> None:
     """Opens an account and shows its secrets.

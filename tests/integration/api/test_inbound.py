@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from heliograph.api.serve import serve
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.domain import ids
 from heliograph.runtime import long_polls
-from tests.support.gateway import START, Gateway, basic
+from tests.support.gateway import API_KEY, START, Gateway, basic
 from tests.support.timeouts import PATIENCE_S
 
 INBOUND = "/account/v1/inbound"
@@ -138,3 +139,26 @@ async def until_waiting(gateway: Gateway) -> None:
     while not gateway.long_polls.count:  # noqa: ASYNC110 - another task's doing
         await asyncio.sleep(0)
     await asyncio.sleep(0)
+
+
+async def test_a_connection_that_is_closed_waits_no_more(gateway: Gateway) -> None:
+    server = await serve(gateway.app, "127.0.0.1", 0)
+    head = b"GET %b?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: %b\r\n\r\n" % (
+        INBOUND.encode(),
+        basic("acme", API_KEY),
+    )
+    try:
+        _, leaving = await asyncio.open_connection("127.0.0.1", server.port)
+        leaving.write(head)
+        await until_waiting(gateway)
+        leaving.close()
+        while gateway.long_polls.count:  # noqa: ASYNC110 - the server's doing
+            await asyncio.sleep(0.01)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(head)
+        await until_waiting(gateway)
+        await gateway.long_polls.close()
+        assert b'{"count":0,"messages":[]}' in await asyncio.wait_for(reader.read(4_096), PATIENCE_S)
+        writer.close()
+    finally:
+        await server.stop(1)
