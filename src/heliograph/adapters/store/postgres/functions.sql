@@ -336,11 +336,14 @@ BEGIN
             key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content,
             octets, price, position
         )
-        SELECT i.*, CASE WHEN i.account = 0 THEN i.key ELSE greatest(
-            i.key,
-            coalesce((SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account), 0)
-                + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
-        ) END
+        SELECT
+            i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.owed, i.sender, i.recipient,
+            i.keyword, i.content, i.octets, i.price,
+            CASE WHEN i.account = 0 THEN i.key ELSE greatest(
+                i.key,
+                coalesce((SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account), 0)
+                    + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
+            ) END
         FROM unnest(
             p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_sender, p_recipient,
             p_keyword, p_content, p_octets, p_price
