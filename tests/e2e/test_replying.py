@@ -60,11 +60,13 @@ def test_a_receiver_replies_in_its_answer(tmp_path: Path, admin: Admin, data: Pa
     assert [(each["content"], each["refused"]) for each in told] == [
         ("five", "The credit is too low"),
         ("four", "its text has more than 16384 octets"),
-        ("to nobody's phone", "A field is invalid (to)"),
+        ("to nobody's phone", told[2]["refused"]),
         ("two", ""),
         ("one", ""),
     ]
+    assert "It is 'Bank'" in told[2]["refused"]
     assert "reply.refused" in gateway.err
+    assert "Bank" not in gateway.err
     assert "without credit" not in gateway.err
     assert "4917012345" not in gateway.err
     admin.assert_books_right()

@@ -1,4 +1,4 @@
-"""PhoneReplies in the answers of webhooks: sent to the phone from the number that it wrote to, once for each message.
+"""Replies in the answers of webhooks: sent to the phone from the number that it wrote to, once for each message.
 
 A reply is a request to send like any other, under the reference `reply:<id>` of the message. The webhook counts as
 delivered when the reply is durable or refused: if the gateway dies in between, the webhook is called again, and
@@ -18,7 +18,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import TryResult
-from heliograph.domain.error import FORBIDDEN, NO_CREDIT, Fault
+from heliograph.domain.error import NO_CREDIT, Fault
 from heliograph.domain.ids import to_uuid
 from heliograph.domain.inbound import reply_reference
 from heliograph.domain.numbers import normalise_number
@@ -31,8 +31,8 @@ SAID_AGAIN_MS: Final = 60_000
 MOST_SAID: Final = 1_000
 """The most accounts and reasons that this is remembered of."""
 
-_REFUSALS: Final = {Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title, Verdict.SUSPENDED: FORBIDDEN.title}
-"""Why the commit refuses a reply, in the words of the catalogue of errors."""
+_REFUSALS: Final = {Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title, Verdict.SUSPENDED: "The account is suspended"}
+"""Why the commit refuses a reply."""
 
 
 class PhoneReplies:
@@ -75,7 +75,7 @@ class PhoneReplies:
                 then(_put_off(result, fault.entry.title))
                 return
             where = f" ({fault.field})" if fault.field else ""
-            self._refuse(message, f"{fault.entry.title}{where}")
+            self._refuse(message, f"{fault.entry.title}{where}", fault.message)
             then(result)
 
     def _settle(
@@ -89,8 +89,9 @@ class PhoneReplies:
             self._refuse(message, _REFUSALS.get(verdict) or verdict.name.lower().replace("_", " "))
         then(result)
 
-    def _refuse(self, message: InboundMessage, problem: str) -> None:
-        """Tells people why there is no reply. The text and the numbers stay out of it."""
+    def _refuse(self, message: InboundMessage, problem: str, sentence: str = "") -> None:
+        """Tells people why there is no reply: the log by a `problem` without texts and numbers, whoever looks at the
+        message by the `sentence`, if there is one."""
         now, said = self._clock.now(), (message.account, problem)
         if self._said.get(said, 0) <= now:
             if len(self._said) >= MOST_SAID:
@@ -98,7 +99,7 @@ class PhoneReplies:
             self._said[said] = now + SAID_AGAIN_MS
             name = to_uuid(message.key, message.tail)
             self._journal.say("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
-        self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, problem))
+        self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, sentence or problem))
         self._gathering.wake_later()
 
 
