@@ -44,6 +44,9 @@ FULL = Account(
     created=START,
     inbound_url="https://customer.example/mo",
     inbound_reply="body",
+    opt_out="off",
+    stop_text="You are out.",
+    help_text="Ask us.",
 )
 
 

@@ -499,8 +499,8 @@ async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, 
     first = await store.inbound.add_number(InboundNumber(0, "3388", account.id))
     tables = await store.network.tables()
     assert tables.numbers == [first, second]
-    assert tables.pushed == {other.id}
-    assert tables.plans == {account.id: "default", other.id: "default"}
+    assert {number: owner.pushed for number, owner in tables.owners.items()} == {other.id: True, account.id: False}
+    assert {owner.plan for owner in tables.owners.values()} == {"default"}
     assert tables.revision == before + 2
     for same in (first, second):
         with pytest.raises(Exists):

@@ -24,9 +24,8 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.ports import Store, Unfit
-from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.app.records import MessageRecord
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import NO_CODE, Delivery
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 
 NO_TEXT = "\ud800"

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, Final, Message, Queueing
+from heliograph.app.facts import Facts, Final, Message, Queueing, Withdrawal
 from heliograph.app.ports import NotScheduled, Store
 from heliograph.domain.message import ENDED, TABLE, State, Trigger
 from heliograph.domain.receipt import Delivery
@@ -38,11 +38,16 @@ async def _claim(store: Store, message: Message) -> None:
     assert claimed.message.key == message.key
 
 
+async def _withdraw(store: Store, message: Message) -> None:
+    await store.commits.record(Facts(withdrawals=[Withdrawal(message.account, message.key, message.price, START)]))
+
+
 TRIGGERS: dict[Trigger, Callable[[Store, Message], Awaitable[None]]] = {
     Trigger.RESCHEDULE: _reschedule,
     Trigger.CANCEL: _cancel,
     Trigger.DUE: _claim,
     Trigger.FAIL: _fail,
+    Trigger.OPT_OUT: _withdraw,
 }
 
 

@@ -5,9 +5,8 @@ from urllib.parse import parse_qs
 from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.facts import Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery, worst
+from heliograph.domain.receipt import NO_CODE, Delivery, worst
 from heliograph.domain.throttle import SHARE_OF_BURST
 from heliograph.runtime.engine import Engine
 from tests.simulation.faults import NUL, Operator

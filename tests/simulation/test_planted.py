@@ -14,7 +14,7 @@ import pytest
 from heliograph.app.commit import isolate
 from heliograph.app.commit.isolate import Bisection
 from heliograph.app.commit.pieces import NAMED, OWNED, joined
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, NumberOwner
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.dispatch.dispatcher import Dispatcher
@@ -40,6 +40,7 @@ from heliograph.app.facts import (
     Queueing,
     Submission,
     Verdict,
+    Withdrawal,
 )
 from heliograph.app.inbound import replies
 from heliograph.app.inbound.reading import Reader
@@ -736,7 +737,8 @@ def the_mark_passes_notices_of_inbound_messages(patch: pytest.MonkeyPatch) -> No
 
 @bug("somebody was told of", plan=PHONES)
 def a_message_to_nobody_is_somebodys(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reader, "owner", lambda *_: (1, "", True))
+    owner = NumberOwner(1, "", pushed=True, opt_out=False, stop_text="", help_text="")
+    patch.setattr(Reader, "owner", lambda *_: (owner, ""))
 
 
 @bug("has no reply", plan=REPLIES)
@@ -775,6 +777,7 @@ _WRONG: dict[str, Any] = {
     "parts": PartReceipt(2, 7, 0, Delivery.DELIVRD, "000", 0),
     "progress": PartReceipt(2, 7, 0, Delivery.ENROUTE, "000", 0),
     "finals": Final(2, 7, Delivery.DELIVRD, "000", 0, owed=False),
+    "withdrawals": Withdrawal(2, 7, 1, 0),
     "awaiting": Awaiting(1, "id", 2, 7, 0),
     "awaiting_matched": Awaiting(1, "id", 2, 7, 0),
     "inbound_replies": InboundReply(2, 7, "The credit is too low"),

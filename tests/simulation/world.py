@@ -14,6 +14,7 @@ from heliograph.app.sending.compose import Composer, SendRules
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import WebhookJob
+from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message import Kind, State
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pricing import BUILT_IN_PRICE
@@ -229,6 +230,7 @@ class Simulation:
             journal=self.journal,
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
+            opt_out_words=load_opt_out_words(),
         )
 
     def _make_sender(self) -> ScriptedSender:

@@ -12,6 +12,7 @@ from heliograph.app.configuration import (
     Exists,
     LedgerEntry,
     Missing,
+    NumberOwner,
     Price,
     Route,
     Tables,
@@ -118,6 +119,17 @@ class MemoryAccounts(MemoryPart):
         return [spans[at] for at in sorted(spans)]
 
 
+def _owner(account: Account) -> NumberOwner:
+    return NumberOwner(
+        account.id,
+        account.plan,
+        bool(account.inbound_url),
+        account.opt_out != "off",
+        account.stop_text,
+        account.help_text,
+    )
+
+
 class MemoryNetwork(MemoryPart):
     """`app.ports.Network`."""
 
@@ -132,8 +144,7 @@ class MemoryNetwork(MemoryPart):
             [replace(each) for each in sorted(rows.routes.values(), key=lambda each: (each.prefix, each.priority))],
             [replace(price) for _, price in sorted(rows.prices.items())],
             sorted(map(replace, rows.numbers.values()), key=lambda each: (each.number, each.keyword, each.id)),
-            frozenset(each.account for each in rows.numbers.values() if rows.accounts[each.account].inbound_url),
-            {each.account: rows.accounts[each.account].plan for each in rows.numbers.values()},
+            {each.account: _owner(rows.accounts[each.account]) for each in rows.numbers.values()},
         )
 
     async def add_connector(self, connector: Connector) -> Connector:

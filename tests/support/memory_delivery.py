@@ -32,10 +32,11 @@ from heliograph.app.records import (
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import LISTED, TABLE, State, Trigger
 from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import NO_CODE, Delivery
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_suppressions import is_whole, obey, withdraw
 
 
 def _check(value: object, *, is_content: bool = False) -> None:
@@ -75,7 +76,12 @@ class MemoryCommits(MemoryReading):
         _check(facts)
         if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
             raise Unfit("a message is there already")
-        for accept in facts.accepts:
+        replies = [
+            message.reply
+            for message in facts.inbound
+            if message.key not in rows.inbound and obey(self._place, message) and message.reply is not None
+        ]
+        for accept in (*replies, *facts.accepts):
             self._accept(rows, accept)
         self._dispatch_facts(rows, facts)
         for part in facts.parts:
@@ -84,6 +90,8 @@ class MemoryCommits(MemoryReading):
             self._progress(rows, part)
         for final in facts.finals:
             self._end(rows, final)
+        for withdrawal in facts.withdrawals:
+            withdraw(self._place, withdrawal.key, withdrawal.at)
         rows.early += facts.early
         rows.early = [each for each in rows.early if (each.connector, each.operator_id) not in facts.early_matched]
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
@@ -122,16 +130,30 @@ class MemoryCommits(MemoryReading):
                 accept.scheduled, accept.messages = first.scheduled, first.messages
                 accept.verdict = Verdict.REPLAYED
                 return
-        if accept.total > rows.balances[account.id] + account.credit_limit:
+        barred = [
+            number
+            for number, message in enumerate(accept.messages)
+            if not accept.exempt and (account.id, message.destination) in rows.suppressions
+        ]
+        saved = sum(accept.messages[number].price for number in barred)
+        if len(barred) == len(accept.messages):
+            accept.verdict = Verdict.SUPPRESSED
+            return
+        if accept.total - saved > rows.balances[account.id] + account.credit_limit:
             accept.verdict = Verdict.TOO_LITTLE_CREDIT
             return
+        for number in barred:
+            message = accept.messages[number]
+            message.state, message.price, message.queued = State.FAILED, 0, False
+            rows.finals[message.key] = End(Delivery.REJECTD, NO_CODE, accept.at, owed=False)
+        accept.total -= saved
         if accept.batch:
             keys = [message.key for message in accept.messages]
             rows.batches[accept.key] = Batch(accept.key, accept.tail, account.id, accept.reference, accept.total, keys)
         for message in accept.messages:
             message.batch = accept.key if accept.batch else 0
             rows.messages[message.key] = replace(message, queued=False)
-            if message.queued or message.state != State.SENT:
+            if message.state == State.SCHEDULED or message.queued:
                 rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
         if accept.reference is not None:
             rows.references[account.id, accept.reference] = Reference(
@@ -280,7 +302,10 @@ class MemoryQueue(MemoryReading):
             rows.queue[key].node = node
             message = rows.messages[key]
             message.state = TABLE.get((State(message.state), Trigger.DUE), State(message.state))
-            claimed.append(self._queued(rows, key, rows.queue[key].attempted, queued=True))
+            queued = self._queued(rows, key, rows.queue[key].attempted, queued=True)
+            is_suppressed = (message.account, message.destination) in rows.suppressions
+            queued.suppressed = is_suppressed and is_whole(self._place, key)
+            claimed.append(queued)
         return claimed
 
 

@@ -25,7 +25,14 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
     for message in facts.inbound:
         if message.key in rows.inbound:
             continue
-        rows.inbound[message.key] = replace(message, digest=0, lost=False, parts_of=None)
+        rows.inbound[message.key] = replace(
+            message,
+            digest=0,
+            lost=False,
+            parts_of=None,
+            reply=None,
+            replied=message.reply.key if message.reply is not None and message.reply.key in rows.messages else 0,
+        )
         rows.positions[message.key] = max(message.key, _newest(rows, message.account) + 1)
         if message.digest:
             rows.unanswered[message.key] = UnansweredRow(

@@ -27,6 +27,7 @@ from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEnt
 from heliograph.domain.money import EntryKind
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.suppression import Suppression
 
 
 @dataclass(slots=True)
@@ -135,6 +136,7 @@ class Rows:
     """Why replies to inbound messages were not sent, by key."""
     inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
     unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
+    suppressions: dict[tuple[int, str], Suppression] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
@@ -157,6 +159,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "retries",
         "inbound",
         "positions",
+        "suppressions",
     ):
         setattr(rows, name, {key: row for shard in shards for key, row in getattr(shard, name).items()})
     for name in ("ledger", "moved", "attempts", "progress", "early"):

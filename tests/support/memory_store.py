@@ -23,6 +23,7 @@ from tests.support.memory_delivery import (
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
+from tests.support.memory_suppressions import MemorySuppressions
 
 
 class Noting:
@@ -62,6 +63,7 @@ class MemoryStore:
         self.notices: ports.Notices = MemoryNotices(place)
         self.inbound: ports.Inbound = MemoryInbound(place)
         self.pulls: ports.Pulls = MemoryPulls(place)
+        self.suppressions: ports.Suppressions = MemorySuppressions(place)
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)

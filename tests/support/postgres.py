@@ -54,7 +54,8 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'heliograph' AND tablename <> 'migration' LOOP
+    FOR name IN SELECT tablename FROM pg_tables
+    WHERE schemaname = 'heliograph' AND tablename NOT IN ('migration', 'suppression_key') LOOP
         EXECUTE format('DELETE FROM %I', name);
     END LOOP;
     FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'heliograph' LOOP

@@ -44,7 +44,7 @@ async def _to_its_end(ask: Callable[[], Awaitable[Found]], *, begun: bool) -> Fo
 
 _PORTS = (
     "commits", "queue", "receipts", "notices", "customers", "accounts", "network", "users", "tokens", "audit_log",
-    "messages", "upkeep", "inbound",
+    "messages", "upkeep", "inbound", "suppressions",
 )  # fmt: skip
 
 
@@ -248,6 +248,15 @@ class Shards:
 
     async def customers_reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Any:
         return await self.of(account).customers.reschedule(account, key, tail, time, expires, now)
+
+    async def suppressions_suppress(self, account: int, numbers: Sequence[str], source: str, now: int) -> int:
+        return await self.of(account).suppressions.suppress(account, numbers, source, now)
+
+    async def suppressions_lift(self, account: int, number: str) -> None:
+        await self.of(account).suppressions.lift(account, number)
+
+    async def suppressions_made_since(self, since: int) -> list[tuple[int, str, int]]:
+        return await self._all(lambda store: store.suppressions.made_since(since))
 
     # --- administration: an account is known to all, and its credit is its own shard's
 

@@ -34,6 +34,7 @@ from heliograph.domain.error import (
     UNAVAILABLE,
     Fault,
 )
+from heliograph.domain.gate import SUPPRESSED
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
 from heliograph.http.reply import Reply
@@ -90,11 +91,20 @@ def _send_result(accept: Accept) -> bytes:
 def _batch_result(
     key: int, tail: int, total: int, reference: str | None, messages: list[Message], status: str
 ) -> bytes:
-    parts = [
-        SendPart("00", ids.to_hex(each.key, each.tail), each.destination, _number(each.price), status)
-        for each in messages
-    ]
+    parts = [_part_result(each, status) for each in messages]
     return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, parts))
+
+
+def _part_result(message: Message, status: str) -> SendPart:
+    """The result of one message of several; one to a suppressed number failed, and the others went."""
+    withheld = message.state == State.FAILED and not message.price
+    return SendPart(
+        FORBIDDEN.code if withheld else "00",
+        ids.to_hex(message.key, message.tail),
+        message.destination,
+        _number(message.price),
+        State.FAILED.label if withheld else status,
+    )
 
 
 def of_rescheduled(moved: Rescheduled) -> Reply:
@@ -163,6 +173,8 @@ def _refusal(accept: Accept) -> Fault:
             return Fault(NO_CREDIT, f"The credit is too low: this costs {cost}. Nothing was sent or charged; top up.")
         case Verdict.SUSPENDED:
             return Fault(FORBIDDEN, "The account is suspended; ask the operator of the gateway.")
+        case Verdict.SUPPRESSED:
+            return SUPPRESSED.fault()
         case Verdict.REFERENCE_CONFLICT:
             return Fault(CONFLICT, "The reference was used for another request; choose a new one.", "reference")
         case _:

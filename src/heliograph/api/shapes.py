@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from heliograph.domain.error import CATALOGUE
+from heliograph.domain.error import CATALOGUE, FORBIDDEN
 from heliograph.domain.limits import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, is_final
@@ -46,17 +46,29 @@ _MessageStatus = Annotated[
         enum=[State.SENT.label, State.SCHEDULED.label],
     ),
 ]
+_PartStatus = Annotated[
+    str,
+    _text("`00`: done. `06`: the recipient opted out; nothing was sent or charged.", "00", enum=["00", FORBIDDEN.code]),
+]
+_PartMessageStatus = Annotated[
+    str,
+    _text(
+        "As that of the request; `Failed` where the recipient opted out.",
+        "Sent",
+        enum=[State.SENT.label, State.SCHEDULED.label, State.FAILED.label],
+    ),
+]
 _Moment = Annotated[str, _text("In the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME)]
 
 
 class SendPart(Struct, rename="pascal"):
     """One destination of a request to several."""
 
-    status: _Done
+    status: _PartStatus
     id: _Id
     to: _To
     rate: _Rate
-    message_status: _MessageStatus
+    message_status: _PartMessageStatus
 
 
 class SendResult(Struct, rename="pascal"):

@@ -38,13 +38,19 @@ class Account:
     """URL that inbound messages are pushed to; empty: none."""
     inbound_reply: str = "off"
     """`off` or `body`: whether the text of that URL's answer is sent to the phone."""
+    opt_out: str = "keywords"
+    """`keywords` or `off`: whether texts such as STOP to the account's numbers are acted on."""
+    stop_text: str = ""
+    """Confirmation of a STOP; empty: none."""
+    help_text: str = ""
+    """Answer to HELP; empty: none."""
 
 
 #: What `account set` may change, and nothing else.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
-    "inbound_reply",
+    "inbound_reply", "opt_out", "stop_text", "help_text",
 )  # fmt: skip
 
 
@@ -115,19 +121,30 @@ class Price:
     """Micro-credits a message from such a number. None, where a price is set, leaves it as it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class NumberOwner:
+    """An account with numbers, as the reception of its messages needs it."""
+
+    account: int
+    plan: str
+    pushed: bool
+    """Whether it has an `inbound_url`."""
+    opt_out: bool
+    stop_text: str
+    help_text: str
+
+
 @dataclass(slots=True)
 class Tables:
     """Everything about connectors, routes, prices and numbers at one moment; `revision` grows with each change of
-    any. `pushed` are the accounts with numbers that have an `inbound_url`, `plans` the price plans of those with
-    numbers."""
+    any. `owners` are the accounts with numbers, by id."""
 
     revision: int
     connectors: list[Connector]
     routes: list[Route]
     prices: list[Price]
     numbers: list[InboundNumber] = field(default_factory=list)
-    pushed: frozenset[int] = frozenset()
-    plans: dict[int, str] = field(default_factory=dict)
+    owners: dict[int, NumberOwner] = field(default_factory=dict)
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

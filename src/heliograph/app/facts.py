@@ -13,6 +13,7 @@ search for the message (docs/decisions/0004-sharding.md).
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery
 
 
@@ -58,6 +59,8 @@ class Verdict(IntEnum):
     """The reference was used for a different request before."""
     UNAVAILABLE = 5
     """The store could not write the request; nothing was charged."""
+    SUPPRESSED = 6
+    """All recipients opted out of the account's messages."""
 
 
 @dataclass(slots=True)
@@ -66,7 +69,10 @@ class Accept:
 
     The gatherer gives the keys right before the commit, so that keys ascend in the order of commits; a batch's own
     key comes right before those of its messages. The store sets `verdict`; on REPLAYED it replaces
-    `key`, `tail`, `total`, `scheduled` and `messages` by those of the first request.
+    `key`, `tail`, `total`, `scheduled` and `messages` by those of the first request. Of several messages those to
+    suppressed numbers become Failed and cost nothing, and `total` is that of the others.
+
+    `exempt`: suppressions do not hold, since it answers what the phone wrote.
     """
 
     account: int
@@ -79,6 +85,7 @@ class Accept:
     fingerprint: bytes = b""
     key: int = 0
     tail: int = 0
+    exempt: bool = False
     verdict: Verdict = Verdict.UNAVAILABLE
 
 
@@ -181,6 +188,17 @@ class Final:
 
 
 @dataclass(slots=True)
+class Withdrawal:
+    """The message is cancelled before anything of it left, since its recipient opted out after it was accepted:
+    `refund` micro-credits go back to `account`, at most once. Nothing happens to a message that has ended."""
+
+    account: int
+    key: int
+    refund: int
+    at: int
+
+
+@dataclass(slots=True)
 class EarlyReceipt:
     """A receipt whose message is not known (yet), so that it names no account: it came before the operator's answer, or
     matches nothing at all."""
@@ -259,6 +277,11 @@ class InboundMessage:
     answer. `lost`: the answer cannot be written any more. `parts_of` names the parts it was joined from. `price` is
     charged to the owner, whatever the balance. The gatherer gives the key right before the commit, out of the sequence
     of the messages' keys.
+
+    `wish` is what the text asks for, where its owner has that acted on: STOP suppresses the sender for the account and
+    withdraws what waits for it, START and YES undo that, all in the commit of the message. So does `reply` go out, a
+    request of one queued message, but on STOP only where the number was not suppressed before. `replied` is the key of
+    the message that did, 0 for none; the store sets it.
     """
 
     account: int
@@ -277,8 +300,19 @@ class InboundMessage:
     lost: bool = False
     parts_of: "PartSet | None" = None
     price: int = 0
+    wish: Wish = Wish.NONE
+    reply: Accept | None = None
+    replied: int = 0
     key: int = 0
     tail: int = 0
+
+    @property
+    def changes_consent(self) -> bool:
+        """Whether the text suppresses the sender, or undoes that."""
+        return bool(self.account) and self.wish in CONSENT_WISHES
+
+
+CONSENT_WISHES = (Wish.STOP, Wish.START, Wish.YES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +370,7 @@ class Facts:
     progress: list[PartReceipt] = field(default_factory=list)
     """Receipts of states that are not final (ENROUTE, ACCEPTD), kept for the history: see MOST_PROGRESS."""
     finals: list[Final] = field(default_factory=list)
+    withdrawals: list[Withdrawal] = field(default_factory=list)
     early: list[EarlyReceipt] = field(default_factory=list)
     early_matched: list[tuple[int, str]] = field(default_factory=list)
     """(connector, operator id) of early receipts that found their message."""
@@ -361,6 +396,7 @@ class Facts:
             self.accepts
             or self.submissions
             or self.finals
+            or self.withdrawals
             or self.callbacks
             or self.sending
             or self.queueings
@@ -397,6 +433,8 @@ class Queued:
     attempted: bool
     answered: frozenset[int] = frozenset()
     taken: frozenset[int] = frozenset()
+    suppressed: bool = False
+    """The recipient opted out, and nothing of the message has left."""
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings, parse_address
+from heliograph.config.opt_out import load_opt_out_words
 from heliograph.runtime.disk import make_folder
 from heliograph.runtime.ending import whereabouts
 from heliograph.runtime.engine import Engine
@@ -207,6 +208,7 @@ class Gateway:
                 journal=self._journal,
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
+                opt_out_words=load_opt_out_words(),
                 watchers=(*self._watching.watchers, self._long_polls),
                 leases=self._store.leases,
             ),

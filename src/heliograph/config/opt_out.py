@@ -25,4 +25,4 @@ def _words() -> Iterator[tuple[Wish, str]]:
         lists = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
         for wish, words in lists.items():
             for word in words:
-                yield Wish(wish), word
+                yield Wish[wish.upper()], word

@@ -36,6 +36,7 @@ FULL_PAUSE_S = 0.1
 _REFUSALS = {
     Verdict.TOO_LITTLE_CREDIT: "The credit is too low.",
     Verdict.SUSPENDED: "The account is suspended.",
+    Verdict.SUPPRESSED: "The recipient opted out.",
     Verdict.UNAVAILABLE: "The store could not write it; nothing was charged.",
 }
 

@@ -5,8 +5,9 @@ test. The gate is asked three times: `admit` when somebody connects as the accou
 for each message of a request, and `judge` with the rules `at_claim` when a message is claimed from the queue. Between
 accept and claim days may pass (a scheduled message, one that an operator put off), hence the second question.
 
-A rule is a function of the message, the counters and the time, so that whatever limits sending is one more rule:
-suppression, quiet hours, limits of spending. Order matters: the first answer that is not PASS stands.
+A rule is a function of the message, the counters and the time, so that whatever limits sending is one more rule: quiet
+hours, limits of spending. Order matters: the first answer that is not PASS stands. Two limits are not rules: credit and
+suppressions are the store's to judge, in its transaction.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,6 @@ class Counters:
 
     rate_wait_s: float = 0.0
     """Seconds until the account's rate lets the request pass; 0 where it does now."""
-    suppressed: bool = False
-    """The destination took back its consent to messages of the account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +90,13 @@ def compile_policy(
     networks: tuple[Network, ...] = (),
     senders: frozenset[str] = frozenset(),
     rate: float = 0.0,
-    opt_out: bool = False,
+    at_claim: tuple[Rule, ...] = (),
 ) -> Policy | None:
-    """Returns the policy of an account with these restrictions, None where it has none.
-
-    `opt_out`: suppressions hold for the account, when a message is accepted and when it is claimed.
-    """
-    if not (suspended or networks or senders or rate > 0 or opt_out):
+    """Returns the policy of an account with these restrictions, None where it has none."""
+    if not (suspended or networks or senders or rate > 0 or at_claim):
         return None
-    consent: tuple[Rule, ...] = (with_consent,) if opt_out else ()
     limits: tuple[Rule, ...] = (within_rate(rate),) if rate > 0 else ()
-    return Policy(suspended, networks, senders, rate, consent + limits, consent)
+    return Policy(suspended, networks, senders, rate, limits, at_claim)
 
 
 def admit(policy: Policy, address: str) -> Judgement:
@@ -140,14 +135,11 @@ def within_rate(rate: float) -> Rule:
     return rule
 
 
-_SUPPRESSED: Final = Refuse(
+SUPPRESSED: Final = Refuse(
     FORBIDDEN,
     "The recipient opted out of the account's messages; leave this number out, or remove its suppression once the "
     "recipient agreed again.",
     "to",
 )
-
-
-def with_consent(_: Judged, counters: Counters, __: int) -> Judgement:
-    """Refuses a message to a suppressed destination; the rule of accounts whose `opt_out` is on."""
-    return _SUPPRESSED if counters.suppressed else PASS
+"""The judgement on a message to a suppressed number. The store finds it, in the transaction that accepts or claims the
+message: only there can nobody opt out meanwhile, on any node."""

@@ -70,6 +70,8 @@ class Trigger(Enum):
     """The message's time has come, and the dispatcher claimed it."""
     FAIL = "fail"
     """The message will never leave the gateway: no route, refused at submission, expired before."""
+    OPT_OUT = "opt-out"
+    """The recipient opted out before the message left."""
 
 
 TABLE: dict[tuple[State, Trigger], State] = {
@@ -77,6 +79,8 @@ TABLE: dict[tuple[State, Trigger], State] = {
     (State.SCHEDULED, Trigger.CANCEL): State.CANCELLED,
     (State.SCHEDULED, Trigger.DUE): State.SENT,
     (State.SENT, Trigger.FAIL): State.FAILED,
+    (State.SCHEDULED, Trigger.OPT_OUT): State.CANCELLED,
+    (State.SENT, Trigger.OPT_OUT): State.CANCELLED,
 }
 """Every legal step; what is not here is illegal. Stores take their SQL from it, by `before` and `after`."""
 

@@ -8,20 +8,21 @@ and candrabindu, compatibility forms (NFKC).
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
 
-class Wish(Enum):
-    """Meaning of a text."""
+class Wish(IntEnum):
+    """Meaning of a text. The numbers are stored."""
 
-    STOP = "stop"
-    START = "start"
-    YES = "yes"
+    NONE = 0
+    STOP = 1
+    START = 2
+    YES = 3
     """Consent: a start where there was a stop, else an ordinary text."""
-    HELP = "help"
-    SUSPECTED = "suspected"
+    HELP = 4
+    SUSPECTED = 5
     """A word for stop stands among others; people are told, and nothing is done."""
 
 
@@ -49,8 +50,8 @@ class OptOutWords:
     longest: int
     """Words of the longest phrase for stop."""
 
-    def judge(self, text: str) -> Wish | None:
-        """Returns the wish of a text, None for an ordinary one."""
+    def judge(self, text: str) -> Wish:
+        """Returns the wish of a text, NONE for an ordinary one."""
         folded = fold(text)
         wish = self.wishes.get(folded)
         if wish is not None:
@@ -60,7 +61,11 @@ class OptOutWords:
             for end in range(start + 1, min(start + self.longest, len(words)) + 1):
                 if self.wishes.get(" ".join(words[start:end])) is Wish.STOP:
                     return Wish.SUSPECTED
-        return None
+        return Wish.NONE
+
+
+NO_WORDS: Final = OptOutWords({}, 0)
+"""No text asks for anything."""
 
 
 def gather_words(words: Iterable[tuple[Wish, str]]) -> OptOutWords:
@@ -69,9 +74,9 @@ def gather_words(words: Iterable[tuple[Wish, str]]) -> OptOutWords:
     for wish, word in words:
         folded = fold(word)
         if not folded or wish not in ACTED_ON:
-            raise ValueError(f"{word!r} is no word for {wish.value}")
+            raise ValueError(f"{word!r} is no word for {wish.name.lower()}")
         if wishes.setdefault(folded, wish) is not wish:
-            raise ValueError(f"{word!r} asks both for {wishes[folded].value} and {wish.value}")
+            raise ValueError(f"{word!r} asks both for {wishes[folded].name.lower()} and {wish.name.lower()}")
     longest = max((len(word.split(" ")) for word, wish in wishes.items() if wish is Wish.STOP), default=0)
     return OptOutWords(wishes, longest)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Final
 
 
 class Delivery(IntEnum):
@@ -19,6 +20,9 @@ class Delivery(IntEnum):
     UNKNOWN = 7
     REJECTD = 8
 
+
+NO_CODE: Final = "001"
+"""The error code of a final state for which no operator gave one."""
 
 _PROGRESS = frozenset({Delivery.ENROUTE, Delivery.ACCEPTD})
 

@@ -6,20 +6,20 @@ from typing import Final
 
 DIGEST_OCTETS: Final = 16
 
+SOURCES: Final = ("message", "api", "console", "command", "import")
+"""Ways by which a number came to be suppressed: a text of its own, or somebody who wrote it down."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """One phone that took back its consent to messages of one account."""
+    """A phone that took back its consent to messages of an account, as long as its number is known."""
 
-    account: int
-    digest: bytes
-    """Digest of account and number by `suppression_digest`."""
+    number: str
+    """E.164 without `+`."""
     since: int
     """Time in ms."""
     source: str
-    """`message`, `api`, `console`, `command` or `import`."""
-    number: str = ""
-    """E.164 without `+`; empty once it was erased."""
+    """One of SOURCES."""
 
 
 def suppression_digest(key: bytes, account: int, number: str) -> bytes:

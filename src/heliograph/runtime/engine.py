@@ -9,6 +9,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import Facts, Final, InboundMessage, Message
+from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
 from heliograph.app.inbound.replies import PhoneReplies
@@ -167,13 +168,20 @@ class Engine:
             environment.clock,
             environment.store.inbound,
             Reader(environment.directory, environment.policy),
+            self._make_opt_outs(),
             self.notifier.owe,
+            self.dispatcher.withdraw,
             self._node,
             healthy=lambda: self.gatherer.healthy,
             shared=shared,
             unanswered=recovery.unanswered,
             parts_ms=int(self._limits.inbound_parts * HOUR_MS),
         )
+
+    def _make_opt_outs(self) -> OptOuts:
+        environment = self._environment
+        validity_ms = int(self._limits.validity * HOUR_MS)
+        return OptOuts(environment.opt_out_words, environment.directory, environment.journal, validity_ms)
 
     async def _take_up(self, recovery: Recovery, *, shared: bool) -> None:
         """Takes the recovered work into memory. Raises Unavailable."""

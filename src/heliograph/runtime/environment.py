@@ -7,6 +7,7 @@ from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Ids, Journal, Leases, Store, Watcher, WebhookSender
 from heliograph.app.sending.directory import Directory
+from heliograph.domain.opt_out import NO_WORDS, OptOutWords
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
@@ -34,6 +35,7 @@ class Environment:
     journal: Journal
     jitter: Callable[[], float]
     encode_json: Callable[[dict[str, str]], bytes]
+    opt_out_words: OptOutWords = NO_WORDS
     watchers: tuple[Watcher, ...] = ()
     policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy()
     """Tells the policy of a connector's lane."""

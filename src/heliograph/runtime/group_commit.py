@@ -293,6 +293,8 @@ class GroupCommit:
             if not message.key:
                 message.key, message.tail = self._sequence.next(now), self._ids.tail()
                 self._last_key = message.key
+                if message.reply is not None:
+                    self._name(message.reply, now)
 
     def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
         for accept, then in thens:

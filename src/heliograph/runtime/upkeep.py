@@ -4,6 +4,7 @@ import asyncio
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import Unavailable
+from heliograph.domain.ids import first_key_at
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
@@ -51,6 +52,9 @@ ORPHANS = 1_000_000
 
 EARLY_KEPT_MS = 60_000
 """Milliseconds that early receipts are in memory where nodes share a store: another one may have found the message."""
+
+SUPPRESSED_MS = 30_000
+"""Milliseconds back that are looked at for numbers that other processes suppressed: more than their clocks differ."""
 
 HOUR_MS = 3_600_000
 
@@ -110,6 +114,10 @@ class Housekeeping:
         if self._roles.upkeep:
             await self._keep_rows(now)
         self._parts.reception.tick()
+        if self._parts.dispatcher.busy:
+            # Other processes and nodes suppress numbers too. What is asked for twice is withdrawn once.
+            for account, number, since in await environment.store.suppressions.made_since(now - SUPPRESSED_MS):
+                self._parts.dispatcher.withdraw(account, number, first_key_at(since))
         if self._round % SWEEP_ROUNDS == 1:
             await self._parts.reception.keep_house()
         if self._round % STATE_ROUNDS == 1:

@@ -221,8 +221,8 @@ async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: st
     try:
         await db.execute(
             "INSERT INTO inbound (key, tail, account, connector, at, position, price, parts, coding, complete, owed, "
-            "sender, recipient, keyword, content, octets) "
-            "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, false, '49', '3388', '', 'Hello', 'Hello' "
+            "wish, replied, sender, recipient, keyword, content, octets) "
+            "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, false, 0, 0, '49', '3388', '', 'Hello', 'Hello' "
             "FROM generate_series(1, 10000) AS n"
         )
         await db.execute("ANALYZE inbound")

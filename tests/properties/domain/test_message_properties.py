@@ -6,14 +6,14 @@ from heliograph.domain.message import ENDED, KIND_WORDS, TABLE, State, Trigger, 
 
 @given(st.lists(st.sampled_from(Trigger), max_size=30))
 def test_whatever_happens_a_message_is_charged_at_most_once_and_refunded_at_most_once(triggers: list[Trigger]) -> None:
-    """Cancelling and failing are what gives credit back; no history has both, or one of them twice."""
+    """Cancelling, failing and opting out are what gives credit back; no history has both, or one of them twice."""
     for state in (State.SCHEDULED, State.SENT):
         refunds = 0
         for trigger in triggers:
             led = TABLE.get((state, trigger))
             if led is not None:
                 state = led
-                refunds += trigger in (Trigger.CANCEL, Trigger.FAIL)
+                refunds += trigger in (Trigger.CANCEL, Trigger.FAIL, Trigger.OPT_OUT)
         assert refunds == (state in ENDED)
 
 

@@ -7,6 +7,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
+from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import SETTLED_MS, Reception
 from heliograph.app.notice import Notice
@@ -14,12 +15,15 @@ from heliograph.app.ports import Incoming
 from heliograph.app.ports.inbound import REPEAT_MS, SLOW_ANSWER_MS
 from heliograph.app.records import InboundQuery
 from heliograph.app.sending.directory import Directory
+from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.numbers import InboundNumber
+from tests.support.gateway import MemoryJournal
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import NotedGathering, SetClock
 
 PHONE = "4917012345678"
+VALIDITY_MS = 48 * 3_600_000
 PARTS_MS = 600_000
 
 
@@ -58,6 +62,8 @@ class Desk:
         self.gathering = NotedGathering()
         self.directory = Directory(self.store.network, self.store.accounts)
         self.owed: list[Notice] = []
+        self.withdrawn: list[tuple[int, str, int]] = []
+        self.journal = MemoryJournal()
         self.healthy = True
         self.node = node
         self._fields = fields
@@ -72,7 +78,9 @@ class Desk:
             self.clock,
             self.store.inbound,
             Reader(self.directory, lambda _: LanePolicy()),
+            OptOuts(load_opt_out_words(), self.directory, self.journal, VALIDITY_MS),
             self.owed.append,
+            lambda *withdrawn: self.withdrawn.append(withdrawn),
             self.node,
             healthy=lambda: self.healthy,
             **(values | self._fields),

@@ -85,14 +85,3 @@ def test_the_first_answer_that_is_not_pass_stands() -> None:
     )
     assert judge(Text(), rules, Counters(), 0) is hold
     assert asked == ["first", "second"]
-
-
-def test_a_suppressed_destination_is_refused_when_accepted_and_when_claimed() -> None:
-    policy = compile_policy(opt_out=True, rate=1.0)
-    assert policy is not None
-    suppressed = Counters(rate_wait_s=5.0, suppressed=True)
-    for rules in (policy.at_accept, policy.at_claim):
-        refused = judge(Text(), rules, suppressed, 0)
-        assert isinstance(refused, Refuse)
-        assert (refused.code, refused.field) == (FORBIDDEN, "to")
-        assert judge(Text(), rules, Counters(), 0) is PASS

@@ -55,10 +55,12 @@ def test_every_legal_step() -> None:
         (State.SCHEDULED, Trigger.CANCEL): State.CANCELLED,
         (State.SCHEDULED, Trigger.DUE): State.SENT,
         (State.SENT, Trigger.FAIL): State.FAILED,
+        (State.SCHEDULED, Trigger.OPT_OUT): State.CANCELLED,
+        (State.SENT, Trigger.OPT_OUT): State.CANCELLED,
     }
 
 
-@pytest.mark.parametrize("trigger", [Trigger.CANCEL, Trigger.DUE, Trigger.FAIL])
+@pytest.mark.parametrize("trigger", [Trigger.CANCEL, Trigger.DUE, Trigger.FAIL, Trigger.OPT_OUT])
 def test_a_step_that_stores_write_leaves_some_states_and_leads_to_one(trigger: Trigger) -> None:
     assert {(state, trigger): after(trigger) for state in before(trigger)} == {
         step: led for step, led in TABLE.items() if step[1] is trigger

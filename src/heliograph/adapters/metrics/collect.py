@@ -32,6 +32,7 @@ _REASONS = {
     Verdict.REPLAYED: "replayed",
     Verdict.REFERENCE_CONFLICT: "conflict",
     Verdict.UNAVAILABLE: "unavailable",
+    Verdict.SUPPRESSED: "suppressed",
 }
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
 _REMOVED = "(removed)"

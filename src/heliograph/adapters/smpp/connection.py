@@ -21,7 +21,7 @@ from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unk
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.ids import to_hex
 from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import NO_CODE, Delivery
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
@@ -45,9 +45,6 @@ SILENT_SHARE: Final = 1 / 3
 
 CLOSE_GRACE_S: Final = 2.0
 """Seconds that the last octets may take to leave before the connection is cut."""
-
-NO_CODE: Final = "001"
-"""The error code of a final state that no operator gave."""
 
 
 class ConnectionOwner(Protocol):

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from heliograph.app.connector_kind import MAX_RATE, Setting
 from heliograph.app.text_values import decimal, one_of, truth, untyped
-from heliograph.domain import calendar, limits, money, phone
+from heliograph.domain import calendar, limits, money, phone, segment
+from heliograph.domain.message import Kind
 
 MAX_NAME_CHARS = 64
 MAX_LIST_INTERVAL_S = 86_400.0
@@ -127,6 +128,15 @@ def _callback_url(text: str) -> str:
     return text
 
 
+def _reply(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL character, which no message can carry")
+    count = segment.count(text, Kind.TEXT)[1] if text else 0
+    if count > limits.MAX_SEGMENTS:
+        raise ValueError(f"it takes {count} segments, the limit is {limits.MAX_SEGMENTS}")
+    return text
+
+
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -169,6 +179,13 @@ ACCOUNT: Mapping[str, FieldRule] = {
     "inbound_reply": FieldRule(
         one_of("off", "body"), "off or body: whether the text that inbound_url answers is sent to the phone", "body"
     ),
+    "opt_out": FieldRule(
+        one_of("keywords", "off"), "keywords or off: whether texts such as STOP to its numbers are acted on", "keywords"
+    ),
+    "stop_text": FieldRule(
+        _reply, "what confirms a STOP; empty is nothing", "ACME: you get no more messages. Send START to come back."
+    ),
+    "help_text": FieldRule(_reply, "what answers HELP; empty is nothing", "ACME alerts. Send STOP to end them."),
     "callback_format": FieldRule(
         one_of("form", "json"), "form or json: how receipts and messages from phones are written", "json"
     ),

@@ -10,8 +10,8 @@ from typing import Any
 from heliograph.app.commit.pieces import joined, pieces
 from heliograph.app.facts import Facts
 from heliograph.app.ports import Commits, Unavailable, Unfit
-from heliograph.app.receipts.matcher import NO_CODE
 from heliograph.domain.ids import to_hex
+from heliograph.domain.receipt import NO_CODE
 
 _STAND_INS: dict[str, Any] = {
     "operator_id": "", "destination": "", "err": NO_CODE, "code": 0, "problem": "", "body": b"",

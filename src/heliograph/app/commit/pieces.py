@@ -10,7 +10,8 @@ from typing import Any
 from heliograph.app.facts import Facts
 
 OWNED = (
-    "accepts", "queueings", "attempts", "submissions", "parts", "progress", "finals", "awaiting", "awaiting_matched",
+    "accepts", "queueings", "attempts", "submissions", "parts", "progress", "finals", "withdrawals",
+    "awaiting", "awaiting_matched",
     "inbound", "inbound_replies", "callbacks", "callback_retries",
 )  # fmt: skip
 """Kinds of facts with a field `account`, by the names of their lists in `Facts`."""

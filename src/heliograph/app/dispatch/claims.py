@@ -2,7 +2,8 @@
 
 A claimed row is this node's until it is dequeued or put back; none may be left lying, whatever the store does. Between
 accept and claim the account's policy may have changed, and the hour: so a message of which nothing has left is judged
-here once more. Half a text is worse than none: a message of which a part may have left goes on.
+here once more, and is withdrawn where its recipient opted out meanwhile. Half a text is worse than none: a message of
+which a part may have left goes on.
 """
 
 from bisect import bisect_right
@@ -152,6 +153,9 @@ class QueueClaims:
         for row in claimed:
             queued = self._known_better(row, lane.connector)
             item = LaneItem.of_queue(queued)
+            if queued.suppressed and item.unsent:
+                self._outcomes.withdraw(lane, item)
+                continue
             try:
                 is_open = await self._is_open(item, queued)
             except Unavailable:

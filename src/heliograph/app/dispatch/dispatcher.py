@@ -131,6 +131,15 @@ class Dispatcher:
                 again = lane.paused_until
         return again
 
+    # --- what must not go
+
+    def withdraw(self, account: int, number: str, before: int) -> None:
+        """Cancels and refunds the account's messages to a number that have a key below `before` and wait here, nothing
+        of which has left; since the phone opted out."""
+        for lane in self.lanes.values():
+            for item in lane.withdraw(account, number, before):
+                self.outcomes.withdraw(lane, item)
+
     # --- what waits for long
 
     def sweep(self, now: int) -> None:

@@ -9,6 +9,7 @@ from heliograph.app.dispatch.parts import PartCutter
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
+from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
 from heliograph.domain.segment import HEADER_OCTETS
 
@@ -318,6 +319,19 @@ class Lane:
         """Removes and returns the waiting messages whose validity has ended."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
+    def withdraw(self, account: int, number: str, before: int) -> list[LaneItem]:
+        """Removes and returns the account's waiting messages to a number that have a key below `before`, nothing of
+        which has left."""
+
+        def is_meant(item: LaneItem) -> bool:
+            message = item.message
+            return message.destination == number and message.account == account and message.key < before and item.unsent
+
+        if not any(map(is_meant, self.items())):
+            return []
+        self.unready()
+        return self._take_out(is_meant)
+
     def vacate(self, accounts: Collection[int] | None = None) -> list[LaneItem]:
         """Removes and returns every message without a part under way, of these accounts or of all."""
         self.unready()
@@ -372,10 +386,10 @@ class Lane:
                     self.queues.remove(item.message.account, item)
 
     def _is_accepted(self, item: LaneItem) -> bool:
-        """Says after a commit whether the item's message is in the store; forgets it if it is not."""
+        """Says after a commit whether the item's message is to be sent; forgets it if it is not."""
         if item.accept is None:
             return True
-        if item.accept.verdict is Verdict.ACCEPTED:
+        if item.accept.verdict is Verdict.ACCEPTED and item.message.state != State.FAILED:
             item.accept = None
             return True
         self.forget(item)

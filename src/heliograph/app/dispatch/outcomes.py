@@ -9,11 +9,11 @@ from collections.abc import Callable
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
-from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission
+from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Final, Message, Queueing, Submission, Withdrawal
 from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
-from heliograph.app.receipts.matcher import NO_CODE, ReceiptMatcher
-from heliograph.domain.receipt import Delivery
+from heliograph.app.receipts.matcher import ReceiptMatcher
+from heliograph.domain.receipt import NO_CODE, Delivery
 
 UNANSWERED_TRIES = 3
 """Times that a part without an answer is sent; then it counts as sent, with an unknown fate."""
@@ -202,6 +202,17 @@ class PartOutcomes:
         item.taken += len(item.doubtful.intersection(waiting))
         for segment in waiting:
             self._end_part(lane, item, segment, state, NO_ANSWER if segment in item.doubtful else NOT_SENT)
+        self.gathering.wake()
+
+    def withdraw(self, lane: Lane, item: LaneItem) -> None:
+        """Cancels and refunds a message of which nothing left, since its recipient opted out."""
+        lane.forget(item)
+        message = item.message
+        self.gathering.facts.withdrawals.append(
+            Withdrawal(message.account, message.key, message.price, self._clock.now())
+        )
+        self.unknown.forget(message.key)
+        self.matcher.forget(message.key)
         self.gathering.wake()
 
     def _fail(self, lane: Lane, item: LaneItem, state: Delivery, err: str) -> None:

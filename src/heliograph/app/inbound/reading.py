@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from heliograph.app.configuration import Connector
+from heliograph.app.configuration import Connector, NumberOwner
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import InboundPart
 from heliograph.app.ports import Incoming
@@ -39,9 +39,8 @@ class Reader:
             read.append(data)
         return inbound.join(read, self._alphabet(parts[0].parts_of.connector))
 
-    def owner(self, connector: int, recipient: str, text: str) -> tuple[int, str, bool]:
-        """Returns the account, 0 where there is none, the keyword that led to it, and whether it has its messages
-        pushed."""
+    def owner(self, connector: int, recipient: str, text: str) -> tuple[NumberOwner | None, str]:
+        """Returns the account, None where there is none, and the keyword that led to it."""
         return self._directory.owner(connector, recipient, text)
 
     def price(self, account: int, sender: str) -> int:

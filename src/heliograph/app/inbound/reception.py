@@ -17,11 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
+from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
 from heliograph.app.ports.inbound import REPEAT_MS
 from heliograph.domain.inbound import UserData
+from heliograph.domain.opt_out import Wish
 
 SETTLED_MS = 2_000
 """The time (ms) for which a link must stand after an answer for the operator to have it, as far as anybody can tell."""
@@ -79,7 +81,9 @@ class Reception:
         clock: Clock,
         store: Inbound,
         reader: Reader,
+        opt_outs: OptOuts,
         owe: Callable[[Notice], None],
+        withdraw: Callable[[int, str, int], None],
         node: int,
         *,
         healthy: Callable[[], bool],
@@ -87,14 +91,17 @@ class Reception:
         unanswered: bool = False,
         parts_ms: int,
     ) -> None:
-        """`owe` takes up a notice. `healthy` tells whether the store took the last commit. `shared`: other nodes may be
-        on the store. `unanswered`: an earlier run left messages without an answer. `parts_ms` is how long parts wait
-        for the others."""
+        """`owe` takes up a notice. `withdraw` is told, after the commit, that a phone opted out of an account's
+        messages: those in memory with lower keys must not go. `healthy` tells whether the store took the last commit.
+        `shared`: other nodes may be on the store. `unanswered`: an earlier run left messages without an answer.
+        `parts_ms` is how long parts wait for the others."""
         self._gathering = gathering
         self._clock = clock
         self._store = store
         self._reader = reader
+        self._opt_outs = opt_outs
         self._owe = owe
+        self._withdraw = withdraw
         self._node = node
         self._healthy = healthy
         self._shared = shared
@@ -162,15 +169,22 @@ class Reception:
         connector, data, now = arrival.connector, arrival.data, self._clock.now()
         assert data is not None
         text = self._reader.text_of(connector, data)
-        account, keyword, owed = self._reader.owner(connector, incoming.recipient, text)
         arrival.message = message = InboundMessage(
-            account, connector, incoming.sender, incoming.recipient, text, data.octets, incoming.coding, now,
-            keyword, owed=owed, digest=incoming.digest,
+            0, connector, incoming.sender, incoming.recipient, text, data.octets, incoming.coding, now,
+            digest=incoming.digest,
         )  # fmt: skip
+        self._give(message)
         self._waiting[connector, incoming.digest] = arrival
         self._gathering.facts.inbound.append(message)
         self._next.append(arrival)
         self._gathering.wake()
+
+    def _give(self, message: InboundMessage) -> None:
+        """Gives a message to its owner, if it has one, and reads what it asks for."""
+        owner, message.keyword = self._reader.owner(message.connector, message.recipient, message.content)
+        if owner is not None:
+            message.account, message.owed = owner.account, owner.pushed
+            self._opt_outs.judge(message, owner)
 
     def _keep_part(self, of: PartSet, number: int, incoming: Incoming) -> None:
         part = InboundPart(of, number, incoming.coding, incoming.has_header, incoming.octets, self._clock.now())
@@ -272,6 +286,8 @@ class Reception:
         for arrival in committed:
             incoming, message = arrival.incoming, arrival.message
             written = incoming is not None and incoming.answer(True)
+            if message is not None and message.wish is Wish.STOP:
+                self._withdraw(message.account, message.sender, message.key)
             if message is None or not message.digest:
                 continue
             digest = arrival.connector, message.digest
@@ -399,11 +415,11 @@ class Reception:
         for parts in sets:
             of = parts[0].parts_of
             text = self._reader.joined(parts)
-            account, keyword, owed = self._reader.owner(of.connector, of.recipient, text.text)
             message = InboundMessage(
-                account, of.connector, of.sender, of.recipient, text.text, text.octets, text.coding,
-                min(part.at for part in parts), keyword, of.total, text.complete, owed, parts_of=of,
+                0, of.connector, of.sender, of.recipient, text.text, text.octets, text.coding,
+                min(part.at for part in parts), parts=of.total, complete=text.complete, parts_of=of,
             )  # fmt: skip
+            self._give(message)
             self._gathering.facts.inbound.append(message)
             self._next.append(Arrival(of.connector, None, message=message))
         if sets:

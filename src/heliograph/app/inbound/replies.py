@@ -31,7 +31,11 @@ SAID_AGAIN_MS: Final = 60_000
 MOST_SAID: Final = 1_000
 """The most accounts and reasons that this is remembered of."""
 
-_REFUSALS: Final = {Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title, Verdict.SUSPENDED: "The account is suspended"}
+_REFUSALS: Final = {
+    Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,
+    Verdict.SUSPENDED: "The account is suspended",
+    Verdict.SUPPRESSED: "The phone opted out",
+}
 """Why the commit refuses a reply."""
 
 

@@ -12,6 +12,7 @@ from heliograph.app.notices.receipt_form import content_type_of
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
+from heliograph.domain.opt_out import Wish
 
 
 class InboundRenderer:
@@ -42,6 +43,7 @@ class InboundRenderer:
 
 def inbound_fields(message: InboundMessage, uuid: str, zone: ZoneInfo) -> dict[str, str]:
     """Returns the parameters of an inbound message, in the order of the contract."""
+    suspected = {"opt_out_suspected": "yes"} if message.wish is Wish.SUSPECTED else {}
     return {
         "id": uuid,
         "from": message.sender,
@@ -53,4 +55,5 @@ def inbound_fields(message: InboundMessage, uuid: str, zone: ZoneInfo) -> dict[s
         "parts": str(message.parts),
         "complete": "yes" if message.complete else "no",
         "keyword": message.keyword,
+        **suspected,
     }

@@ -25,6 +25,7 @@ from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
+from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
@@ -66,6 +67,7 @@ __all__ = [
     "Report",
     "Secrets",
     "Store",
+    "Suppressions",
     "Tokens",
     "Unavailable",
     "Unfit",

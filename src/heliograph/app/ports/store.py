@@ -13,6 +13,7 @@ from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
+from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
 from heliograph.app.records import AuditEntry
@@ -49,6 +50,7 @@ class Store(Protocol):
     notices: Notices
     inbound: Inbound
     pulls: Pulls
+    suppressions: Suppressions
     customers: Customers
     accounts: Accounts
     network: Network

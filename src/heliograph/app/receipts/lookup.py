@@ -7,9 +7,9 @@ from heliograph.app.facts import EarlyReceipt, Outstanding
 from heliograph.app.marks import GATHERED
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Unavailable
 from heliograph.app.receipts.early import report_of
-from heliograph.app.receipts.matcher import NO_CODE, Acknowledge, ReceiptMatcher
+from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.receipts.operator_ids import ending, forms, is_for
-from heliograph.domain.receipt import Delivery, is_final
+from heliograph.domain.receipt import NO_CODE, Delivery, is_final
 
 RETRY_EARLY_MS = 250
 """The pause between two looks for the messages of early receipts, where nodes share a store. Milliseconds."""

@@ -10,9 +10,6 @@ from heliograph.app.receipts.early import EarlyReceiptCache, report_of
 from heliograph.app.receipts.operator_ids import OperatorIds, forms, is_for
 from heliograph.domain.receipt import Delivery, is_final, worst
 
-NO_CODE = "001"
-"""The error code of a final state for which no operator gave one."""
-
 Acknowledge = Callable[[bool], None]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Connector
+from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
@@ -49,10 +49,9 @@ class Directory:
         self._connectors: dict[int, Connector] = {}
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
-        self._pushed: frozenset[int] = frozenset()
+        self._owners: dict[int, NumberOwner] = {}
         self._prices = PriceBook()
         self._inbound_prices = PriceBook(built_in=0)
-        self._plans: dict[int, str] = {}
 
     async def refresh(self) -> bool:
         """Reads anew what has changed since; says whether anything has. Raises Unavailable and keeps what is there."""
@@ -62,12 +61,11 @@ class Directory:
         self._connectors = {connector.id: connector for connector in tables.connectors}
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
-        self._pushed = tables.pushed
+        self._owners = tables.owners
         self._prices = PriceBook((price.plan, price.prefix, price.price) for price in tables.prices)
         self._inbound_prices = PriceBook(
             ((price.plan, price.prefix, price.inbound or 0) for price in tables.prices), built_in=0
         )
-        self._plans = tables.plans
         self._accounts.clear()
         self._revision = tables.revision
         self.generation += 1
@@ -98,15 +96,20 @@ class Directory:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
 
-    def owner(self, connector: int, number: str, text: str) -> tuple[int, str, bool]:
-        """Returns the account that messages to a number belong to, 0 where there is none, the keyword that led to it,
-        and whether it has them pushed."""
+    def owner(self, connector: int, number: str, text: str) -> tuple[NumberOwner | None, str]:
+        """Returns the account that messages to a number belong to, None where there is none, and the keyword that led
+        to it."""
         rule = self._numbers.find(number, connector, text)
-        return (0, "", False) if rule is None else (rule.account, rule.keyword, rule.account in self._pushed)
+        return (None, "") if rule is None else (self._owners[rule.account], rule.keyword)
+
+    def price(self, plan: str, destination: str) -> int | None:
+        """Returns what a segment costs, in micro-credits; None where the plan does not cover the destination."""
+        return self._prices.tariff(plan).price(destination)
 
     def inbound_price(self, account: int, sender: str) -> int:
         """Returns what an account with numbers pays for a message from a phone, in micro-credits."""
-        plan = self._plans.get(account, DEFAULT_PLAN)
+        owner = self._owners.get(account)
+        plan = DEFAULT_PLAN if owner is None else owner.plan
         return self._inbound_prices.tariff(plan).price(normalise_number(sender)) or 0
 
     def connector(self, connector: int) -> Connector | None:

@@ -19,8 +19,15 @@ DIALECT: Final = sql.SqlDialect(
         "false": "false",
         "put_off": "put_off",
         "no_octets": "''::bytea",
+        "true": "true",
+        "digest_of": "suppression_digest(m.account, m.destination)",
     },
-    calls={"of_worker": "AND {} & 31 = :worker", "of_maker": "AND k.worker = {} & 31", "among": "= ANY (:{})"},
+    calls={
+        "of_worker": "AND {} & 31 = :worker",
+        "of_maker": "AND k.worker = {} & 31",
+        "among": "= ANY (:{})",
+        "digest": "suppression_digest(:account, :{})",
+    },
     numbered=True,
 )
 

@@ -66,6 +66,61 @@ BEGIN
     WHERE id = p_account;
 END $$;
 
+-- --- opt-outs
+
+-- The digest by which a suppressed number is known: domain.suppression.suppression_digest, in the database's own words.
+CREATE OR REPLACE FUNCTION suppression_digest(p_account bigint, p_number text) RETURNS bytea LANGUAGE sql STABLE AS $$
+    SELECT substring(
+        sha256(k.outer_pad || sha256(k.inner_pad || convert_to(p_account || ':' || p_number, 'UTF8'))) FROM 1 FOR 16
+    )
+    FROM suppression_key AS k
+$$;
+
+-- Suppresses a number for an account, which must be locked, and cancels and refunds what waits for it. Returns whether
+-- it was not suppressed.
+CREATE OR REPLACE FUNCTION suppress_number(p_account bigint, p_number text, p_now bigint, p_source text)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    keys    bigint[];
+    refunds bigint[];
+BEGIN
+    INSERT INTO suppression (account, digest, number, since, source)
+    VALUES (p_account, suppression_digest(p_account, p_number), p_number, p_now, p_source)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE account SET suppressed = true WHERE id = p_account AND NOT suppressed;
+    keys := ARRAY(
+        SELECT q.key FROM queue AS q
+        WHERE q.account = p_account AND q.phone = p_number AND q.node IS NULL AND NOT q.attempted
+          AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
+          AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
+        ORDER BY q.key FOR UPDATE
+    );
+    IF cardinality(keys) > 0 THEN
+        DELETE FROM queue WHERE key = ANY (keys);
+        UPDATE message SET state = {after(Trigger.OPT_OUT)} WHERE key = ANY (keys);
+        INSERT INTO final (key, state, err, at, owed) SELECT key, NULL, '', p_now, false FROM unnest(keys) AS key;
+        SELECT array_agg(m.price ORDER BY k.n) INTO refunds
+        FROM unnest(keys) WITH ORDINALITY AS k (key, n) JOIN message AS m ON m.key = k.key;
+        PERFORM enter_ledger(p_account, {EntryKind.REFUND}::smallint, refunds, keys, p_now, 'opted out');
+    END IF;
+    RETURN true;
+END $$;
+
+-- Lifts the suppression of a number for an account, which must be locked. Returns whether there was one.
+CREATE OR REPLACE FUNCTION lift_suppression(p_account bigint, p_number text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM suppression WHERE account = p_account AND digest = suppression_digest(p_account, p_number);
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE account SET suppressed = EXISTS (SELECT 1 FROM suppression AS s WHERE s.account = p_account)
+    WHERE id = p_account;
+    RETURN true;
+END $$;
+
 -- --- record: one function a kind of fact, called in this order by one statement
 
 -- Opens a transaction of facts: counts it, and locks the accounts whose balances change. Raises HG001.
@@ -83,7 +138,8 @@ END $$;
 
 -- Judges the requests in order, and inserts those that are accepted. `r_place` says which of `p_accounts` a request is
 -- of, and `m_request` which request a message is of, both from 1. `r_last` is the key of a batch's last message, or 0.
--- Returns the Verdict of each request.
+-- `p_exempt`: suppressions do not hold. Returns the Verdict of each request, and after them the numbers, from 1, of the
+-- messages of accepted ones that are left out, since their recipients opted out: they fail and cost nothing.
 CREATE OR REPLACE FUNCTION record_accepts(
     p_accounts bigint[],
     r_place integer[], r_key bigint[], r_tail bigint[], r_total bigint[], r_at bigint[], r_last bigint[],
@@ -91,18 +147,34 @@ CREATE OR REPLACE FUNCTION record_accepts(
     m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
     m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[],
     m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
-    m_content bytea[]
-) RETURNS smallint[] LANGUAGE plpgsql AS $$
+    m_content bytea[], p_exempt boolean
+) RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
     rooms    bigint[];
+    flagged  boolean[];
+    withheld integer[] := '{}';
+    left_out integer[];
+    price    bigint;
     spent    bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_accounts)]);
-    verdicts smallint[] := array_fill({Verdict.ACCEPTED}::smallint, ARRAY[cardinality(r_place)]);
+    verdicts integer[] := array_fill({Verdict.ACCEPTED}, ARRAY[cardinality(r_place)]);
     place    integer;
     print    bytea;
 BEGIN
     -- record_open has locked these rows
-    SELECT array_agg(CASE WHEN a.suspended THEN NULL ELSE a.balance + a.credit_limit END ORDER BY w.n) INTO rooms
+    SELECT
+        array_agg(CASE WHEN a.suspended THEN NULL ELSE a.balance + a.credit_limit END ORDER BY w.n),
+        array_agg(coalesce(a.suppressed, false) ORDER BY w.n)
+    INTO rooms, flagged
     FROM unnest(p_accounts) WITH ORDINALITY AS w (id, n) LEFT JOIN account AS a ON a.id = w.id;
+    IF true = ANY (flagged) AND NOT p_exempt THEN
+        withheld := ARRAY(
+            SELECT m.n::integer FROM unnest(m_request, m_destination) WITH ORDINALITY AS m (request, destination, n)
+            JOIN suppression AS s ON s.account = p_accounts[r_place[m.request]]
+                AND s.digest = suppression_digest(p_accounts[r_place[m.request]], m.destination)
+            WHERE flagged[r_place[m.request]]
+            ORDER BY m.n
+        );
+    END IF;
 
     FOR i IN 1 .. cardinality(r_place) LOOP
         place := r_place[i];
@@ -119,6 +191,15 @@ BEGIN
                 CONTINUE;
             END IF;
         END IF;
+        IF cardinality(withheld) > 0 THEN
+            left_out := ARRAY(SELECT n FROM unnest(withheld) AS n WHERE m_request[n] = i);
+            IF cardinality(left_out) = cardinality(array_positions(m_request, i)) THEN
+                verdicts[i] := {Verdict.SUPPRESSED};
+                CONTINUE;
+            END IF;
+            SELECT coalesce(sum(m_price[n]), 0) INTO price FROM unnest(left_out) AS n;
+            r_total[i] := r_total[i] - price;
+        END IF;
         IF r_total[i] > rooms[place] THEN
             verdicts[i] := {Verdict.TOO_LITTLE_CREDIT};
             CONTINUE;
@@ -131,6 +212,12 @@ BEGIN
         END IF;
     END LOOP;
 
+    withheld := ARRAY(SELECT n FROM unnest(withheld) AS n WHERE verdicts[m_request[n]] = {Verdict.ACCEPTED});
+    FOR i IN 1 .. cardinality(withheld) LOOP
+        m_state[withheld[i]] := {State.FAILED};
+        m_price[withheld[i]] := 0;
+        m_queued[withheld[i]] := false;
+    END LOOP;
     INSERT INTO message (
         key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
         sender, callback_url, reference, content
@@ -165,13 +252,17 @@ BEGIN
         WHERE r.last <> 0 AND verdicts[r.n] = {Verdict.ACCEPTED};
     END IF;
     IF true = ANY (m_queued) THEN
-        INSERT INTO queue (key, account, connector, due, expires, attempted)
-        SELECT m.key, p_accounts[r_place[m.request]], m.connector, m.time, m.expires, false
-        FROM unnest(m_request, m_key, m_connector, m_time, m_expires, m_queued)
-            AS m (request, key, connector, time, expires, queued)
+        INSERT INTO queue (key, account, phone, connector, due, expires, attempted)
+        SELECT m.key, p_accounts[r_place[m.request]], m.destination, m.connector, m.time, m.expires, false
+        FROM unnest(m_request, m_key, m_destination, m_connector, m_time, m_expires, m_queued)
+            AS m (request, key, destination, connector, time, expires, queued)
         WHERE m.queued AND verdicts[m.request] = {Verdict.ACCEPTED};
     END IF;
-    RETURN verdicts;
+    IF cardinality(withheld) > 0 THEN
+        INSERT INTO final (key, state, err, at, owed)
+        SELECT m_key[n], {Delivery.REJECTD}, {NO_CODE}, r_at[m_request[n]], false FROM unnest(withheld) AS n;
+    END IF;
+    RETURN verdicts || withheld;
 END $$;
 
 -- Puts messages into the queue, or moves them in it. One that is moved beyond its message's time was put off.
@@ -179,9 +270,9 @@ CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO queue (key, account, connector, due, expires, attempted, node, put_off)
+    INSERT INTO queue (key, account, phone, connector, due, expires, attempted, node, put_off)
     SELECT
-        q.key, coalesce(m.account, 0), q.connector, q.due, q.expires, q.attempted, q.node,
+        q.key, coalesce(m.account, 0), coalesce(m.destination, ''), q.connector, q.due, q.expires, q.attempted, q.node,
         coalesce(m.time < q.due, false)
     FROM unnest(p_key, p_connector, p_due, p_expires, p_attempted, p_node)
         AS q (key, connector, due, expires, attempted, node)
@@ -289,6 +380,53 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Cancels and refunds messages nothing of which left, since their recipients opted out. One that has ended stays.
+CREATE OR REPLACE FUNCTION record_withdrawals(p_account bigint[], p_key bigint[], p_refund bigint[], p_at bigint[])
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_key) LOOP
+        PERFORM 1 FROM queue WHERE key = p_key[i] FOR UPDATE;
+        UPDATE message SET state = {after(Trigger.OPT_OUT)}
+        WHERE key = p_key[i] AND state IN {before(Trigger.OPT_OUT)}
+          AND NOT EXISTS (SELECT 1 FROM final WHERE key = p_key[i]);
+        CONTINUE WHEN NOT FOUND;
+        DELETE FROM queue WHERE key = p_key[i];
+        INSERT INTO final (key, state, err, at, owed) VALUES (p_key[i], NULL, '', p_at[i], false);
+        PERFORM enter_ledger(
+            p_account[i], {EntryKind.REFUND}::smallint, ARRAY[p_refund[i]], ARRAY[p_key[i]], p_at[i], 'opted out'
+        );
+    END LOOP;
+END $$;
+
+-- Suppresses the senders of messages that ask to stop, and lifts what others ask to. The reply to each goes out, to a
+-- STOP only where the sender was not suppressed. The accounts are locked.
+CREATE OR REPLACE FUNCTION record_consents(
+    p_account bigint[], p_sender text[], p_at bigint[], p_wish smallint[], r_key bigint[], r_tail bigint[],
+    r_price bigint[], r_at bigint[], r_expires bigint[], r_connector bigint[], r_segments integer[], r_kind smallint[],
+    r_sender text[], r_content bytea[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    fresh boolean;
+BEGIN
+    FOR i IN 1 .. cardinality(p_account) LOOP
+        fresh := true;
+        IF p_wish[i] = {Wish.STOP} THEN
+            fresh := suppress_number(p_account[i], p_sender[i], p_at[i], 'message');
+        ELSIF p_wish[i] <> {Wish.HELP} THEN
+            PERFORM lift_suppression(p_account[i], p_sender[i]);
+        END IF;
+        IF fresh AND r_key[i] <> 0 THEN
+            PERFORM record_accepts(
+                p_account[i : i], ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i],
+                ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea],
+                ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i], r_expires[i : i],
+                r_connector[i : i], r_segments[i : i], r_kind[i : i], ARRAY[{State.SENT}::smallint], ARRAY[false],
+                ARRAY[true], p_sender[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], true
+            );
+        END IF;
+    END LOOP;
+END $$;
+
 CREATE OR REPLACE FUNCTION record_early(
     p_connector bigint[], p_operator_id text[], p_destination text[], p_state smallint[], p_err text[], p_at bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -328,28 +466,31 @@ END $$;
 CREATE OR REPLACE FUNCTION record_inbound(
     p_account bigint[], p_connector bigint[], p_sender text[], p_recipient text[], p_octets bytea[], p_coding smallint[],
     p_at bigint[], p_keyword text[], p_parts integer[], p_complete boolean[], p_owed boolean[], p_key bigint[],
-    p_tail bigint[], p_digest bigint[], p_lost boolean[], p_price bigint[], p_content bytea[], p_node bigint
+    p_tail bigint[], p_digest bigint[], p_lost boolean[], p_price bigint[], p_wish smallint[], p_content bytea[],
+    p_reply bigint[], p_node bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     WITH fresh AS (
         INSERT INTO inbound (
-            key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content,
-            octets, price, position
+            key, tail, account, connector, at, parts, coding, complete, owed, wish, sender, recipient, keyword, content,
+            octets, price, replied, position
         )
         SELECT
-            i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.owed, i.sender, i.recipient,
-            i.keyword, i.content, i.octets, i.price,
+            i.key, i.tail, i.account, i.connector, i.at, i.parts, i.coding, i.complete, i.owed, i.wish, i.sender,
+            i.recipient, i.keyword, i.content, i.octets, i.price,
+            -- the reply is named where it went out
+            CASE WHEN i.reply = 0 THEN 0 ELSE coalesce((SELECT m.key FROM message AS m WHERE m.key = i.reply), 0) END,
             CASE WHEN i.account = 0 THEN i.key ELSE greatest(
                 i.key,
                 coalesce((SELECT max(o.position) FROM inbound AS o WHERE o.account = i.account), 0)
                     + row_number() OVER (PARTITION BY i.account ORDER BY i.key)
             ) END
         FROM unnest(
-            p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_sender, p_recipient,
-            p_keyword, p_content, p_octets, p_price
+            p_key, p_tail, p_account, p_connector, p_at, p_parts, p_coding, p_complete, p_owed, p_wish, p_sender,
+            p_recipient, p_keyword, p_content, p_octets, p_price, p_reply
         ) AS i (
-            key, tail, account, connector, at, parts, coding, complete, owed, sender, recipient, keyword, content,
-            octets, price
+            key, tail, account, connector, at, parts, coding, complete, owed, wish, sender, recipient, keyword, content,
+            octets, price, reply
         )
         ON CONFLICT DO NOTHING RETURNING key, account, at, price, position
     ), charged AS (
@@ -461,20 +602,20 @@ END $$;
 -- `p_totals` is what the requests of each of `p_accounts` cost together. It locks the accounts, in order, by itself.
 -- Returns NULL where all are accepted.
 CREATE OR REPLACE FUNCTION record_singles(p_accounts bigint[], p_totals bigint[], p_rows single_row[])
-RETURNS smallint[] LANGUAGE plpgsql AS $$
+RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
     payable boolean;
 BEGIN
     IF cardinality(p_accounts) = 1 THEN
         -- found, judged, locked and charged by one statement
         UPDATE account SET balance = balance - p_totals[1]
-        WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1];
+        WHERE id = p_accounts[1] AND NOT suspended AND balance + credit_limit >= p_totals[1] AND NOT suppressed;
         payable := FOUND;
     ELSE
         PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
         payable := NOT EXISTS (
             SELECT 1 FROM unnest(p_accounts, p_totals) AS s (id, amount) LEFT JOIN account AS a ON a.id = s.id
-            WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount
+            WHERE a.suspended IS NOT FALSE OR a.balance + a.credit_limit < s.amount OR a.suppressed
         );
         IF payable THEN
             UPDATE account AS a SET balance = a.balance - s.amount
@@ -482,7 +623,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT payable THEN
-        -- some of them may be: they are judged one by one
+        -- some of them may be, and some to suppressed numbers: they are judged one by one
         PERFORM 1 FROM account WHERE id = ANY (p_accounts) ORDER BY id FOR NO KEY UPDATE;
         RETURN (
             SELECT record_accepts(
@@ -494,7 +635,7 @@ BEGIN
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
                 array_agg(wants_receipt ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
                 array_agg(sender ORDER BY n), array_agg(callback_url ORDER BY n), array_agg(''::text),
-                array_agg(content ORDER BY n)
+                array_agg(content ORDER BY n), false
             )
             FROM unnest(p_rows) WITH ORDINALITY AS m (
                 place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, destination, sender,
@@ -569,12 +710,16 @@ BEGIN
         PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
         CONTINUE WHEN EXISTS (SELECT 1 FROM queue WHERE key = ANY (keys) AND (node IS NOT NULL OR attempted))
             OR EXISTS (SELECT 1 FROM sent WHERE key = ANY (keys))
-            OR EXISTS (SELECT 1 FROM final WHERE key = ANY (keys))
+            OR EXISTS (
+                SELECT 1 FROM final AS f JOIN message AS m ON m.key = f.key
+                WHERE f.key = ANY (keys) AND NOT (m.state = {State.FAILED} AND m.price = 0)  -- withheld at once
+            )
             OR EXISTS (
                 SELECT 1 FROM message AS m
                 WHERE m.key = ANY (keys) AND m.state = {State.SENT} AND m.time > (m.key >> 12) + 1000
             );
         DELETE FROM queue WHERE key = ANY (keys);
+        DELETE FROM final WHERE key = ANY (keys);
         DELETE FROM message WHERE key = ANY (keys);
         DELETE FROM batch WHERE key = p_key[i];
         DELETE FROM reference WHERE account = p_account[i] AND key = p_key[i];
@@ -776,8 +921,8 @@ DECLARE
         coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM inbound), 0)
     );
 BEGIN
-    INSERT INTO queue (key, account, connector, due, expires, attempted)
-    SELECT m.key, m.account, m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
+    INSERT INTO queue (key, account, phone, connector, due, expires, attempted)
+    SELECT m.key, m.account, m.destination, m.connector, m.time, m.expires, m.key <= coalesce(a.value, 0)
     FROM message AS m
     LEFT JOIN mark AS a ON a.worker = p_worker AND a.name = 'attempted:' || m.connector
     WHERE m.key > dispatched AND m.key & 31 = p_worker AND m.state = {State.SENT}

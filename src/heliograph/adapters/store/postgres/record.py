@@ -17,13 +17,16 @@ from heliograph.adapters.store.postgres.faults import (
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
+    VERDICTS,
     FunctionCalls,
     accounts_of,
     add_accepts,
+    add_consents,
     add_others,
     add_singles,
     are_single,
 )
+from heliograph.adapters.store.shared.withholding import withhold
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Unavailable, Unfit
 
@@ -155,6 +158,7 @@ class Recorder:
         calls = FunctionCalls()
         writer.seq += 1
         calls.add("record_open", writer.id, writer.seq, [] if single else accounts)
+        add_consents(calls, facts.inbound)
         if accepts:
             (add_singles if single else add_accepts)(calls, accepts, accounts)
         add_others(calls, facts, self.node or 0, self.worker, again=again)
@@ -171,7 +175,7 @@ class Recorder:
                 self._keep(Unresolved(writer.id, writer.seq), facts)
             raise
         assert row is not None
-        return row[1] if accepts else None
+        return row[VERDICTS] if accepts else None
 
     async def _open(self) -> Writer:
         if self._writer is not None and not self._writer.db.is_closed():
@@ -254,7 +258,11 @@ def _tell(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:
         for accept in accepts:
             accept.verdict = Verdict.ACCEPTED
         return replayed
-    for accept, verdict in zip(accepts, verdicts, strict=True):
+    requests = [(accept, number) for accept in accepts for number in range(len(accept.messages))]
+    for number in verdicts[len(accepts) :]:
+        accept, place = requests[number - 1]
+        withhold(accept, [place])
+    for accept, verdict in zip(accepts, verdicts, strict=False):
         if verdict == Verdict.REPLAYED:
             replayed.append(accept)
         else:

@@ -21,6 +21,7 @@ CREATE TABLE account (
     list_interval    double precision,         -- seconds between two lists; NULL: as configured
     rate             double precision NOT NULL,  -- requests a second; 0: as many as come
     suspended        boolean NOT NULL,
+    suppressed       boolean NOT NULL DEFAULT false,  -- whether it has suppressions
     name             text NOT NULL UNIQUE,
     password_hash    text NOT NULL,
     signing_secret   bytea NOT NULL,           -- signs its callbacks
@@ -32,7 +33,10 @@ CREATE TABLE account (
     networks         text NOT NULL,            -- JSON array: where its requests may come from; empty: anywhere
     senders          text NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
     inbound_url      text NOT NULL,            -- '' where inbound messages are not pushed
-    inbound_reply    text NOT NULL             -- off, body: whether the text of the answer is sent to the phone
+    inbound_reply    text NOT NULL,            -- off, body: whether the text of the answer is sent to the phone
+    opt_out          text NOT NULL,            -- whether a STOP is acted on
+    stop_text        text NOT NULL,            -- confirms a STOP; '': nothing does
+    help_text        text NOT NULL             -- answers HELP
 ) WITH (fillfactor = 50);
 
 -- When the last list of an account was admitted.
@@ -106,6 +110,30 @@ CREATE TABLE number (
     keyword   text NOT NULL,                   -- the text's first word; '': any other
     UNIQUE (number, keyword, connector)
 );
+
+-- Numbers that an account must not send to. The digest is there even where the number was erased.
+CREATE TABLE suppression (
+    account bigint NOT NULL,
+    since   bigint NOT NULL,
+    digest  bytea NOT NULL,                    -- domain.suppression
+    number  text COLLATE "C" NOT NULL,         -- '' once it was erased
+    source  text NOT NULL,
+    PRIMARY KEY (account, digest)
+);
+
+CREATE INDEX suppression_number ON suppression (account, number) WHERE number <> '';
+CREATE INDEX suppression_since ON suppression (since);
+
+-- The key of the digests, made once for good: of 32 octets, as HMAC (RFC 2104, 2) mixes it with its two pads.
+CREATE TABLE suppression_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
+WITH key AS MATERIALIZED (
+    SELECT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || decode(repeat('00', 32), 'hex') AS octets
+)
+INSERT INTO suppression_key (inner_pad, outer_pad)
+SELECT
+    string_agg(decode(lpad(to_hex(get_byte(octets, n) # 54), 2, '0'), 'hex'), '' ORDER BY n),
+    string_agg(decode(lpad(to_hex(get_byte(octets, n) # 92), 2, '0'), 'hex'), '' ORDER BY n)
+FROM key, generate_series(0, 63) AS n;
 
 -- Each change of the tables above that running gateways have to hear of counts one up.
 CREATE TABLE revision (value bigint NOT NULL) WITH (fillfactor = 50);
@@ -263,6 +291,8 @@ CREATE TABLE inbound (
     coding    smallint NOT NULL,               -- data_coding
     complete  boolean NOT NULL,                -- false: parts never came
     owed      boolean NOT NULL,                -- a callback is owed for it
+    wish      smallint NOT NULL,               -- Wish
+    replied   bigint NOT NULL,                 -- the message that the gateway answered with; 0: none
     sender    text NOT NULL,
     recipient text NOT NULL,
     keyword   text NOT NULL,                   -- that of the rule that found the account
@@ -273,6 +303,7 @@ CREATE TABLE inbound (
 
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
+CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
 CREATE TABLE inbound_unanswered (
@@ -317,12 +348,15 @@ CREATE TABLE queue (
     node      bigint,
     attempted boolean NOT NULL,                -- a part may have been sent without an answer
     account   bigint NOT NULL,                 -- an account's messages keep their order
-    put_off   boolean NOT NULL DEFAULT false   -- an operator deferred it, or did not answer
+    put_off   boolean NOT NULL DEFAULT false,  -- an operator deferred it, or did not answer
+    phone     text NOT NULL                    -- the message's destination
 ) WITH (fillfactor = 80);
 
 CREATE INDEX queue_due ON queue (connector, due, key) WHERE node IS NULL;
 CREATE INDEX queue_expires ON queue (expires, key) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due, key) WHERE node IS NULL;
+-- An opt-out ends what waits for a phone.
+CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off AND node IS NULL;
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
-from heliograph.app.facts import Accept, CallbackRetry, Facts, Queueing
+from heliograph.app.facts import Accept, CallbackRetry, Facts, InboundMessage, Message, Queueing
 from heliograph.domain.message import State
 
 Columns = list[list[Any]]
+
+VERDICTS: Final = "verdicts"
+"""The column of the verdicts on requests."""
 
 
 class FunctionCalls:
@@ -19,10 +22,11 @@ class FunctionCalls:
         self._calls: list[str] = []
         self.values: list[Any] = []
 
-    def add(self, function: str, *values: Any) -> None:
+    def add(self, function: str, *values: Any, name: str = "") -> None:
+        """Adds a call; `name` is that of its column, for a function whose result is read."""
         first = len(self.values) + 1
         places = ", ".join(f"${n}" for n in range(first, first + len(values)))
-        self._calls.append(f"{function}({places})")
+        self._calls.append(f"{function}({places})" + (f" AS {name}" if name else ""))
         self.values += values
 
     def text(self) -> str:
@@ -40,12 +44,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "parts": ("key", "segment", "state", "err", "at"),
     "progress": ("key", "segment", "state", "err", "at"),
     "finals": ("key", "state", "err", "at", "owed"),
+    "withdrawals": ("account", "key", "refund", "at"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),
     "awaiting": ("connector", "operator_id", "key", "segment"),
     "inbound_replies": ("key", "problem"),
     "callbacks": ("key", "end", "code", "attempts", "at"),
 }
 
+
+_NO_REPLY = Message(0, "", "", 0, "", 0, 0, 0, 0, 0, 0)
 
 _SET_NAMES = ("connector", "sender", "recipient", "reference", "total")
 """Fields of `PartSet`."""
@@ -56,6 +63,7 @@ def accounts_of(facts: Facts) -> list[int]:
     are locked."""
     accounts = {accept.account for accept in facts.accepts}
     accounts.update(final.account for final in facts.finals if final.failed)
+    accounts.update(each.account for each in facts.withdrawals)
     accounts.update(message.account for message in facts.inbound if message.account)
     return sorted(accounts)
 
@@ -75,7 +83,11 @@ def are_single(facts: Facts) -> bool:
             or message.time != accept.at
         ):
             return False
-    return not any(final.failed for final in facts.finals) and not any(each.account for each in facts.inbound)
+    return (
+        not facts.withdrawals
+        and not any(final.failed for final in facts.finals)
+        and not any(each.account for each in facts.inbound)
+    )
 
 
 def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
@@ -86,7 +98,7 @@ def add_singles(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
     for accept in accepts:
         totals[accept.account] += accept.total
     rows = [(places[accept.account], accept.messages[0]) for accept in accepts]
-    calls.add("record_singles", accounts, list(totals.values()), rows)
+    calls.add("record_singles", accounts, list(totals.values()), rows, name=VERDICTS)
 
 
 def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]) -> None:
@@ -111,6 +123,22 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         *_columns(messages, "destination", "sender", "callback_url"),
         [message.reference or "" for message in messages],
         [message.content.encode() for message in messages],
+        False,
+        name=VERDICTS,
+    )
+
+
+def add_consents(calls: FunctionCalls, messages: list[InboundMessage]) -> None:
+    """Adds what phones ask for, which comes before requests: one after a STOP finds its number suppressed."""
+    asked = [each for each in messages if each.reply is not None or each.changes_consent]
+    if not asked:
+        return
+    replies = [each.reply.messages[0] if each.reply is not None else _NO_REPLY for each in asked]
+    calls.add(
+        "record_consents",
+        *_columns(asked, "account", "sender", "at", "wish"),
+        *_columns(replies, "key", "tail", "price", "time", "expires", "connector", "segments", "kind", "sender"),
+        [reply.content.encode() for reply in replies],
     )
 
 
@@ -133,7 +161,7 @@ def add_others(calls: FunctionCalls, facts: Facts, node: int, worker: int, *, ag
         calls.add("record_failures", *_columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund"))
     else:
         _add_new(calls, facts, "finals", again=again)
-    _add_columns(calls, facts, "early")
+    _add_columns(calls, facts, "withdrawals", "early")
     if facts.early_matched:
         calls.add("record_early_matched", *map(list, zip(*facts.early_matched, strict=True)))
     _add_new(calls, facts, "awaiting", again=again)
@@ -157,8 +185,9 @@ def _add_inbound(calls: FunctionCalls, facts: Facts, node: int) -> None:
         calls.add(
             "record_inbound",
             *_columns(inbound, "account", "connector", "sender", "recipient", "octets", "coding", "at", "keyword"),
-            *_columns(inbound, "parts", "complete", "owed", "key", "tail", "digest", "lost", "price"),
+            *_columns(inbound, "parts", "complete", "owed", "key", "tail", "digest", "lost", "price", "wish"),
             [each.content.encode() for each in inbound],
+            [each.reply.key if each.reply is not None else 0 for each in inbound],
             node,
         )
         joined = [each for each in inbound if each.parts_of is not None]

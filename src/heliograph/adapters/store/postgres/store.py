@@ -10,6 +10,7 @@ from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.limits import DatabaseLimits
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.postgres.suppressions import PostgresSuppressions
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app import ports
@@ -19,6 +20,7 @@ class PostgresStore(Bundle):
     """`app.ports.Store` on one PostgreSQL database, which any number of processes may have open."""
 
     customers_of = PostgresCustomers
+    suppressions_of = PostgresSuppressions
 
     def __init__(self, servers: Servers) -> None:
         """The schema must be there; see `open`."""

@@ -14,6 +14,7 @@ from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.steps import Runner
+from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
 from heliograph.app import ports
@@ -34,11 +35,14 @@ class Bundle:
     notices: ports.Notices
     inbound: ports.Inbound
     pulls: ports.Pulls
+    suppressions: ports.Suppressions
     messages: ports.Messages
     upkeep: ports.Upkeep
 
     customers_of: type[StoredCustomers] = StoredCustomers
-    """The class of the customers' port, where an engine has its own."""
+    """The class of the customers' port, where an engine has its own; and so of suppressions."""
+
+    suppressions_of: type[StoredSuppressions] = StoredSuppressions
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -56,6 +60,7 @@ class Bundle:
         self.notices = StoredNotices(runner)
         self.inbound = StoredInbound(runner)
         self.pulls = StoredPulls(runner)
+        self.suppressions = self.suppressions_of(runner)
         self.messages = StoredMessages(runner)
         self.upkeep = StoredUpkeep(runner)
 

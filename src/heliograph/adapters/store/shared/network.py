@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
-from heliograph.app.configuration import Connector, Exists, Missing, Price, Route, Tables
+from heliograph.app.configuration import Connector, Exists, Missing, NumberOwner, Price, Route, Tables
 from heliograph.app.ports import ConnectorReport
 from heliograph.domain.numbers import InboundNumber
 
@@ -29,8 +29,7 @@ class StoredNetwork(Operations):
             [Route(*row) for row in routes],
             [Price(*row) for row in prices],
             [InboundNumber(*row[:5]) for row in numbers],
-            frozenset(row[2] for row in numbers if row[5]),
-            {row[2]: row[6] for row in numbers},
+            {row[2]: NumberOwner(row[2], row[6], bool(row[5]), bool(row[7]), *row[8:]) for row in numbers},
         )
 
     @write

@@ -51,8 +51,10 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     yield Q.become_sent(keys=keys)
     claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
     connectors = {key: connector for key, connector, _ in rows}
+    suppressed = yield Q.suppressed_among(keys=keys)
     for queued in claimed:
         queued.message.connector = connectors[queued.message.key]
+        queued.suppressed = (queued.message.key,) in suppressed
     return claimed
 
 

@@ -11,6 +11,7 @@ import msgspec
 from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.domain.opt_out import Wish
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
@@ -25,10 +26,10 @@ _CONNECTOR = tuple(each.name for each in fields(Connector))
 
 INBOUND_COLUMNS = (
     "i.account, i.connector, i.sender, i.recipient, i.content, i.octets, i.coding, i.at, i.keyword, i.parts, "
-    "i.complete, i.owed, i.price, i.key, i.tail"
+    "i.complete, i.owed, i.price, i.key, i.tail, i.wish, i.replied"
 )
 
-INBOUND_WIDTH = 15
+INBOUND_WIDTH = 17
 
 PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
 
@@ -90,6 +91,8 @@ def inbound_of(row: Sequence[Any]) -> InboundMessage:
         price=row[12],
         key=row[13],
         tail=row[14],
+        wish=Wish(row[15]),
+        replied=row[16],
     )
 
 

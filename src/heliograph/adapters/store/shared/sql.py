@@ -21,10 +21,11 @@ from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT,
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.message import ENDED, LISTED, OPEN, WAITING, Kind, State, Trigger, after, before
 from heliograph.domain.money import EntryKind
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.opt_out import Wish
+from heliograph.domain.receipt import NO_CODE, Delivery
 
 _ENUMS: Final[dict[str, type[Enum]]] = {
-    each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict)
+    each.__name__: each for each in (CallbackEnd, Delivery, EntryKind, Kind, State, Trigger, Verdict, Wish)
 }
 _CONSTANTS: Final[dict[str, Any]] = {
     "AWAITING": AWAITING,
@@ -35,6 +36,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "MOST_MOVES": MOST_MOVES,
     "MOST_PROGRESS": MOST_PROGRESS,
     "NOT_SENT": NOT_SENT,
+    "NO_CODE": NO_CODE,
     "NO_ANSWER": NO_ANSWER,
     "OPEN": OPEN,
     "STATES": tuple(State),

@@ -12,9 +12,25 @@ from heliograph.adapters.store.sqlite.statements import many
 
 R = TypeVar("R")
 
+_DIGEST: Final = "suppression_digest((SELECT key FROM suppression_key), {}, {})"
+
 DIALECT: Final = sql.SqlDialect(
-    words=COLUMNS | {"bytewise": "", "user_column": "user", "false": "0", "put_off": "put_off = 1", "no_octets": "x''"},
-    calls={"of_worker": "", "of_maker": "", "among": "IN (SELECT value FROM json_each(:{}))"},
+    words=COLUMNS
+    | {
+        "bytewise": "",
+        "user_column": "user",
+        "false": "0",
+        "true": "1",
+        "put_off": "put_off = 1",
+        "no_octets": "x''",
+        "digest_of": _DIGEST.format("m.account", "m.destination"),
+    },
+    calls={
+        "of_worker": "",
+        "of_maker": "",
+        "among": "IN (SELECT value FROM json_each(:{}))",
+        "digest": _DIGEST.format(":account", ":{}"),
+    },
 )
 
 STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))

@@ -2,13 +2,16 @@
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
+from heliograph.adapters.store.shared.withholding import fail_at_once, withhold
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.money import Book
+from heliograph.adapters.store.sqlite.record_consents import record_consents, withdraw
 from heliograph.adapters.store.sqlite.record_inbound import record_inbound
 from heliograph.adapters.store.sqlite.replay import earlier
 from heliograph.adapters.store.sqlite.statements import Insert, Row, many
@@ -29,6 +32,7 @@ from heliograph.app.facts import (
 from heliograph.app.ports import Unfit
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
+from heliograph.domain.receipt import NO_CODE, Delivery
 
 _CHARGE = +EntryKind.CHARGE
 
@@ -41,16 +45,19 @@ _INSERT_MESSAGE = Insert(
 _INSERT_CHARGE = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
 _INSERT_BATCH = Insert("INSERT INTO batch (key, tail, account, last_key, reference, total)", 6)
 _INSERT_REFERENCE = Insert("INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)", 6)
-_INSERT_QUEUE = Insert("INSERT INTO queue (key, account, connector, due, expires, attempted)", 6)
+_INSERT_QUEUE = Insert("INSERT INTO queue (key, account, phone, connector, due, expires, attempted)", 7)
 _MOVE_QUEUE = Insert(
-    "INSERT INTO queue (account, connector, expires, attempted, node, key, due, put_off)",
+    "INSERT INTO queue (connector, expires, attempted, node, key, due, account, phone, put_off)",
     8,
     """
     ON CONFLICT (key) DO UPDATE SET
         connector = excluded.connector, due = excluded.due, expires = excluded.expires,
         attempted = excluded.attempted, node = excluded.node, put_off = excluded.put_off
     """,
-    last="coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)",
+    last="""
+    coalesce((SELECT destination FROM message WHERE message.key = ?), ''),
+    coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)
+    """,
 )
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
@@ -76,7 +83,11 @@ _RETRY_CALLBACK = Insert(
 )
 _SET_MARK = Insert("INSERT INTO mark (name, value)", 2, "ON CONFLICT (name) DO UPDATE SET value = excluded.value")
 
-_ACCOUNT = "SELECT balance + credit_limit FROM account WHERE id = ? AND suspended = 0"
+_ACCOUNT = "SELECT balance + credit_limit, suppressed FROM account WHERE id = ? AND suspended = 0"
+_SUPPRESSED = """
+SELECT 1 FROM suppression
+WHERE account = ?1 AND digest = suppression_digest((SELECT key FROM suppression_key), ?1, ?2)
+"""
 _ATTEMPTED = "UPDATE queue SET attempted = 1 WHERE key IN (SELECT value FROM json_each(?))"
 _DEQUEUE = "DELETE FROM queue WHERE key IN (SELECT value FROM json_each(?))"
 _FAIL = fill("""
@@ -108,8 +119,8 @@ _awaiting_row = attrgetter("connector", "operator_id", "key", "segment")
 
 def _queue_row(each: Queueing, node: int) -> Row:
     held_by = node if each.held else None
-    fields = (each.account, each.connector, each.expires, +each.attempted, held_by, each.key, each.due)
-    return (*fields, each.due, each.key)
+    fields = (each.connector, each.expires, +each.attempted, held_by, each.key, each.due, each.account)
+    return (*fields, each.key, each.due, each.key)
 
 
 def _part_row(part: PartReceipt) -> Row:
@@ -152,7 +163,15 @@ def _callback_row(done: CallbackDone) -> Row:
     return (done.key, +done.end, done.code, done.attempts, done.at)
 
 
-Ruling = tuple[Accept, Verdict, Accept | None]
+@dataclass(slots=True)
+class Ruling:
+    """The verdict on a request, told after the commit; with the first result of a replayed one, and the numbers of the
+    messages that an accepted one leaves out, as their recipients opted out."""
+
+    accept: Accept
+    verdict: Verdict
+    first: Accept | None = None
+    withheld: Sequence[int] = ()
 
 
 def record(connection: FileConnection, facts: Facts, node: int) -> None:
@@ -170,8 +189,11 @@ def record(connection: FileConnection, facts: Facts, node: int) -> None:
 
 def _tell(rulings: list[Ruling]) -> None:
     """Sets the verdicts, after the commit."""
-    for accept, verdict, first in rulings:
-        accept.verdict = verdict
+    for ruling in rulings:
+        accept, first = ruling.accept, ruling.first
+        accept.verdict = ruling.verdict
+        if ruling.withheld:
+            withhold(accept, ruling.withheld)
         if first is not None:
             accept.key, accept.tail, accept.total = first.key, first.tail, first.total
             accept.scheduled, accept.messages = first.scheduled, first.messages
@@ -179,10 +201,14 @@ def _tell(rulings: list[Ruling]) -> None:
 
 def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
     book = Book(db)
-    rulings = _write_accepts(db, facts.accepts, book) if facts.accepts else []
+    replies = record_consents(db, facts.inbound) if facts.inbound else []
+    accepts = [*replies, *facts.accepts]
+    rulings = _write_accepts(db, accepts, book) if accepts else []
     _write_dispatch(db, facts, node)
     if facts.finals:
         _write_finals(db, facts.finals, book)
+    if facts.withdrawals:
+        withdraw(db, facts.withdrawals, book)
     _write_receipts(db, facts)
     if facts.inbound or facts.inbound_parts or facts.inbound_answered or facts.inbound_lost or facts.inbound_replies:
         record_inbound(db, facts, node, book)
@@ -199,32 +225,45 @@ def _write(db: sqlite3.Connection, facts: Facts, node: int) -> list[Ruling]:
 class _AcceptedRows:
     """Rows that the accepted requests of one transaction insert."""
 
-    __slots__ = ("batches", "charges", "messages", "queue", "references")
+    __slots__ = ("batches", "charges", "finals", "messages", "queue", "references")
 
     def __init__(self) -> None:
+        self.finals: list[Row] = []
         self.messages: list[Row] = []
         self.charges: list[Row] = []
         self.batches: list[Row] = []
         self.references: list[Row] = []
         self.queue: list[Row] = []
 
-    def add(self, accept: Accept) -> None:
+    def add(self, accept: Accept, withheld: Sequence[int], saved: int) -> None:
+        """`withheld` are the numbers of messages that fail at once, and `saved` is what they would have cost."""
         messages = accept.messages
-        key = accept.key
+        key, total = accept.key, accept.total - saved
         if accept.batch:
             for message in messages:
                 message.batch = key
-            self.batches.append((key, accept.tail, accept.account, messages[-1].key, accept.reference, accept.total))
-        if accept.total:
-            self.charges.append((accept.account, key, _CHARGE, -accept.total, key, accept.at))
+            self.batches.append((key, accept.tail, accept.account, messages[-1].key, accept.reference, total))
+        if total:
+            self.charges.append((accept.account, key, _CHARGE, -total, key, accept.at))
         if accept.reference is not None:
             self.references.append(
                 (accept.account, accept.reference, accept.fingerprint, key, accept.batch, accept.scheduled)
             )
+        if withheld:
+            messages = [replace(message) for message in messages]
+            left_out = [messages[number] for number in withheld]
+            for message in left_out:
+                fail_at_once(message)
+            self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
         self.messages += map(_message_row, messages)
         for message in messages:
-            if message.queued or message.state != State.SENT:
-                self.queue.append((message.key, message.account, message.connector, message.time, message.expires, 0))
+            if (message.queued or message.state != State.SENT) and message.state != State.FAILED:
+                self.queue.append(
+                    (
+                        message.key, message.account, message.destination, message.connector, message.time,
+                        message.expires, 0,
+                    )
+                )  # fmt: skip
 
     def write(self, db: sqlite3.Connection) -> None:
         _INSERT_MESSAGE(db, self.messages)
@@ -232,39 +271,57 @@ class _AcceptedRows:
         _INSERT_BATCH(db, self.batches)
         _INSERT_REFERENCE(db, self.references)
         _INSERT_QUEUE(db, self.queue)
+        _INSERT_FINAL(db, self.finals)
 
 
 def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], book: Book) -> list[Ruling]:
     """Judges the requests in order, and inserts those that are accepted."""
-    rooms: dict[int, int | None] = {}
+    rooms: dict[int, tuple[int, int] | None] = {}
     named: dict[tuple[int, str], Accept] = {}
     rows = _AcceptedRows()
     rulings: list[Ruling] = []
     for accept in accepts:
         account = accept.account
         if account not in rooms:
-            row = db.execute(_ACCOUNT, (account,)).fetchone()
-            rooms[account] = None if row is None else row[0]
-        room = rooms[account]
-        if room is None:
-            rulings.append((accept, Verdict.SUSPENDED, None))
+            rooms[account] = db.execute(_ACCOUNT, (account,)).fetchone()
+        found = rooms[account]
+        if found is None:
+            rulings.append(Ruling(accept, Verdict.SUSPENDED))
             continue
+        room, suppressed = found
         if accept.reference is not None:
             before = earlier(db, accept, named.get((account, accept.reference)))
             if before is not None:
-                rulings.append((accept, *before))
+                rulings.append(Ruling(accept, *before))
                 continue
-        if accept.total > room:
-            rulings.append((accept, Verdict.TOO_LITTLE_CREDIT, None))
+        withheld: Sequence[int] = ()
+        saved = 0
+        if suppressed and not accept.exempt:
+            withheld = _withheld(db, accept)
+            saved = sum(accept.messages[number].price for number in withheld)
+            if len(withheld) == len(accept.messages):
+                rulings.append(Ruling(accept, Verdict.SUPPRESSED))
+                continue
+        if accept.total - saved > room:
+            rulings.append(Ruling(accept, Verdict.TOO_LITTLE_CREDIT))
             continue
-        rooms[account] = room - accept.total
-        book.change(account, -accept.total)
-        rows.add(accept)
+        rooms[account] = room - (accept.total - saved), suppressed
+        book.change(account, saved - accept.total)
+        rows.add(accept, withheld, saved)
         if accept.reference is not None:
             named[account, accept.reference] = accept
-        rulings.append((accept, Verdict.ACCEPTED, None))
+        rulings.append(Ruling(accept, Verdict.ACCEPTED, None, withheld))
     rows.write(db)
     return rulings
+
+
+def _withheld(db: sqlite3.Connection, accept: Accept) -> list[int]:
+    """The numbers of the messages whose recipients opted out."""
+    return [
+        number
+        for number, message in enumerate(accept.messages)
+        if db.execute(_SUPPRESSED, (accept.account, message.destination)).fetchone() is not None
+    ]
 
 
 # --- everything else

@@ -11,8 +11,12 @@ from heliograph.domain.money import EntryKind
 _ONCE = "ON CONFLICT DO NOTHING"
 
 _INSERT_INBOUND = Insert(
-    f"INSERT INTO inbound ({INBOUND_COLUMNS.replace('i.', '')}, position)", INBOUND_WIDTH + 1, _ONCE
+    f"INSERT INTO inbound (position, {INBOUND_COLUMNS.replace('i.', '')})",
+    INBOUND_WIDTH + 1,
+    _ONCE,
+    last="coalesce((SELECT message.key FROM message WHERE message.key = ?), 0)",
 )
+"""The reply is named where it went out."""
 _INSERT_ENTRY = Insert("INSERT INTO ledger (account, key, kind, amount, message, at)", 6)
 _INBOUND = +EntryKind.INBOUND
 _KNOWN = "SELECT key FROM inbound WHERE key IN (SELECT value FROM json_each(?))"
@@ -83,14 +87,15 @@ def _charge(db: sqlite3.Connection, messages: list[InboundMessage], rows: list[R
     for message, row in zip(messages, rows, strict=True):
         if message.price and message.key not in known:
             known.add(message.key)
-            entries.append((message.account, row[-1], _INBOUND, -message.price, message.key, message.at))
+            entries.append((message.account, row[0], _INBOUND, -message.price, message.key, message.at))
             book.change(message.account, -message.price)
     _INSERT_ENTRY(db, entries)
 
 
 def _inbound_row(message: InboundMessage, position: int) -> Row:
-    """The values of an inbound message in the order of INBOUND_COLUMNS, and its position."""
+    """The position of an inbound message, then its values in the order of INBOUND_COLUMNS."""
     return (
+        position,
         message.account,
         message.connector,
         message.sender,
@@ -106,7 +111,8 @@ def _inbound_row(message: InboundMessage, position: int) -> Row:
         message.price,
         message.key,
         message.tail,
-        position,
+        +message.wish,
+        message.reply.key if message.reply is not None else 0,
     )
 
 

@@ -26,6 +26,10 @@ CREATE TABLE account (
     senders          TEXT NOT NULL,            -- JSON array: whose name they may send in; empty: anybody's
     inbound_url      TEXT NOT NULL,            -- '' where inbound messages are not pushed
     inbound_reply    TEXT NOT NULL,            -- off, body: whether the text of the answer is sent to the phone
+    opt_out          TEXT NOT NULL,            -- whether a STOP is acted on
+    stop_text        TEXT NOT NULL,            -- confirms a STOP; '': nothing does
+    help_text        TEXT NOT NULL,            -- answers HELP
+    suppressed       INTEGER NOT NULL DEFAULT 0,  -- 1: it has suppressions
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
     last_list        INTEGER                   -- when the last list was admitted
@@ -96,6 +100,23 @@ CREATE TABLE number (
     account   INTEGER NOT NULL,
     UNIQUE (number, keyword, connector)
 ) STRICT;
+
+-- Numbers that an account must not send to. The digest is there even where the number was erased.
+CREATE TABLE suppression (
+    account INTEGER NOT NULL,
+    digest  BLOB NOT NULL,                     -- domain.suppression
+    number  TEXT NOT NULL,                     -- '' once it was erased
+    since   INTEGER NOT NULL,
+    source  TEXT NOT NULL,
+    PRIMARY KEY (account, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX suppression_number ON suppression (account, number) WHERE number <> '';
+CREATE INDEX suppression_since ON suppression (since);
+
+-- The key of the digests, made once for good.
+CREATE TABLE suppression_key (key BLOB NOT NULL) STRICT;
+INSERT INTO suppression_key (key) VALUES (randomblob(32));
 
 -- Each change of the tables above that a running gateway has to hear of counts one up.
 CREATE TABLE revision (value INTEGER NOT NULL) STRICT;
@@ -253,12 +274,15 @@ CREATE TABLE inbound (
     at        INTEGER NOT NULL,
     owed      INTEGER NOT NULL,                -- 1: a callback is owed for it
     price     INTEGER NOT NULL,                -- what its account was charged for it
+    wish      INTEGER NOT NULL,                -- Wish
+    replied   INTEGER NOT NULL,                -- the message that the gateway answered with; 0: none
     position  INTEGER NOT NULL,                -- among its account's: ascends in the order in which these became its own
     problem   TEXT NOT NULL DEFAULT ''         -- why the reply to it was not sent, if it was not
 ) STRICT;
 
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
+CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
 CREATE TABLE inbound_unanswered (
@@ -303,12 +327,15 @@ CREATE TABLE queue (
     attempted INTEGER NOT NULL,                -- 1: a part may have been sent without an answer
     node      INTEGER,
     account   INTEGER NOT NULL,                -- an account's messages keep their order
+    phone     TEXT NOT NULL,                   -- the message's destination
     put_off   INTEGER NOT NULL DEFAULT 0       -- 1: an operator deferred it, or did not answer
 ) STRICT;
 
 CREATE INDEX queue_due ON queue (connector, due) WHERE node IS NULL;
 CREATE INDEX queue_expires ON queue (expires) WHERE node IS NULL;
 CREATE INDEX queue_account ON queue (connector, account, due) WHERE node IS NULL;
+-- An opt-out ends what waits for a phone.
+CREATE INDEX queue_phone ON queue (account, phone) WHERE node IS NULL;
 -- How many were put off is asked often; there may be millions of scheduled ones beside them.
 CREATE INDEX queue_put_off ON queue (due, connector) WHERE put_off = 1 AND node IS NULL;
 

@@ -21,7 +21,8 @@ class Insert:
     """
 
     def __init__(self, head: str, columns: int, tail: str = "", last: str = "?") -> None:
-        """`head` ends before VALUES; `tail` is what follows the rows; `last` is each row's last value, as SQL."""
+        """`head` ends before VALUES; `tail` is what follows the rows; `last` is the SQL of each row's
+        last values, which count as one column."""
         row = f"({', '.join([*'?' * (columns - 1), last])})"
         self._texts = {1 << n: f"{head} VALUES {', '.join([row] * (1 << n))} {tail}" for n in range(_MOST.bit_length())}
 

@@ -46,9 +46,11 @@ DELETE FROM route WHERE id = :route RETURNING 1;
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;
 
--- numbers: All numbers, with whether their account has its messages pushed, and its price plan.
-SELECT n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '', a.plan FROM number AS n
-JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
+-- numbers: All numbers, with what the reception needs of their account.
+SELECT
+    n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url <> '', a.plan, a.opt_out <> 'off', a.stop_text,
+    a.help_text
+FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan and prefix.
 SELECT plan, prefix, price, inbound FROM price ORDER BY plan {bytewise}, prefix {bytewise};

@@ -1,0 +1,72 @@
+"""`app.ports.Suppressions`: phones that an account must not send to."""
+
+from collections.abc import Sequence
+
+from heliograph.adapters.store.shared.accounts import lock_account
+from heliograph.adapters.store.shared.ledger import refund
+from heliograph.adapters.store.shared.messages import messages_of
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
+from heliograph.app.configuration import Missing
+from heliograph.domain.suppression import Suppression
+
+
+class StoredSuppressions(Operations):
+    @write
+    def suppress(self, account: int, numbers: Sequence[str], source: str, now: int) -> Steps[int]:
+        yield from lock_account(account)
+        if not (yield Q.account_by_id(account=account)):
+            raise Missing("no such account")
+        added = 0
+        for number in numbers:
+            added += yield from self._suppress(account, number, now, source)
+        return added
+
+    def _suppress(self, account: int, number: str, now: int, source: str) -> Steps[bool]:
+        """One number of a locked account; the step that engines take in their own way."""
+        return (yield from suppress(account, number, now, source))
+
+    @write
+    def lift(self, account: int, number: str) -> Steps[None]:
+        yield from lock_account(account)
+        if not (yield from lift(account, number)):
+            raise Missing("the number is not suppressed")
+
+    @lookup
+    def find(self, account: int, number: str) -> Steps[Suppression | None]:
+        row = yield from first(Q.suppression(account=account, number=number))
+        return None if row is None else Suppression(number, *row)
+
+    @listing
+    def page(self, account: int, after: str, limit: int) -> Steps[list[Suppression]]:
+        rows = yield Q.suppressions(account=account, after=after, limit=limit)
+        return [Suppression(*row) for row in rows]
+
+    @lookup
+    def made_since(self, since: int) -> Steps[list[tuple[int, str, int]]]:
+        rows = yield Q.suppressed_since(since=since)
+        return [(account, number, at) for account, number, at in rows]
+
+
+def suppress(account: int, number: str, now: int, source: str) -> Steps[bool]:
+    """Suppresses a number for an account, which must be locked, and withdraws what waits for it; says whether it was
+    not suppressed."""
+    if not (yield Q.add_suppression(account=account, number=number, since=now, source=source)):
+        return False
+    yield Q.note_suppressed(account=account)
+    rows = yield Q.waiting_for(account=account, number=number)
+    keys = [key for (key,) in rows]
+    if keys:
+        yield Q.dequeue(keys=keys)
+        yield Q.withdraw(keys=keys)
+        yield Q.end_cancelled(keys=keys, now=now)
+        messages = yield from messages_of(keys)
+        yield from refund(account, messages, now, "opted out")
+    return True
+
+
+def lift(account: int, number: str) -> Steps[bool]:
+    """Lifts the suppression of a number for an account, which must be locked; says whether there was one."""
+    if not (yield Q.lift_suppression(account=account, number=number)):
+        return False
+    yield Q.note_suppressed(account=account)
+    return True

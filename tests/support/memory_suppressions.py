@@ -1,0 +1,79 @@
+"""Suppressions in the in-memory store."""
+
+from collections.abc import Sequence
+
+from heliograph.app.configuration import Missing
+from heliograph.app.facts import InboundMessage
+from heliograph.domain.message import TABLE, State, Trigger
+from heliograph.domain.money import EntryKind
+from heliograph.domain.opt_out import Wish
+from heliograph.domain.suppression import Suppression
+from tests.support.memory_rows import End, MemoryPart, MemoryState
+
+
+def withdraw(place: MemoryState, key: int, at: int) -> None:
+    rows = place.rows
+    message = rows.messages.get(key)
+    if message is None or key in rows.finals or (message.state, Trigger.OPT_OUT) not in TABLE:
+        return
+    message.state = TABLE[State(message.state), Trigger.OPT_OUT]
+    rows.queue.pop(key, None)
+    rows.finals[key] = End(None, "", at, owed=False)
+    place.enter(message.account, EntryKind.REFUND, message.price, key, at, "opted out")
+
+
+def suppress(place: MemoryState, account: int, number: str, at: int, source: str) -> bool:
+    rows = place.rows
+    if (account, number) in rows.suppressions:
+        return False
+    rows.suppressions[account, number] = Suppression(number, at, source)
+    for key, row in sorted(rows.queue.items()):
+        message = rows.messages[key]
+        if (message.account, message.destination) == (account, number) and row.node is None and is_whole(place, key):
+            withdraw(place, key, at)
+    return True
+
+
+def is_whole(place: MemoryState, key: int) -> bool:
+    """Whether nothing of the message has left, and it is no reply of the gateway's own."""
+    rows = place.rows
+    return (
+        not rows.queue[key].attempted
+        and not any(of == key for of, _ in rows.sent)
+        and not any(each.replied == key for each in rows.inbound.values())
+    )
+
+
+def obey(place: MemoryState, message: InboundMessage) -> bool:
+    """Does what the text asks for; returns whether its reply goes out."""
+    if message.changes_consent:
+        if message.wish is Wish.STOP:
+            return suppress(place, message.account, message.sender, message.at, "message")
+        place.rows.suppressions.pop((message.account, message.sender), None)
+    return True
+
+
+class MemorySuppressions(MemoryPart):
+    """`app.ports.Suppressions`."""
+
+    async def suppress(self, account: int, numbers: Sequence[str], source: str, now: int) -> int:
+        rows = self._open()
+        if account not in rows.accounts:
+            raise Missing("no such account")
+        return sum(suppress(self._place, account, number, now, source) for number in numbers)
+
+    async def lift(self, account: int, number: str) -> None:
+        if self._open().suppressions.pop((account, number), None) is None:
+            raise Missing("not suppressed")
+
+    async def find(self, account: int, number: str) -> Suppression | None:
+        return self._open().suppressions.get((account, number))
+
+    async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
+        found = [each for (of, number), each in sorted(self._open().suppressions.items()) if of == account]
+        return [each for each in found if each.number > after][:limit]
+
+    async def made_since(self, since: int) -> list[tuple[int, str, int]]:
+        rows = self._open()
+        made = [(each.since, number, account) for (account, number), each in rows.suppressions.items()]
+        return [(account, number, at) for at, number, account in sorted(made) if at >= since]

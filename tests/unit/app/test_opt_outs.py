@@ -1,0 +1,97 @@
+"""What phones ask for: which texts are judged, what the replies are, and what must not go any more."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from heliograph.app.configuration import NumberOwner, Price
+from heliograph.app.facts import Accept, InboundMessage
+from heliograph.app.inbound.opt_outs import OptOuts
+from heliograph.app.sending.directory import Directory
+from heliograph.config.opt_out import load_opt_out_words
+from heliograph.domain.message import Kind, State
+from heliograph.domain.opt_out import Wish
+from tests.support.gateway import MemoryJournal
+from tests.support.memory_store import MemoryStore
+
+PHONE, NUMBER, NOW, VALIDITY_MS = "4917012345678", "3388", 1_700_000_000_000, 3_600_000
+OWNER = NumberOwner(7, "own", pushed=False, opt_out=True, stop_text="You are out.", help_text="Ask us. " * 30)
+
+
+@pytest.fixture
+def journal() -> MemoryJournal:
+    return MemoryJournal()
+
+
+@pytest.fixture
+async def opt_outs(journal: MemoryJournal) -> OptOuts:
+    store = MemoryStore()
+    await store.network.set_price(Price("own", "49", 5))
+    directory = Directory(store.network, store.accounts)
+    await directory.refresh()
+    return OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
+
+
+def judged(opt_outs: OptOuts, text: str, owner: NumberOwner = OWNER, **fields: Any) -> InboundMessage:
+    values = {"sender": PHONE, "recipient": NUMBER, **fields}
+    message = InboundMessage(owner.account, 3, content=text, octets=text.encode(), coding=0, at=NOW, **values)
+    opt_outs.judge(message, owner)
+    return message
+
+
+def test_a_stop_is_confirmed_from_the_number_that_was_written_to(opt_outs: OptOuts) -> None:
+    message = judged(opt_outs, "Stop!")
+    assert message.wish is Wish.STOP
+    assert isinstance(message.reply, Accept)
+    (reply,) = message.reply.messages
+    assert (message.reply.account, message.reply.exempt, message.reply.total) == (7, True, 5)
+    assert (reply.destination, reply.sender, reply.content, reply.kind) == (PHONE, NUMBER, "You are out.", Kind.TEXT)
+    assert (reply.connector, reply.state, reply.queued) == (3, State.SENT, True)
+    assert (reply.time, reply.expires) == (NOW, NOW + VALIDITY_MS)
+    assert not reply.wants_receipt
+
+
+def test_long_answers_cost_by_the_segment(opt_outs: OptOuts) -> None:
+    message = judged(opt_outs, "info")
+    assert message.reply is not None
+    assert (message.wish, message.reply.total, message.reply.messages[0].segments) == (Wish.HELP, 10, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [("start", Wish.START), ("yes", Wish.YES), ("please stop this", Wish.SUSPECTED), ("Hello", Wish.NONE)],
+)
+def test_other_texts_have_no_reply(opt_outs: OptOuts, text: str, wish: Wish) -> None:
+    message = judged(opt_outs, text)
+    assert (message.wish, message.reply) == (wish, None)
+
+
+def test_without_a_text_there_is_no_reply(opt_outs: OptOuts) -> None:
+    owner = replace(OWNER, stop_text="", help_text="")
+    assert [judged(opt_outs, text, owner).reply for text in ("stop", "help")] == [None, None]
+
+
+def test_an_account_may_see_to_it_itself(opt_outs: OptOuts) -> None:
+    message = judged(opt_outs, "stop", replace(OWNER, opt_out=False))
+    assert (message.wish, message.reply) == (Wish.NONE, None)
+
+
+@pytest.mark.parametrize("sender", ["ACME", "3388", "", "04917012345678"])
+def test_only_phones_opt_out(opt_outs: OptOuts, sender: str) -> None:
+    assert judged(opt_outs, "stop", sender=sender).wish is Wish.NONE
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"sender": "447700900123"}, "no price"), ({"recipient": "a-b"}, "sender")],
+)
+def test_a_stop_that_cannot_be_confirmed_holds_all_the_same(
+    opt_outs: OptOuts, journal: MemoryJournal, fields: dict[str, Any], reason: str
+) -> None:
+    message = judged(opt_outs, "stop", **fields)
+    assert (message.wish, message.reply) == (Wish.STOP, None)
+    ((_, event, said),) = journal.lines
+    assert (event, said["account"]) == ("opt_out.not_replied", 7)
+    assert reason in said["reason"].lower()
+    assert "447700900123" not in str(said)

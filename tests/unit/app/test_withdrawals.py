@@ -1,0 +1,144 @@
+"""What waits in memory for a phone that opted out does not go; what has begun to leave goes on."""
+
+import pytest
+
+from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.facts import Facts, Final, Message, Queueing
+from heliograph.app.ports import Accepted
+from heliograph.app.receipts.matcher import ReceiptMatcher
+from heliograph.domain.message import State
+from tests.support.memory_store import MemoryStore
+from tests.support.store import CREDIT, NODE, Given
+from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
+
+PHONE, OTHER = "4917012345678", "447700900123"
+EVER = 1 << 62
+BALANCE = 100 * CREDIT
+
+
+class Desk:
+    """A dispatcher over a store, with the lane of connector 1."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.clock = SetClock()
+        self.gathering = NotedGathering()
+        self.messages = Messages(self.clock)
+        matcher = ReceiptMatcher(self.gathering, self.clock, self.store.receipts, self._finish)
+        self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: 1)
+        self.lane = self.dispatcher.lane(1)
+        self.lane.carrier = self.carrier = NotedCarrier(capacity=0)
+        self.account = 0
+
+    async def open(self) -> "Desk":
+        self.account = (await Given(self.store, self.clock.ms).account(credit=BALANCE)).id
+        return self
+
+    def _finish(self, message: Message, final: Final) -> None:
+        raise AssertionError(f"{message.key} ended: {final}")
+
+    async def commit(self, *messages: Message) -> Facts:
+        facts = self.gathering.facts
+        if messages:
+            facts.accepts.append(accept_of(*messages))
+        self.dispatcher.prepare(facts, self.clock.now())
+        facts = self.gathering.take()
+        await self.store.commits.record(facts)
+        self.dispatcher.committed()
+        self.dispatcher.pump()
+        return facts
+
+    async def state(self, message: Message) -> State:
+        found = await self.store.customers.message(self.account, message.key, message.tail)
+        assert found is not None
+        return State(found.state)
+
+    async def balance(self) -> int:
+        return await self.store.customers.balance(self.account)
+
+
+@pytest.fixture
+async def desk() -> Desk:
+    return await Desk().open()
+
+
+async def test_what_waits_for_the_phone_does_not_go(desk: Desk) -> None:
+    meant, other, later = desk.messages(), desk.messages(destination=OTHER), desk.messages()
+    for message in (meant, other, later):
+        await desk.commit(message)
+    desk.dispatcher.withdraw(desk.account, PHONE, later.key)
+    desk.dispatcher.withdraw(desk.account + 1, OTHER, EVER)
+    desk.carrier.capacity = 10
+    for _ in range(3):
+        await desk.commit()
+    assert desk.carrier.keys == [other.key, later.key]
+    assert [await desk.state(each) for each in (meant, other, later)] == [State.CANCELLED, State.SENT, State.SENT]
+    assert await desk.balance() == BALANCE - 2 * CREDIT
+
+
+async def test_what_has_begun_to_leave_goes_on(desk: Desk) -> None:
+    desk.carrier.capacity = 1
+    long = desk.messages(LONG)
+    for _ in range(2):
+        await desk.commit(*([long] if not desk.carrier.parts else []))
+    assert len(desk.carrier.parts) == 1
+    desk.dispatcher.withdraw(desk.account, PHONE, EVER)
+    for part in (desk.carrier.parts[0],):
+        desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
+    desk.carrier.capacity = 10
+    for _ in range(3):
+        await desk.commit()
+    assert len(desk.carrier.parts) == 3
+    assert await desk.balance() == BALANCE - 3 * CREDIT
+
+
+async def test_what_was_made_ready_is_called_back(desk: Desk) -> None:
+    """Its part was cut and chosen, but not written: the operator throttles."""
+    desk.carrier.capacity = 10
+    desk.lane.paused_until = desk.clock.monotonic() + 5
+    message = desk.messages()
+    await desk.commit(message)
+    await desk.commit()
+    desk.dispatcher.withdraw(desk.account, PHONE, EVER)
+    desk.clock.pass_ms(6_000)
+    for _ in range(3):
+        await desk.commit()
+    assert desk.carrier.parts == []
+    assert await desk.state(message) is State.CANCELLED
+    assert desk.lane.idle
+
+
+async def test_what_the_store_withheld_is_not_sent(desk: Desk) -> None:
+    await desk.store.suppressions.suppress(desk.account, [PHONE], "api", desk.clock.now())
+    desk.carrier.capacity = 10
+    batch = [desk.messages(), desk.messages(destination=OTHER)]
+    await desk.commit(*batch)
+    await desk.commit()
+    assert desk.carrier.keys == [batch[1].key]
+    for part in desk.carrier.take():
+        desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
+    await desk.commit()
+    assert desk.lane.idle
+    assert await desk.balance() == BALANCE - CREDIT
+
+
+async def test_what_waited_in_the_queue_is_withdrawn_when_it_is_claimed(desk: Desk) -> None:
+    await desk.dispatcher.claims.open(desk.lane, desk.store.queue)
+    await desk.commit()
+    message = desk.messages(state=State.SCHEDULED)
+    accept = accept_of(message)
+    accept.scheduled = True
+    await desk.store.commits.record(Facts(accepts=[accept]))
+    # claimed by a node that puts it back after the phone opted out
+    await desk.store.queue.claim(1, 10, message.time, NODE)
+    await desk.store.suppressions.suppress(desk.account, [PHONE], "api", desk.clock.now())
+    row = Queueing(desk.account, message.key, 1, message.time, message.expires, attempted=False, held=False)
+    await desk.store.commits.record(Facts(queueings=[row]))
+    desk.carrier.capacity = 10
+    await desk.dispatcher.claims.refill(desk.lane, desk.store.queue, NODE)
+    for _ in range(2):
+        await desk.commit()
+    assert desk.carrier.parts == []
+    assert await desk.state(message) is State.CANCELLED
+    assert await desk.balance() == BALANCE
+    assert await desk.store.queue.claim(1, 10, message.time, NODE) == []
