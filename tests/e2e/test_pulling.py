@@ -1,11 +1,15 @@
 """Customers pull messages from phones: nothing is missing, nothing twice, whatever becomes of the nodes."""
 
+import json
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Sequence
-from http.client import HTTPException
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -50,6 +54,26 @@ class Puller:
                 self.messages += reply.json["messages"]
 
 
+class LongPoll:
+    """A connection whose requests are not waited for at once."""
+
+    def __init__(self, url: str, key: str) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
+        self._headers = {"Authorization": "Basic " + b64encode(f"acme:{key}".encode()).decode()}
+
+    def begin(self, after: str) -> None:
+        self._connection.request("GET", f"{INBOUND}?after={after}&wait=30", headers=self._headers)
+
+    def end(self) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._connection.getresponse().read())
+        return answer
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Admin, data: Path) -> None:
     messages = [whole("Guten Tag 🦊"), whole("to nobody", to="4000"), whole("and again")]
     with Phones(tmp_path, messages, pause_ms=300) as operator:
@@ -59,16 +83,13 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
         with (
             GatewayProcess(data) as gateway,
             Customer(gateway.url, "acme", account["api_key"]) as customer,
-            Customer(gateway.url, "acme", account["api_key"]) as other,
+            closing(LongPoll(gateway.url, account["api_key"])) as poll,
         ):
             assert customer.get(INBOUND).json == {"count": 0, "messages": []}
-            woken: list[dict[str, Any]] = []
-            waiting = threading.Thread(target=lambda: woken.append(other.get(f"{INBOUND}?wait=30").json))
-            waiting.start()
+            poll.begin("")
             admin.operator(operator.port, "op1", "")
             operator.until_answered(3)
-            waiting.join(PATIENCE_S)
-            (first,) = woken[0]["messages"][:1]
+            (first,) = poll.end()["messages"][:1]
             assert (first["Content"], first["From"], first["To"]) == ("Guten Tag 🦊", "491701", "3388")
             assert (first["Parts"], first["Complete"], first["Keyword"], first["Coding"]) == (1, True, "", "8")
             assert customer.get(f"{INBOUND}/{first['Id']}").json == first
@@ -76,28 +97,20 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
             assert second["Content"] == "and again"
 
             (unrouted,) = admin("inbound", "list", "--unrouted")["messages"]
-            waiting = threading.Thread(
-                target=lambda: woken.append(other.get(f"{INBOUND}?after={second['Id']}&wait=30").json)
-            )
-            waiting.start()
-            time.sleep(0.2)
+            poll.begin(second["Id"])
             admin("inbound", "route", unrouted["id"], "--account", "acme")
-            waiting.join(PATIENCE_S)
-            assert [each["Content"] for each in woken[1]["messages"]] == ["to nobody"]
+            (third,) = poll.end()["messages"]
+            assert third["Content"] == "to nobody"
             entries = admin("account", "ledger", "acme")["entries"]
             assert [(each["kind"], each["amount"]) for each in entries] == [("inbound", "-6")] * 3 + [("top-up", "10")]
             assert admin("account", "show", "acme")["balance"] == "-8"
 
-            waiting = threading.Thread(
-                target=lambda: woken.append(other.get(f"{INBOUND}?after={woken[1]['messages'][0]['Id']}&wait=30").json)
-            )
-            waiting.start()
-            time.sleep(0.2)
+            poll.begin(third["Id"])
+            assert customer.get(INBOUND).json["count"] == 3  # so the one before has been read
             began = time.monotonic()
             assert gateway.stop() == 0
             assert time.monotonic() - began < 25, "a request that waits holds up the stop"
-            waiting.join(PATIENCE_S)
-            assert woken[2] == {"count": 0, "messages": []}
+            assert poll.end() == {"count": 0, "messages": []}
     admin.assert_books_right()
 
 

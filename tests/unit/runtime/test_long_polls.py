@@ -122,10 +122,8 @@ async def test_nobody_looks_while_nobody_waits(polls: LongPolls, inbox: Inbox) -
     task = await waiting(polls, inbox, client)
     client.leave()
     assert await task == []
-    await asyncio.sleep(0.03)
-    looks = inbox.looks
-    await asyncio.sleep(0.05)
-    assert inbox.looks == looks
+    assert polls._looking is not None
+    await asyncio.wait_for(polls._looking, PATIENCE_S)
     inbox.numbers = {1: 1}
     again = await waiting(polls, inbox, Client())
     inbox.found = [7]
