@@ -17,6 +17,7 @@ from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.inbound.pull import Pulling
+from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.authenticate import Authenticator
 from heliograph.app.sending.browse import Browse
@@ -165,6 +166,8 @@ class Gateway:
     authenticator: Authenticator
     app: Api
     long_polls: LongPolls
+    withdrawn: list[tuple[int, str, int]]
+    """Numbers that were suppressed, each with its account and the first key that is not withdrawn."""
     addresses: list[str] = field(default_factory=lambda: ["192.0.2.7"])
 
     async def change_account(self, name: str = "acme", **changes: Any) -> None:
@@ -282,6 +285,7 @@ async def open_gateway(
     intake = PromptIntake(store, clock)
     sending = Sending(composer, store.customers, intake, clock)
     long_polls = LongPolls(store.pulls)
+    withdrawn: list[tuple[int, str, int]] = []
     app = Api(
         Services(
             authenticator,
@@ -290,6 +294,7 @@ async def open_gateway(
             Browse(store.customers, list_interval),
             Pulling(store.pulls),
             long_polls,
+            SuppressionList(store.suppressions, clock, lambda *gone: withdrawn.append(gone)),
             clock,
             journal,
             store.upkeep.probe,
@@ -297,7 +302,9 @@ async def open_gateway(
             max_body,
         )
     )
-    return Gateway(store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app, long_polls)
+    return Gateway(
+        store, clock, secrets, journal, intake, directory, composer, sending, authenticator, app, long_polls, withdrawn
+    )  # fmt: skip
 
 
 async def set_price(gateway: Gateway, prefix: str, price: str, plan: str = "default") -> None:

@@ -5,7 +5,9 @@ from functools import partial
 
 from heliograph.api import answer, decode
 from heliograph.api.call import Call
+from heliograph.api.shapes import Done
 from heliograph.app.inbound.pull import Pulling, pull_query
+from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.domain.error import TOO_EARLY, Fault
 from heliograph.http.asgi import Receive
 from heliograph.http.reply import Reply
@@ -15,14 +17,25 @@ from heliograph.runtime.long_polls import LongPolls, TooManyWait
 class AccountRoot:
     """Serves these operations; `operations` has them by name."""
 
-    def __init__(self, pulling: Pulling, long_polls: LongPolls, readmit: Callable[[Call], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        pulling: Pulling,
+        long_polls: LongPolls,
+        suppressions: SuppressionList,
+        readmit: Callable[[Call], Awaitable[None]],
+    ) -> None:
         """`readmit` checks whether a request that has waited may still be answered, and raises Fault if not."""
         self._pulling = pulling
         self._long_polls = long_polls
+        self._suppressions = suppressions
         self._readmit = readmit
         self.operations: Mapping[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
             "pull_inbound": self._pull,
             "get_inbound": self._get,
+            "list_suppressions": self._list_suppressions,
+            "get_suppression": self._get_suppression,
+            "add_suppression": self._add_suppression,
+            "remove_suppression": self._remove_suppression,
         }
 
     async def _pull(self, call: Call, _: bytes) -> Reply:
@@ -41,6 +54,23 @@ class AccountRoot:
     async def _get(self, call: Call, _: bytes) -> Reply:
         view = call.who.view
         return answer.of_inbound(await self._pulling.get(view, call.target), view.zone)
+
+    async def _list_suppressions(self, call: Call, _: bytes) -> Reply:
+        view = call.who.view
+        found = await self._suppressions.page(view, decode.query(call.scope["query_string"]))
+        return answer.of_suppressions(found, view.zone)
+
+    async def _get_suppression(self, call: Call, _: bytes) -> Reply:
+        view = call.who.view
+        return answer.of_suppression(await self._suppressions.get(view, call.target), view.zone)
+
+    async def _add_suppression(self, call: Call, _: bytes) -> Reply:
+        view = call.who.view
+        return answer.of_suppression(await self._suppressions.add(view, call.target), view.zone)
+
+    async def _remove_suppression(self, call: Call, _: bytes) -> Reply:
+        await self._suppressions.remove(call.who.view, call.target)
+        return answer.of(Done("00"))
 
 
 async def _gone(receive: Receive) -> None:

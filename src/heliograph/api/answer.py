@@ -17,6 +17,8 @@ from heliograph.api.shapes import (
     RecordList,
     SendPart,
     SendResult,
+    SuppressionItem,
+    SuppressionPage,
 )
 from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
@@ -37,6 +39,7 @@ from heliograph.domain.error import (
 from heliograph.domain.gate import SUPPRESSED
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
+from heliograph.domain.suppression import Suppression
 from heliograph.http.reply import Reply
 
 REALM = b'Basic realm="Heliograph", charset="UTF-8"'
@@ -143,6 +146,18 @@ def _inbound(message: InboundMessage, zone: ZoneInfo) -> InboundItem:
         ids.to_uuid(message.key, message.tail), format_local(message.at, zone), message.sender, message.recipient,
         message.content, message.octets.hex(), str(message.coding), message.parts, message.complete, message.keyword,
     )  # fmt: skip
+
+
+def of_suppression(suppression: Suppression, zone: ZoneInfo) -> Reply:
+    return of(_suppression(suppression, zone))
+
+
+def of_suppressions(suppressions: Sequence[Suppression], zone: ZoneInfo) -> Reply:
+    return of(SuppressionPage(len(suppressions), [_suppression(each, zone) for each in suppressions]))
+
+
+def _suppression(suppression: Suppression, zone: ZoneInfo) -> SuppressionItem:
+    return SuppressionItem(suppression.number, format_local(suppression.since, zone), suppression.source)
 
 
 def of_history(record: MessageRecord, zone: ZoneInfo) -> Reply:

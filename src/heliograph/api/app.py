@@ -22,6 +22,7 @@ from heliograph.api.send_fields import send_fields, time_text
 from heliograph.api.shapes import Done, Health
 from heliograph.app.facts import Accept
 from heliograph.app.inbound.pull import Pulling
+from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.sending.authenticate import Authenticator, admit
 from heliograph.app.sending.browse import Browse
@@ -52,6 +53,7 @@ class Services:
     browse: Browse
     pulling: Pulling
     long_polls: LongPolls
+    suppression_list: SuppressionList
     clock: Clock
     journal: Journal
     probe: Callable[[], Awaitable[None]]
@@ -90,7 +92,7 @@ class Api:
             "get_balance_v2": self._balance,
             "get_liveness": self._live,
             "get_readiness": self._ready,
-            **AccountRoot(services.pulling, services.long_polls, self._readmit).operations,
+            **AccountRoot(services.pulling, services.long_polls, services.suppression_list, self._readmit).operations,
         }
         paths: dict[str, Handlers] = {}
         for operation in operations.OPERATIONS:
@@ -101,8 +103,8 @@ class Api:
             handlers[operation.method] = handler
             if operation.method == "GET":
                 handlers["HEAD"] = handler
-        self._paths = {path: handlers for path, handlers in paths.items() if "{id}" not in path}
-        self._paths_with_id = [(_matcher(path), handlers) for path, handlers in paths.items() if "{id}" in path]
+        self._paths = {path: handlers for path, handlers in paths.items() if "{" not in path}
+        self._paths_with_name = [(_matcher(path), handlers) for path, handlers in paths.items() if "{" in path]
 
     def mount(self, path: str, application: Asgi) -> None:
         """Leaves everything at and below a path to another application."""
@@ -219,7 +221,7 @@ class Api:
             handlers = self._paths.get(path[:-1])
         if handlers is not None:
             return handlers
-        for matches, handlers in self._paths_with_id:
+        for matches, handlers in self._paths_with_name:
             match = matches(path)
             if match is not None:
                 call.target = match[1]
@@ -350,8 +352,8 @@ def _message_id(call: Call) -> tuple[int, int]:
 
 
 def _matcher(path: str) -> Callable[[str], re.Match[str] | None]:
-    """Returns what matches paths of this form, whose group is the id."""
-    return re.compile(re.escape(path).replace(r"\{id\}", "([^/]+?)") + "/?").fullmatch
+    """Returns what matches paths of this form, whose group is the id or the number."""
+    return re.compile(re.sub(r"\\{\w+\\}", "([^/]+?)", re.escape(path)) + "/?").fullmatch
 
 
 def _settle(stored: "asyncio.Future[Accept]", accept: Accept) -> None:

@@ -39,6 +39,7 @@ ANY_ID = (
     "^[0-9A-Fa-f]{12}7[0-9A-Fa-f]{3}[89ABab][0-9A-Fa-f]{15}$"
     "|^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$"
 )
+ANY_NUMBER = rf"^\+?{_DESTINATION}$"
 _HEX = "^([0-9A-Fa-f]{2})+$"
 
 
@@ -311,6 +312,15 @@ WAIT = Parameter(
     20,
 )
 
+AFTER_NUMBER = Parameter(
+    "after",
+    lambda _: "A number: those after it. Without it from the first one on.",
+    {"type": "string", "pattern": "^[0-9]{1,15}$"},
+    "491701234567",
+)
+SUPPRESSIONS_LIMIT = PULL_LIMIT._replace(meaning=lambda _: "The most to answer with.")
+
+SUPPRESSIONS: tuple[Parameter, ...] = (AFTER_NUMBER, SUPPRESSIONS_LIMIT)
 PULL: tuple[Parameter, ...] = (AFTER, PULL_LIMIT, WAIT)
 PAGE: tuple[Parameter, ...] = (INDEX, LIMIT)
 LIST: tuple[Parameter, ...] = (START, END, INDEX, LIMIT, PENDING, ORDER)

@@ -14,6 +14,7 @@ from heliograph.api import fields, shapes
 from heliograph.api.examples import BASE, FAULTS, SECRETS, USER
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
+from heliograph.domain import phone
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
 
 JSON, FORM = fields.MEDIA_TYPES
@@ -75,6 +76,7 @@ def document(terms: Terms) -> dict[str, Any]:
         "tags": [
             {"name": "messages", "description": "Sending, and what has become of it."},
             {"name": "inbound", "description": "Messages from phones to your numbers."},
+            {"name": "suppressions", "description": "Phones that opted out of your messages."},
             {"name": "account", "description": "Your account."},
             {"name": "health", "description": "For load balancers and monitors; without credentials."},
         ],
@@ -173,7 +175,7 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
         "description": operation.meaning,
         "security": [{_SCHEMES[operation.version]: []}] if operation.version else [],
     }
-    parameters = [_INBOUND_ID if operation.tag == "inbound" else _ID] if "{id}" in operation.path else []
+    parameters = [_path_parameter(operation)] if "{" in operation.path else []
     parameters.append(_ref("parameters", "RequestId"))
     parameters += [
         {
@@ -215,6 +217,20 @@ _INBOUND_ID: dict[str, Any] = _ID | {
     "description": "The `Id` of a message from a phone, with or without dashes; in any case.",
     "example": shapes.EXAMPLE_INBOUND_ID,
 }
+
+_NUMBER: dict[str, Any] = {
+    "name": "number",
+    "in": "path",
+    "required": True,
+    "description": f"{phone.MIN_DIGITS} to {phone.MAX_DIGITS} digits with the country code; a leading `+` is dropped.",
+    "schema": {"type": "string", "pattern": fields.ANY_NUMBER},
+    "example": shapes.EXAMPLE_NUMBER,
+}
+
+
+def _path_parameter(operation: CustomerOperation) -> dict[str, Any]:
+    """The parameter in its path."""
+    return {"inbound": _INBOUND_ID, "suppressions": _NUMBER}.get(operation.tag, _ID)
 
 
 def _examples(operation: CustomerOperation) -> list[dict[str, Any]]:
@@ -272,8 +288,8 @@ def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
 
 def _curl(operation: CustomerOperation) -> list[str]:
     """Commands that call it: with a body one in JSON and one as a form."""
-    name = shapes.EXAMPLE_INBOUND_ID if operation.tag == "inbound" else shapes.EXAMPLE_ID
-    path = operation.path.replace("{id}", name)
+    parameter = _path_parameter(operation)
+    path = operation.path.replace(f"{{{parameter['name']}}}", parameter["example"])
     who = f" -u {USER}:{SECRETS[operation.version]}" if operation.version else ""
     if not operation.body:
         method = f" -X {operation.method}" if operation.method != "GET" else ""

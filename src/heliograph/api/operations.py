@@ -27,6 +27,8 @@ MESSAGES = "/api/v1/messages"
 ONE_MESSAGE = "/api/v1/messages/{id}"
 EVENTS = "/api/v1/messages/{id}/events"
 INBOUND = "/account/v1/inbound"
+SUPPRESSIONS = "/account/v1/suppressions"
+ONE_SUPPRESSION = "/account/v1/suppressions/{number}"
 
 _CREDENTIALS = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY)
 _BODY = (MALFORMED, MISSING, INVALID, TOO_LARGE, MEDIA_TYPE)
@@ -122,6 +124,29 @@ OPERATIONS: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "get_inbound", "GET", f"{INBOUND}/{{id}}", 1, "inbound", "Get inbound", "A message from a phone by its id.",
         (shapes.InboundItem,), (*_CREDENTIALS, NOT_FOUND, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "list_suppressions", "GET", SUPPRESSIONS, 1, "suppressions", "List suppressions",
+        "Phones that the account must not send to, by number. Give the last `Number` as `after` to go on. There is no "
+        "interval between two requests.",
+        (shapes.SuppressionPage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.SUPPRESSIONS, shown=(("limit",),),
+    ),
+    CustomerOperation(
+        "get_suppression", "GET", ONE_SUPPRESSION, 1, "suppressions", "Get suppression",
+        "Whether a number is suppressed: 404 where it is not.",
+        (shapes.SuppressionItem,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "add_suppression", "PUT", ONE_SUPPRESSION, 1, "suppressions", "Suppress",
+        "Nothing is sent to the number any more: requests are refused, and what waits or is scheduled for it is "
+        "cancelled and refunded. For one that is suppressed already nothing changes, and the answer is the "
+        "suppression that is there. There is nothing to send with it.",
+        (shapes.SuppressionItem,), (INVALID, *_CREDENTIALS, *_ALWAYS),
+    ),
+    CustomerOperation(
+        "remove_suppression", "DELETE", ONE_SUPPRESSION, 1, "suppressions", "Remove suppression",
+        "The number may be sent to again. Only for those who agreed to it: a phone does so itself with `START`.",
+        (shapes.Done,), (INVALID, *_CREDENTIALS, NOT_FOUND, *_ALWAYS),
     ),
     CustomerOperation(
         "get_liveness", "GET", "/health/live", 0, "health", "Liveness", "Whether the gateway runs.",

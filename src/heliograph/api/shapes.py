@@ -9,6 +9,7 @@ from heliograph.domain.limits import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, is_final
 from heliograph.domain.segment import Encoding
+from heliograph.domain.suppression import SOURCES
 
 HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
 UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
@@ -16,6 +17,7 @@ LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 NUMBER = "^[1-9][0-9]{6,14}$"
 
 EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
+EXAMPLE_NUMBER = "447700900123"
 EXAMPLE_INBOUND_ID = "019e2b1c-7a05-7001-9f0a-3c5d7e9b1a2f"
 
 
@@ -166,6 +168,29 @@ class InboundPage(Struct):
     messages: Annotated[list[InboundItem], Meta(max_length=PULL_LIMIT)]
 
 
+class SuppressionItem(Struct, rename="pascal"):
+    """A phone that the account must not send to."""
+
+    number: Annotated[str, _text("The phone.", "491701234567", NUMBER)]
+    since: _Moment
+    source: Annotated[
+        str,
+        _text(
+            "What suppressed it: a `message` from the phone, this `api`, or whoever runs the gateway, by `command`, "
+            "`console` or `import`.",
+            "message",
+            enum=list(SOURCES),
+        ),
+    ]
+
+
+class SuppressionPage(Struct):
+    """A page of suppressions, by number."""
+
+    count: Annotated[int, Meta(description="How many are in `suppressions`.", ge=0, le=PULL_LIMIT, examples=[1])]
+    suppressions: Annotated[list[SuppressionItem], Meta(max_length=PULL_LIMIT)]
+
+
 class Done(Struct, rename="pascal"):
     """The request was carried out."""
 
@@ -241,7 +266,7 @@ class Receipt(Struct):
 
 
 SHAPES: tuple[type[Struct], ...] = (
-    SendResult, QuoteResult, Record, RecordList, Done, Balance, History, InboundItem, InboundPage, Health, Problem,
-    Receipt,
+    SendResult, QuoteResult, Record, RecordList, Done, Balance, History, InboundItem, InboundPage, SuppressionItem,
+    SuppressionPage, Health, Problem, Receipt,
 )  # fmt: skip
 """The shapes that are whole answers, or a receipt."""

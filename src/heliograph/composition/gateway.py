@@ -227,6 +227,7 @@ class Gateway:
         from heliograph.api.app import Api, Services
         from heliograph.api.reference import PATHS, Reference
         from heliograph.app.inbound.pull import Pulling
+        from heliograph.app.inbound.suppression_list import SuppressionList
         from heliograph.app.sending.authenticate import Authenticator
         from heliograph.app.sending.browse import Browse
         from heliograph.app.sending.reschedule import Rescheduling
@@ -241,6 +242,7 @@ class Gateway:
                 browse=Browse(store.customers, in_force.list_interval_s),
                 pulling=Pulling(store.pulls),
                 long_polls=self._long_polls,
+                suppression_list=SuppressionList(store.suppressions, self._clock, self.engine.dispatcher.withdraw),
                 clock=self._clock,
                 journal=self._journal,
                 probe=store.upkeep.probe,

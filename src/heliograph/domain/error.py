@@ -34,13 +34,13 @@ FORBIDDEN = Entry(
     "06",
     403,
     "Not allowed",
-    "The account is suspended, or the client address or the sender ID is not allowed.",
+    "The account is suspended, the client address or the sender ID is not allowed, or the recipient opted out.",
 )
 NOT_FOUND = Entry(
     "07",
     404,
     "Not found",
-    "No such path, or no such message in this account (another account's looks the same).",
+    "No such path, or nothing of that name in this account (another account's message looks the same).",
 )
 METHOD = Entry("08", 405, "The method is not allowed here", "Another method than those in `Allow`.")
 CONFLICT = Entry(

@@ -31,10 +31,10 @@ LIST_INTERVAL_S = 10
 """Seconds between two list queries of one account; 0 turns the interval off."""
 
 PULL_LIMIT = 1_000
-"""Inbound messages of one page that is pulled."""
+"""Inbound messages, or suppressions, of one page below /account/v1."""
 
 PULL_DEFAULT = 100
-"""Inbound messages of one page where no limit is asked for."""
+"""The same where no limit is asked for."""
 
 PULL_WAIT_S = 30
 """Seconds that a request may wait for the next inbound message."""

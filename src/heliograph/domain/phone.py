@@ -26,22 +26,22 @@ def is_destination(text: str) -> bool:
     return MIN_DIGITS <= len(text) <= MAX_DIGITS and text.isascii() and text.isdigit() and text[0] != "0"
 
 
-def destination_problem(text: str) -> str | None:
-    """Says what is wrong with a destination and what to do about it; None when it is good."""
+def destination_problem(text: str, what: str = "destination") -> str | None:
+    """Says what is wrong with a destination, which is called `what`, and what to do about it; None when it is good."""
     if is_destination(text):
         return None
     if not text:
-        return f"The destination is empty; give {_EXAMPLE}."
+        return f"The {what} is empty; give {_EXAMPLE}."
     if text.startswith("+"):
-        return f"The destination must not begin with +; give {_EXAMPLE}."
+        return f"The {what} must not begin with +; give {_EXAMPLE}."
     if _DIGITS(text) is None:
         if _PUNCTUATED(text) is not None:
-            return f"The destination must not contain spaces or punctuation; give {_EXAMPLE}."
-        return f"The destination must consist of the digits 0 to 9; give {_EXAMPLE}."
+            return f"The {what} must not contain spaces or punctuation; give {_EXAMPLE}."
+        return f"The {what} must consist of the digits 0 to 9; give {_EXAMPLE}."
     if text.startswith("0"):
-        return f"The destination must not begin with 0; give {_EXAMPLE}."
+        return f"The {what} must not begin with 0; give {_EXAMPLE}."
     size, limit = ("short", MIN_DIGITS) if len(text) < MIN_DIGITS else ("long", MAX_DIGITS)
-    return f"The destination is too {size}: {len(text)} digits, the limit is {limit}; give {_EXAMPLE}."
+    return f"The {what} is too {size}: {len(text)} digits, the limit is {limit}; give {_EXAMPLE}."
 
 
 def sender_problem(text: str, msisdn_allowed: bool) -> str | None:

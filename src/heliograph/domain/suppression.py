@@ -4,6 +4,8 @@ import hmac
 from dataclasses import dataclass
 from typing import Final
 
+from heliograph.domain.phone import destination_problem
+
 DIGEST_OCTETS: Final = 16
 
 SOURCES: Final = ("message", "api", "console", "command", "import")
@@ -20,6 +22,15 @@ class Suppression:
     """Time in ms."""
     source: str
     """One of SOURCES."""
+
+
+def parse_number(text: str) -> str:
+    """Returns the number that somebody wrote, without a leading `+`. Raises ValueError with a sentence for people."""
+    number = text.strip().removeprefix("+")
+    problem = destination_problem(number, "number")
+    if problem is not None:
+        raise ValueError(problem)
+    return number
 
 
 def suppression_digest(key: bytes, account: int, number: str) -> bytes:

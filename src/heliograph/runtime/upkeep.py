@@ -116,8 +116,9 @@ class Housekeeping:
         self._parts.reception.tick()
         if self._parts.dispatcher.busy:
             # Other processes and nodes suppress numbers too. What is asked for twice is withdrawn once.
-            for account, number, since in await environment.store.suppressions.made_since(now - SUPPRESSED_MS):
-                self._parts.dispatcher.withdraw(account, number, first_key_at(since))
+            made = await environment.store.suppressions.made_since(now - SUPPRESSED_MS)
+            if made:
+                self._parts.dispatcher.withdraw_all({(of, number): first_key_at(since) for of, number, since in made})
         if self._round % SWEEP_ROUNDS == 1:
             await self._parts.reception.keep_house()
         if self._round % STATE_ROUNDS == 1:

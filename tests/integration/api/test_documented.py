@@ -14,12 +14,12 @@ from heliograph.api import examples
 from heliograph.api.fields import Terms
 from heliograph.api.openapi import document
 from heliograph.api.reference import DOCUMENT_PATH, PAGE_PATH, PATHS, Reference
-from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID
+from heliograph.api.shapes import EXAMPLE_ID, EXAMPLE_INBOUND_ID, EXAMPLE_NUMBER
 from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.sending.directory import Directory
 from heliograph.domain import error, ids
 from heliograph.domain.error import CATALOGUE, Entry
-from tests.support.gateway import API_KEY, Gateway, Reply, basic, open_gateway, set_price
+from tests.support.gateway import API_KEY, START, Gateway, Reply, basic, open_gateway, set_price
 
 SEND = "/api/v1/messages"
 JSON = {"Content-Type": "application/json"}
@@ -75,8 +75,13 @@ async def test_a_command_that_is_shown_works(gateway: Gateway, method: str, path
     assert name is not None
     message = InboundMessage(1, 1, "491701234567", "3388", "Hello", b"Hello", 0, 0, key=name[0], tail=name[1])
     await gateway.store.commits.record(Facts(inbound=[message]))
+    await gateway.store.suppressions.suppress(1, [EXAMPLE_NUMBER], "message", START)
     used, where, reply = await run_curl(gateway, command.replace(EXAMPLE_ID, scheduled.json["Id"]))
-    where = where.replace(scheduled.json["Id"], "{id}").replace(EXAMPLE_INBOUND_ID, "{id}")
+    where = (
+        where.replace(scheduled.json["Id"], "{id}")
+        .replace(EXAMPLE_INBOUND_ID, "{id}")
+        .replace(EXAMPLE_NUMBER, "{number}")
+    )
     assert (used, where) == (method, path)
     assert reply.status == 200, reply.body
     operation = API["paths"][path][method.lower()]

@@ -1,6 +1,6 @@
 """Dispatch: from accepted messages to the operator's answers, over the lanes of all connectors."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -136,8 +136,12 @@ class Dispatcher:
     def withdraw(self, account: int, number: str, before: int) -> None:
         """Cancels and refunds the account's messages to a number that have a key below `before` and wait here, nothing
         of which has left; since the phone opted out."""
+        self.withdraw_all({(account, number): before})
+
+    def withdraw_all(self, suppressed: Mapping[tuple[int, str], int]) -> None:
+        """Does the same for many: `before` by account and number. Each lane is looked through once."""
         for lane in self.lanes.values():
-            for item in lane.withdraw(account, number, before):
+            for item in lane.withdraw(suppressed):
                 self.outcomes.withdraw(lane, item)
 
     # --- what waits for long

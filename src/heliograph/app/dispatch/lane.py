@@ -1,7 +1,7 @@
 """A lane: the messages of one connector on their way to the operator, and what limits their pace."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from heliograph.app.dispatch.account_order import AccountQueues, SpillStage
 from heliograph.app.dispatch.lane_item import LaneItem
@@ -319,13 +319,14 @@ class Lane:
         """Removes and returns the waiting messages whose validity has ended."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
-    def withdraw(self, account: int, number: str, before: int) -> list[LaneItem]:
-        """Removes and returns the account's waiting messages to a number that have a key below `before`, nothing of
-        which has left."""
+    def withdraw(self, suppressed: Mapping[tuple[int, str], int]) -> list[LaneItem]:
+        """Removes and returns the waiting messages to these numbers, by account and number, that have a key below the
+        value, nothing of which has left."""
 
         def is_meant(item: LaneItem) -> bool:
             message = item.message
-            return message.destination == number and message.account == account and message.key < before and item.unsent
+            before = suppressed.get((message.account, message.destination))
+            return before is not None and message.key < before and item.unsent
 
         if not any(map(is_meant, self.items())):
             return []

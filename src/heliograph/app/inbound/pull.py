@@ -1,7 +1,7 @@
 """What customers pull of their inbound messages."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heliograph.app.facts import InboundMessage
@@ -29,27 +29,38 @@ class PullQuery:
 
 def pull_query(query: Mapping[str, str]) -> PullQuery:
     """Reads the parameters. An empty one counts as absent. Raises Fault (400)."""
-    for name in query:
-        if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise invalid(name[:SHOWN_CHARS], f"There is no parameter {shown(name)}; there are {known}.")
-    wanted = PullQuery()
+    check_names(query, PARAMETERS)
+    wanted = PullQuery(limit=page_limit(query))
     if after := query.get("after"):
         parsed = ids.parse(after)
         if parsed is None:
             problem = f"The after is the Id of an inbound message, a UUID with or without dashes, not {shown(after)}."
             raise invalid("after", problem)
         wanted.after, _ = parsed
-    if limit := query.get("limit"):
-        if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.PULL_LIMIT:
-            raise invalid("limit", f"The limit is a whole number from 1 to {limits.PULL_LIMIT}, not {shown(limit)}.")
-        wanted.limit = int(limit)
     if wait := query.get("wait"):
         if _WHOLE(wait) is None or int(wait) > limits.PULL_WAIT_S:
             problem = f"The wait is a whole number of seconds from 0 to {limits.PULL_WAIT_S}, not {shown(wait)}."
             raise invalid("wait", problem)
         wanted.wait = int(wait)
     return wanted
+
+
+def check_names(query: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raises Fault (400) for a parameter that is none of these."""
+    for name in query:
+        if name not in names:
+            problem = f"There is no parameter {shown(name)}; there are {', '.join(names)}."
+            raise invalid(name[:SHOWN_CHARS], problem)
+
+
+def page_limit(query: Mapping[str, str]) -> int:
+    """Returns how many rows a page may have. Raises Fault (400)."""
+    limit = query.get("limit")
+    if not limit:
+        return limits.PULL_DEFAULT
+    if _WHOLE(limit) is None or not 1 <= int(limit) <= limits.PULL_LIMIT:
+        raise invalid("limit", f"The limit is a whole number from 1 to {limits.PULL_LIMIT}, not {shown(limit)}.")
+    return int(limit)
 
 
 class Pulling:
