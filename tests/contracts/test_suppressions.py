@@ -327,7 +327,7 @@ async def test_a_suppression_is_lifted_by_hand(store: Store, given: Given, accou
 async def test_suppressions_are_listed_by_number(store: Store, given: Given, account: Account) -> None:
     numbers = [f"4477009{n:05}" for n in (5, 3, 4, 1, 2)]
     assert await store.suppressions.suppress(account.id, numbers, "import", START) == 5
-    assert await store.suppressions.suppress(account.id, [*numbers, PHONE], "api", START + SECOND) == 1
+    assert await store.suppressions.suppress(account.id, [*numbers, PHONE, PHONE], "api", START + SECOND) == 1
     expected = [Suppression(number, START, "import") for number in sorted(numbers)]
     expected.append(Suppression(PHONE, START + SECOND, "api"))
     assert await store.suppressions.page(account.id, "", 10) == expected

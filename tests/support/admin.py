@@ -13,6 +13,7 @@ from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import SignIn
+from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -250,6 +251,7 @@ async def open_house() -> AdminHouse:
         sign_in=SignIn(store, secrets, clock, verify),
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
+        suppressions=ManageSuppressions(store, clock),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,

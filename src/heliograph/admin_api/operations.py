@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from heliograph.admin_api import customers, inbound, network, shapes, traffic
+from heliograph.admin_api import customers, inbound, network, shapes, suppression_shapes, suppressions, traffic
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.connector_kind import ConnectorKind
@@ -93,6 +93,18 @@ _FIRST: tuple[AdminOperation, ...] = (
         customers.create_key, shapes.CreatedKey, None, (), (NOT_FOUND,), 201),
     AdminOperation("DELETE", "/accounts/{name}/keys/{id}", Scope.WRITE_ACCOUNTS, "Revoke an API key",
         customers.revoke_key, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    AdminOperation("GET", "/accounts/{name}/suppressions", Scope.READ_MESSAGES,
+        "Phones that an account must not send to, by number",
+        suppressions.list_suppressions, suppression_shapes.SuppressionsShape, None,
+        (QueryParameter("number", "Only this one.", {"type": "string", "pattern": r"^(\+?[1-9][0-9]{6,14})?$"}),
+         QueryParameter("limit", "Phones at most.", _whole(suppressions.PAGE)), _LINE), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/accounts/{name}/suppressions", Scope.WRITE_MESSAGES,
+        "Suppress phones; what waits for them is cancelled",
+        suppressions.add_suppressions, suppression_shapes.SuppressedShape, suppression_shapes.NewSuppressions,
+        (), (INVALID, NOT_FOUND)),
+    AdminOperation("DELETE", "/accounts/{name}/suppressions/{number}", Scope.WRITE_MESSAGES,
+        "Let an account send to a phone again",
+        suppressions.remove_suppression, shapes.DoneShape, None, (), (INVALID, NOT_FOUND)),
 )  # fmt: skip
 
 _LAST: tuple[AdminOperation, ...] = (

@@ -12,6 +12,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Actor, SignIn
+from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState, Journal
@@ -46,6 +47,7 @@ class AdminServices:
     sign_in: SignIn
     manage: Manage
     inbound: ManageInbound
+    suppressions: ManageSuppressions
     views: Views
     journal: Journal
     probe: Callable[[Connector], Awaitable[ProbeResult]]
@@ -69,6 +71,10 @@ class AdminRequest:
     @property
     def inbound(self) -> ManageInbound:
         return self.services.inbound.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def suppressions(self) -> ManageSuppressions:
+        return self.services.suppressions.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:

@@ -1,12 +1,12 @@
 """Converts accounts, connectors, messages and the rest to the shapes of the admin API and of commands with --json."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, shapes
+from heliograph.admin_api import bind_states, shapes, suppression_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.inbound import NumberView
@@ -17,6 +17,7 @@ from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, I
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.money import format_credits
+from heliograph.domain.suppression import Suppression
 
 if TYPE_CHECKING:
     from heliograph.app.admin import views  # brings half of the app, and few commands look at a message
@@ -102,6 +103,16 @@ def route(found: RouteView) -> shapes.RouteShape:
 
 def number(found: NumberView) -> shapes.NumberShape:
     return shapes.NumberShape(found.id, found.number, found.keyword, found.account, found.connector)
+
+
+def suppressions(found: Sequence[Suppression], limit: int) -> suppression_shapes.SuppressionsShape:
+    """Converts a page of at most `limit`."""
+    rows = [suppression(each) for each in found]
+    return suppression_shapes.SuppressionsShape(rows, rows[-1].number if len(rows) == limit else None)
+
+
+def suppression(found: Suppression) -> suppression_shapes.SuppressionShape:
+    return suppression_shapes.SuppressionShape(found.number, format_utc(found.since), found.source)
 
 
 def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:

@@ -33,7 +33,7 @@ class Scope(StrEnum):
     WRITE_PRICES = "prices:write"
     READ_MESSAGES = "messages:read"
     WRITE_MESSAGES = "messages:write"
-    """Cancel and reschedule messages."""
+    """Cancel and reschedule messages, and suppress phones."""
     SEND = "messages:send"
     """Send at an account's cost."""
     READ_CALLBACKS = "callbacks:read"

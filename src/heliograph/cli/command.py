@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.composition.commands import Tools
@@ -73,6 +74,10 @@ class Invocation:
     def inbound(self, work: "Callable[[ManageInbound], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of numbers and messages from phones. Raises Failure."""
         return self._run(lambda tools: work(tools.inbound))
+
+    def suppressions(self, work: "Callable[[ManageSuppressions], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of phones that opted out. Raises Failure."""
+        return self._run(lambda tools: work(tools.suppressions))
 
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""
@@ -146,7 +151,11 @@ class Invocation:
 
 
 def _listing(kind: str, invocation: Invocation) -> str:
-    for word, command in (("admin user", "admin list"), ("token", "admin token list")):
+    for word, command in (
+        ("admin user", "admin list"),
+        ("token", "admin token list"),
+        ("suppression", "suppression list --account NAME"),
+    ):
         if kind.startswith(word):
             return invocation.typed(command)
     for word in ("key", "account", "connector", "route", "price", "number", "inbound"):

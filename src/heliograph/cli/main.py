@@ -18,6 +18,7 @@ _MODULES = {
     "price": "routing",
     "number": "inbound",
     "inbound": "inbound",
+    "suppression": "suppression",
     "send": "send",
     "message": "message",
     "callbacks": "callbacks",

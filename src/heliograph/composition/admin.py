@@ -8,6 +8,7 @@ from heliograph.admin_api.request import AdminServices, ProbeResult
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
+from heliograph.app.admin.suppressions import ManageSuppressions
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -62,6 +63,7 @@ class AdminApps:
             sign_in=SignIn(store, parts.secrets, clock, parts.verify),
             manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
             inbound=ManageInbound(store, clock),
+            suppressions=ManageSuppressions(store, clock),
             views=Views(
                 store,
                 parts.directory,

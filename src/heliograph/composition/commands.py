@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.diagnose import Diagnose
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
+    from heliograph.app.admin.suppressions import ManageSuppressions
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
 
@@ -91,6 +92,12 @@ class Tools:
         from heliograph.app.admin.inbound import ManageInbound
 
         return ManageInbound(self._store, self._clock, _terminal_user())
+
+    @property
+    def suppressions(self) -> "ManageSuppressions":
+        from heliograph.app.admin.suppressions import ManageSuppressions
+
+        return ManageSuppressions(self._store, self._clock, _terminal_user())
 
     @property
     def diagnose(self) -> "Diagnose":

@@ -26,7 +26,7 @@ class Suppression:
 
 def parse_number(text: str) -> str:
     """Returns the number that somebody wrote, without a leading `+`. Raises ValueError with a sentence for people."""
-    number = text.strip().removeprefix("+")
+    number = text.removeprefix("+")
     problem = destination_problem(number, "number")
     if problem is not None:
         raise ValueError(problem)

@@ -157,6 +157,34 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")
 
 
+async def test_suppressions_of_an_account(house: AdminHouse, token: str) -> None:
+    path, phones = "/accounts/acme/suppressions", ["447700900123", "491701234567"]
+    added = await house.ask(token, "POST", path, {"numbers": [f"+{phones[1]}", phones[0], phones[0]]})
+    assert (added.status, added.json) == (200, {"added": 2, "known": 1})
+    listed = (await house.ask(token, "GET", path, query="limit=1")).json
+    one = {"number": phones[0], "since": "2027-01-15T08:00:00.000Z", "source": "api"}
+    assert listed == {"suppressions": [one], "cursor": phones[0]}
+    listed = (await house.ask(token, "GET", path, query=f"cursor={listed['cursor']}")).json
+    assert ([each["number"] for each in listed["suppressions"]], listed["cursor"]) == ([phones[1]], None)
+    assert (await house.ask(token, "GET", path, query=f"number={phones[0]}")).json["suppressions"] == [one]
+    assert (await house.ask(token, "GET", path, query="number=447700900124")).json["suppressions"] == []
+    assert (await house.gateway.send({"to": phones[0], "from": "Helio", "content": "x"})).fault == (403, "06", "to")
+    assert (await house.ask(token, "DELETE", f"{path}/{phones[0]}")).status == 200
+    assert fault(await house.ask(token, "DELETE", f"{path}/{phones[0]}"))[:2] == (404, "07")
+    for numbers in ([phones[0], "x"], ["0"]):
+        assert fault(await house.ask(token, "POST", path, {"numbers": numbers})) == (400, "03", "number")
+    assert fault(await house.ask(token, "POST", path, {"numbers": []})) == (400, "03", "numbers")
+    assert fault(await house.ask(token, "DELETE", f"{path}/x")) == (400, "03", "number")
+    nobody = "/accounts/nobody/suppressions"
+    assert fault(await house.ask(token, "GET", nobody))[:2] == (404, "07")
+    assert fault(await house.ask(token, "POST", nobody, {"numbers": phones}))[:2] == (404, "07")
+    audit = (await house.ask(token, "GET", "/audit", query="action=suppression")).json["entries"]
+    assert [(each["action"], each["target"], each["details"]) for each in audit] == [
+        ("suppression.remove", "acme", {"number": "447*******23"}),
+        ("suppression.add", "acme", {"numbers": "3", "new": "2", "source": "api"}),
+    ]
+
+
 async def test_numbers_and_messages_from_phones(house: AdminHouse, token: str) -> None:
     added = await house.ask(token, "POST", "/numbers", {"number": "+3388", "account": "acme", "keyword": "Pizza!"})
     assert (added.status, added.json["number"], added.json["keyword"]) == (201, "3388", "pizza")

@@ -111,6 +111,65 @@ def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
     assert {key["id"]: key["revoked"] is None for key in keys} == {made["key_id"]: False, second["key_id"]: True}
 
 
+def test_phones_that_opted_out(run: Run, tmp_path: Path) -> None:
+    answer(run("account", "create", "acme", "--credit", "10", "--json"))
+    of = ("--account", "acme")
+    assert run("suppression", "list", *of).stdout == "acme may send to every phone.\n"
+    told = run("suppression", "add", "+4917012345678", "447700900123", "447700900123", *of).stdout
+    assert told == "Suppressed for acme: 2 new, 1 there already.\n"
+    first, second = answer(run("suppression", "list", *of, "--json"))["suppressions"]
+    assert [each["number"] for each in (first, second)] == ["447700900123", "4917012345678"]
+    assert first["source"] == "command"
+    assert first["since"].endswith("Z")
+    page = run("suppression", "list", *of, "--limit", "1")
+    assert page.stdout.splitlines()[2].split()[0] == "447700900123"
+    assert page.stderr == "There may be more: --after 447700900123\n"
+    found = answer(run("suppression", "list", *of, "--after", "+447700900123", "--json"))
+    assert found == {"suppressions": [second], "cursor": None}
+    assert run("suppression", "list", *of, "--after", "9").stdout == "There is none.\n"
+    assert answer(run("suppression", "remove", "+447700900123", *of, "--json")) == {
+        "number": "447700900123",
+        "removed": True,
+    }
+    assert run("suppression", "remove", "4917012345678", *of).stdout == "acme may send to 4917012345678 again.\n"
+    audit = answer(run("admin", "log", "--json"))["entries"]
+    assert [each["action"] for each in audit][:3] == ["suppression.remove", "suppression.remove", "suppression.add"]
+    assert "4917012345678" not in json.dumps(audit)
+
+
+def test_a_file_of_phones_is_imported(run: Run, tmp_path: Path) -> None:
+    answer(run("account", "create", "acme", "--credit", "10", "--json"))
+    of = ("--account", "acme")
+    numbers = [str(491700000000 + n) for n in range(2_500)]
+    file = tmp_path / "optouts.csv"
+    file.write_text("phone;since\n" + "".join(f"{number};2026\n" for number in [*numbers, *numbers[:5]]), "utf-8")
+    told = run("suppression", "import", str(file), *of)
+    assert [line.split("  ")[-1].strip() for line in told.stdout.splitlines()] == ["2505", "2500", "5", "0"]
+    again = answer(run("suppression", "import", str(file), *of, "--json"))
+    assert again == {"numbers": 2_505, "added": 0, "known": 2_505, "skipped": []}
+    listed = answer(run("suppression", "list", *of, "--limit", "10000", "--json"))["suppressions"]
+    assert [(each["number"], each["source"]) for each in listed] == [(number, "import") for number in numbers]
+
+
+def test_a_file_with_bad_lines_is_not_imported_unless_they_are_left_out(run: Run) -> None:
+    answer(run("account", "create", "acme", "--credit", "10", "--json"))
+    lines = "# from the old gateway\n447700900123\n0170 123\n\n12\n447700900124,Ada\n"
+    refused = run("suppression", "import", "-", "--account", "acme", input=lines)
+    assert refused.exit_code == 1
+    assert [line.partition(":")[0] for line in refused.stderr.splitlines()[:3]] == ["line 3", "line 5", "error"]
+    assert "2 lines of - cannot be used." in refused.stderr
+    assert "Nothing was imported." in refused.stderr
+    assert answer(run("suppression", "list", "--account", "acme", "--json"))["suppressions"] == []
+    done = run("suppression", "import", "-", "--account", "acme", "--skip-bad", "--json", input=lines)
+    assert {key: value for key, value in answer(done).items() if key != "skipped"} == {
+        "numbers": 2,
+        "added": 2,
+        "known": 0,
+    }
+    assert [each["line"] for each in answer(done)["skipped"]] == [3, 5]
+    assert done.stderr.startswith("line 3: The number must not contain spaces")
+
+
 def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
     answer(run("account", "create", "acme", "--credit", "10", "--json"))
     for command in ((), ("set",), ("list",), ("remove",)):
@@ -194,6 +253,14 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["route", "remove", "--prefix", "4"], "No route fits", "heliograph route list"),
         (["price", "set", "--prefix", "+4", "--price", "1"], "prefix: '+4' is no prefix", ""),
         (["price", "remove", "--prefix", "4"], "there is no price for the prefix 4", "heliograph price list"),
+        (["suppression", "add", "49 170", "--account", "acme"], "must not contain spaces", "Nothing was changed."),
+        (
+            ["suppression", "remove", "447700900123", "--account", "acme"],
+            "there is no suppression of 447700900123 in acme",
+            "heliograph suppression list --account NAME",
+        ),
+        (["suppression", "list", "--account", "x"], "there is no account x", "heliograph account list"),
+        (["suppression", "import", "none.csv", "--account", "acme"], "none.csv cannot be read: No such file", ""),
         (["message", "show", "x"], "'x' is no id of a message", "heliograph message find"),
         (
             ["message", "show", "0198c5f2a1b37c4d8e9f001122334455"],

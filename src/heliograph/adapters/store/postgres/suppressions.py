@@ -1,5 +1,7 @@
 """Suppressions by the functions that record them too (`functions.sql`)."""
 
+from collections.abc import Sequence
+
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 
@@ -7,6 +9,6 @@ from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 class PostgresSuppressions(StoredSuppressions):
     """`app.ports.Suppressions` on PostgreSQL."""
 
-    def _suppress(self, account: int, number: str, now: int, source: str) -> Steps[bool]:
-        ((added,),) = yield Q.suppress_number(account=account, number=number, now=now, source=source)
-        return bool(added)
+    def _suppress(self, account: int, numbers: Sequence[str], now: int, source: str) -> Steps[int]:
+        ((added,),) = yield Q.suppress_numbers(account=account, numbers=list(numbers), now=now, source=source)
+        return int(added)

@@ -16,14 +16,14 @@ class StoredSuppressions(Operations):
         yield from lock_account(account)
         if not (yield Q.account_by_id(account=account)):
             raise Missing("no such account")
+        return (yield from self._suppress(account, numbers, now, source))
+
+    def _suppress(self, account: int, numbers: Sequence[str], now: int, source: str) -> Steps[int]:
+        """Numbers of a locked account; the step that engines take in their own way."""
         added = 0
         for number in numbers:
-            added += yield from self._suppress(account, number, now, source)
+            added += yield from suppress(account, number, now, source)
         return added
-
-    def _suppress(self, account: int, number: str, now: int, source: str) -> Steps[bool]:
-        """One number of a locked account; the step that engines take in their own way."""
-        return (yield from suppress(account, number, now, source))
 
     @write
     def lift(self, account: int, number: str) -> Steps[None]:

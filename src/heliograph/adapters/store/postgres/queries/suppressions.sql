@@ -1,2 +1,3 @@
--- suppress_number: Suppresses a number for a locked account; says whether it was not.
-SELECT suppress_number(:account, :number, :now, :source);
+-- suppress_numbers: Suppresses numbers for a locked account; counts those that were not.
+SELECT count(*) FROM unnest(CAST(:numbers AS text[])) AS given (number)
+WHERE suppress_number(:account, given.number, :now, :source);

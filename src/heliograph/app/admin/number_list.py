@@ -1,0 +1,66 @@
+"""Reads lists of phones that people bring along: one number a line, or tables with the number in the first column."""
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from heliograph.app.sending.fields import shown
+from heliograph.domain.suppression import parse_number
+
+COMMENT = "#"
+
+_AFTER_CELL = re.compile(r"[,;\t]")
+_DIGIT = re.compile(r"[0-9]").search
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that has no number in its first cell; `problem` says why, for people."""
+
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.problem}"
+
+
+class NumberList:
+    """The numbers of such a list, in its order. A number takes eight octets, however long the list is.
+
+    Lines that are empty or begin with `#` are passed over. So is the first other line
+    where its first cell has no digit, as the heading of a table. Cells end with a comma, a semicolon or a tab.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.bad: list[BadLine] = []
+        self._numbers = array("Q")
+        is_first = True
+        for line, text in enumerate(lines, 1):
+            cell = _first_cell(text)
+            if not cell:
+                continue
+            is_heading = is_first and _DIGIT(cell) is None
+            is_first = False
+            if is_heading:
+                continue
+            try:
+                self._numbers.append(int(parse_number(cell)))
+            except ValueError as problem:
+                self.bad.append(BadLine(line, f"{problem} It is {shown(cell)}."))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def batches(self, size: int) -> Iterator[list[str]]:
+        """Yields the numbers, up to `size` at once."""
+        for start in range(0, len(self._numbers), size):
+            yield [str(number) for number in self._numbers[start : start + size]]
+
+
+def _first_cell(line: str) -> str:
+    """Returns the first cell of a line without its quotes, empty for a line that is passed over."""
+    text = line.removeprefix("\ufeff").strip()
+    if text.startswith(COMMENT):
+        return ""
+    return _AFTER_CELL.split(text, maxsplit=1)[0].strip().strip("\"'").strip()
