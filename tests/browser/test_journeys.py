@@ -198,6 +198,38 @@ def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Open
     expect(page.get_by_role("status")).to_contain_text("op1 and its routes are removed")
 
 
+def test_a_phone_is_suppressed_and_comes_back(opened: Opener) -> None:
+    operator = opened()
+    later = (datetime.now(UTC) + timedelta(days=50)).strftime("%Y-%m-%dT%H:%M")
+    send_one(operator, "491701239301", "Not wanted", receipt=False, time=later)
+    page = operator.go("/suppressions")
+    page.get_by_label("Account").select_option("demo")
+    operator.follow(page.get_by_role("button", name="Show"))
+    page.get_by_label("Number *", exact=True).fill("+49 170 1239301")
+    operator.follow(page.get_by_role("button", name="Suppress", exact=True))
+    expect(page.get_by_role("status")).to_have_text("491701239301 gets nothing more from demo.")
+    row = page.get_by_role("row").filter(has_text="491701239301")
+    expect(row).to_contain_text("console")
+    operator.follow(row.get_by_role("link", name="491701239301"))
+    expect(page.locator(".badge.cancelled")).to_have_count(1)
+    page = operator.go("/suppressions?account=demo")
+    page.get_by_label("Numbers, one a line").fill("number,name\n491701239302,Ada\n12,Eve\n")
+    operator.expect_refusal()
+    operator.follow(page.get_by_role("button", name="Suppress all"))
+    expect(page.get_by_text("Line 3")).to_be_visible()
+    page.get_by_label("Leave out lines that have no number").check()
+    operator.follow(page.get_by_role("button", name="Suppress all"))
+    expect(page.get_by_role("status")).to_contain_text("1 number new, 0 there already, 1 line left out.")
+    page.get_by_label("Number or its beginning").fill("4917012393")
+    operator.follow(page.get_by_role("button", name="Show"))
+    expect(page.get_by_role("link", name="491701239302")).to_be_visible()
+    button = page.get_by_role("button", name="Remove the suppression of 491701239301")
+    operator.answer(button, yes=False)
+    operator.answer(button, yes=True)
+    expect(page.get_by_role("status")).to_have_text("demo may send to 491701239301 again.")
+    expect(page.get_by_role("link", name="491701239301")).to_have_count(0)
+
+
 def test_the_overview_lives(chromium: Browser, tmp_path: Path) -> None:
     # a gateway of its own: what was sent before would drop out of the five minutes while one looks
     with GatewayProcess(tmp_path / "data", dev=True) as gateway, opening(chromium, gateway) as opened:

@@ -15,7 +15,7 @@ PAGES = (
     "/", "/messages", "/messages?q=4917&account=demo", "/send", "/accounts", "/accounts-new", "/accounts/demo",
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
     "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=owed", "/callbacks?tab=ended", "/people",
-    "/audit", "/password", "/simulator",
+    "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo", "/suppressions?account=closed",
 )  # fmt: skip
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
@@ -39,6 +39,7 @@ def lived_in(gateway: GatewayProcess) -> GatewayProcess:
     admin("price", "set", "--prefix", "49", "--price", "0.07")
     admin("account", "create", "closed", "--credit", "0")
     admin("account", "suspend", "closed")
+    admin("suppression", "add", "491701239077", "447700900123", "--account", "demo")
     admin("admin", "create", "bob", "--role", "viewer")
     admin("admin", "token", "create", "billing", "--all-scopes")
     return gateway
@@ -121,6 +122,12 @@ def test_what_goes_wrong_is_accessible_too(opened: Opener, lived_in: GatewayProc
     operator.expect_refusal()
     operator.follow(page.get_by_role("button", name="Top up"))
     expect(page.get_by_role("alert")).to_be_visible()
+    assert problems(page, axe) == []
+    page = operator.go("/suppressions?account=demo")
+    page.get_by_label("Numbers, one a line").fill("491701239078\n0170 12")
+    operator.expect_refusal()
+    operator.follow(page.get_by_role("button", name="Suppress all"))
+    expect(page.get_by_text("Line 2")).to_be_visible()
     assert problems(page, axe) == []
     page = operator.go("/send")
     page.get_by_label("Account that pays").select_option("demo")

@@ -12,6 +12,7 @@ _MODULES = (
     "connectors",
     "routing",
     "callbacks",
+    "suppressions",
     "users",
     "simulator",
 )
