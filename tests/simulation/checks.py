@@ -148,8 +148,8 @@ def submits(rows: Rows, operators: list[Operator], doubts: dict[tuple[int, int],
         message = rows.messages.get(name[0])
         if message is None:
             wrong.append(f"the part {name} was sent and is not in the store")
-        elif message.state in (State.CANCELLED, State.SCHEDULED):
-            wrong.append(f"the part {name} was sent, although it is {message.state!r}")
+        elif message.state in (State.CANCELLED, State.SCHEDULED) and any(operator.has[name] for operator in operators):
+            wrong.append(f"the operator has the part {name}, although it is {message.state!r}")
         elif in_time and first < message.time:
             wrong.append(f"the part {name} was sent {message.time - first} ms early")
     return wrong

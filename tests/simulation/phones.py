@@ -14,6 +14,11 @@ from tests.support.memory_rows import Rows
 OWNED_NUMBER = "3388"
 NOBODYS_NUMBER = "4000"
 
+PHONES = ("1700000000", "2700000001", "1700000002", "2700000003")
+"""Phones that have routes."""
+
+WISHES = ("STOP", "stop", "Start", "HELP", "yes")
+
 
 @dataclass(eq=False)
 class Text:
@@ -50,20 +55,26 @@ class Phones:
         self._rows = rows
         self._wrong = wrong
         self.texts: list[Text] = []
+        self.answered = False
+        """Whether receivers answer with replies."""
         self.reachable = False
         """Whether the phones' numbers have routes."""
+        self.wishes = False
+        """Whether some texts are words such as STOP."""
 
     def write(self) -> None:
         """Somebody writes: the parts come in any order, mostly soon after each other."""
         chance = self._chance
         number = len(self.texts)
-        total = chance.choice((1, 1, 1, 2, 3, 5))
+        wish = chance.choice(WISHES) if self.wishes and chance.random() < 0.5 else ""
+        total = 1 if wish else chance.choice((1, 1, 1, 2, 3, 5))
         text = Text(
-            f"{1 + number % 2}70000000{number % 4}" if self.reachable else f"49170{number % 4}",
+            PHONES[number % 4] if self.reachable else f"49170{number % 4}",
             NOBODYS_NUMBER if chance.random() < 0.1 else OWNED_NUMBER,
             chance.choice(sorted(self._operators)),
             number,
-            [f"text {number} part {part} " for part in range(1, total + 1)],
+            # what is no letter counts for nothing, and tells one STOP from the other
+            [f"{wish}{'!' * number}"] if wish else [f"text {number} part {part} " for part in range(1, total + 1)],
         )
         self.texts.append(text)
         loop = asyncio.get_running_loop()
@@ -165,7 +176,7 @@ def check(rows: Rows, phones: Phones, arrived: dict[int, list[bytes]]) -> list[s
                 wrong.append(f"the customer was never told of {text.whole!r}")
             if owned and done is not None and not arrived.get(key) and done.code < 300:
                 wrong.append(f"the callback of {text.whole!r} is done and never arrived")
-            if phones.reachable and done is not None and done.end is CallbackEnd.DELIVERED:
+            if phones.answered and done is not None and done.end is CallbackEnd.DELIVERED:
                 wrong += _reply(rows, message)
             if not owned and key in arrived:
                 wrong.append(f"somebody was told of {text.whole!r}")

@@ -33,6 +33,9 @@ PLANS: dict[str, Plan] = {
     "inbound-clock": Plan(phones=0.6, clock_jumps=True),
     "inbound-memory": Plan(phones=0.8, requests_s=15.0, short_memory=True, lives=4, graceful=True),
     "inbound-replies": Plan(phones=0.6, replies=True, lives=4),
+    "opt-outs": Plan(phones=0.6, opt_outs=True, lives=4),
+    "opt-outs-stops": Plan(phones=0.6, opt_outs=True, graceful=True),
+    "opt-outs-memory": Plan(phones=0.8, opt_outs=True, requests_s=15.0, short_memory=True, lives=4, graceful=True),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 

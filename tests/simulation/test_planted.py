@@ -1,12 +1,12 @@
 """Each checker of the simulation finds what it is for: a part of the gateway, or of its world, is broken on purpose."""
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,16 +56,17 @@ from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message import State
 from heliograph.domain.money import EntryKind
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.pace import Pace
 from heliograph.domain.receipt import Delivery
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.feeder import Feeder
 from heliograph.runtime.group_commit import GroupCommit
-from tests.simulation import checks
+from tests.simulation import checks, consents
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
 from tests.simulation.world import Plan
-from tests.support import memory_delivery
+from tests.support import memory_delivery, memory_suppressions
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
 from tests.support.memory_inbound import MemoryInbound, keep_inbound
 from tests.support.memory_rows import MemoryState, Rows
@@ -82,6 +83,7 @@ CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, grace
 RESTARTS = replace(BRIEF, busy_s=30.0, lives=6)
 PHONES = replace(BRIEF, phones=0.8, busy_s=20.0, lives=3)
 REPLIES = replace(PHONES, replies=True)
+OPT_OUTS = replace(PHONES, opt_outs=True, requests_s=10.0)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
@@ -152,7 +154,7 @@ def an_accepted_message_is_not_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryCommits, "_accept", broken)
 
 
-@bug("was sent, although it is")
+@bug("the operator has the part .*, although it is")
 def a_cancelled_message_stays_in_the_queue(patch: pytest.MonkeyPatch) -> None:
     cancel = MemoryCustomers.cancel
 
@@ -765,6 +767,69 @@ def a_reply_that_the_store_does_not_take_is_forgotten(patch: pytest.MonkeyPatch)
     patch.setattr(replies, "_put_off", lambda result, _: result)
 
 
+# --- opt-out
+
+
+@bug("opted out and is not suppressed", plan=OPT_OUTS)
+def a_stop_is_not_obeyed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(memory_suppressions, "suppress", lambda *_: True)
+
+
+@bug("is suppressed and does not want it", plan=OPT_OUTS)
+def who_comes_back_stays_suppressed(patch: pytest.MonkeyPatch) -> None:
+    obey = memory_suppressions.obey
+
+    def broken(place: MemoryState, message: InboundMessage) -> bool:
+        return obey(place, message) if message.wish is Wish.STOP else True
+
+    patch.setattr(memory_delivery, "obey", broken)
+
+
+@bug("left .* waiting", plan=OPT_OUTS)
+def a_stop_leaves_what_is_scheduled(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(memory_suppressions, "is_whole", lambda *_: False)
+
+
+@bug("was confirmed, and was no news", plan=OPT_OUTS)
+def every_stop_is_confirmed(patch: pytest.MonkeyPatch) -> None:
+    obey = memory_suppressions.obey
+    patch.setattr(memory_delivery, "obey", lambda place, message: [obey(place, message)] != [])
+
+
+@bug(r"was news, and names the confirmation \d", plan=OPT_OUTS)
+def a_confirmation_is_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    keep = keep_inbound
+
+    def broken(rows: Rows, facts: Facts, node: int) -> None:
+        keep(rows, facts, node)
+        for message in facts.inbound:
+            rows.inbound[message.key].replied = 0
+
+    patch.setattr(memory_delivery, "keep_inbound", broken)
+
+
+@bug("was accepted, although its recipient opted out", plan=OPT_OUTS)
+def nobody_looks_who_opted_out(patch: pytest.MonkeyPatch) -> None:
+    accept = MemoryCommits._accept
+
+    def broken(self: MemoryCommits, rows: Rows, accepted: Accept) -> None:
+        suppressions, rows.suppressions = rows.suppressions, {}
+        accept(self, rows, accepted)
+        rows.suppressions = suppressions
+
+    patch.setattr(MemoryCommits, "_accept", broken)
+
+
+@bug("began to leave after the STOP", plan=OPT_OUTS)
+def what_waits_in_memory_goes_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "withdraw_all", lambda *_: None)
+
+
+@bug(r"was refunded \[\]", plan=OPT_OUTS)
+def a_withdrawn_message_is_not_refunded(patch: pytest.MonkeyPatch) -> None:
+    _entries(patch, lambda kind, amount: 0 if kind is EntryKind.REFUND else amount)
+
+
 # --- the tests
 
 
@@ -823,7 +888,9 @@ def test_without_a_bug_nothing_is_found() -> None:
 def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
     """So that a new check comes with the bug that it finds."""
     sentences = []
-    for node in ast.walk(ast.parse(Path(checks.__file__).read_text(encoding="utf-8"))):
+    sources = (inspect.getsource(each) for each in (checks, consents))
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             pieces = [piece.value if isinstance(piece, ast.Constant) else "1" for piece in node.values]
             sentences.append("".join(str(piece) for piece in pieces))

@@ -22,6 +22,7 @@ from heliograph.domain.segment import count
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation import checks, phones
+from tests.simulation.consents import Consents
 from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.memory_rows import Rows, merged
@@ -31,6 +32,9 @@ from tests.support.virtual_time import VirtualClock
 
 GRACE_MS = 180_000
 HOUR_MS = 3_600_000
+MOST_BEHIND_MS = -500_000
+"""How far a clock may be behind: once it is set right, the repeats of the last ten minutes are still known."""
+
 CALM_S = 600.0
 """How long everything has to come to its end once nothing goes wrong any more; twice that where clocks were wrong."""
 
@@ -69,6 +73,8 @@ class Plan:
     """Over so many stores the accounts are spread."""
     phones: float = 0.0
     """The share of steps at which somebody writes to the gateway."""
+    opt_outs: bool = False
+    """Phones send words such as STOP, and much is sent to them."""
     replies: bool = False
     """Receivers reply to phones in the answers of their webhooks."""
     unfit: float = 0.0
@@ -107,14 +113,17 @@ class Simulation:
         self.journal = NoJournal()
         self.told: set[int] = set()
         self.planned: set[int] = set()
-        """Messages that were not to be sent at once."""
+        """Messages that were not to be sent at once, and the gateway's own."""
         self.arrived: dict[int, list[bytes]] = {}
         self.doubts: dict[PartName, int] = {}
         self.carriers: list[ScriptedCarrier] = []
         self.operators: dict[int, Operator] = {}
         self.node = 0
         self.phones = phones.Phones(chance, self.odds, self.operators, lambda: self.rows, self.wrong)
-        self.phones.reachable = self.plan.replies
+        self.phones.reachable = self.plan.replies or self.plan.opt_outs
+        self.phones.answered = self.plan.replies
+        self.phones.wishes = self.plan.opt_outs
+        self.consents = Consents(self.phones, self.operators)
 
     @property
     def rows(self) -> Rows:
@@ -165,6 +174,7 @@ class Simulation:
         self.wrong += checks.callbacks(self.rows, self.arrived)
         self.wrong += checks.nothing_left(self.rows, engine)
         self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
+        self.wrong += self.consents.end(self.rows)
         self.wrong += await self.store.upkeep.audit()
         await engine.stop(5.0)
         return self.wrong
@@ -192,6 +202,8 @@ class Simulation:
         if self.plan.phones:
             reply = "body" if self.plan.replies else "off"
             changes = {"inbound_url": "http://example.com/inbound", "inbound_reply": reply}
+            if self.plan.opt_outs:
+                changes |= {"stop_text": "You get no more.", "help_text": "Nobody can help."}
             await self.store.accounts.update(1, changes)
             await self.store.inbound.add_number(InboundNumber(0, phones.OWNED_NUMBER, 1))
             await self.store.network.set_price(Price("default", "", BUILT_IN_PRICE, 5))
@@ -248,16 +260,19 @@ class Simulation:
 
     def _on_commit(self, facts: Facts) -> None:
         self.planned.update(message.key for each in facts.accepts if each.scheduled for message in each.messages)
+        replies = [each.reply for each in facts.inbound if each.reply is not None]
+        self.planned.update(message.key for each in replies for message in each.messages)
         for carrier in self.carriers:
             carrier.committed(facts)
         if not self.wrong:
             self.wrong += checks.accounts(self.shards, facts)
             for rows in self.shards:
                 self.wrong += checks.marks(rows) + checks.credit(rows)
+            self.wrong += self.consents.commit(self.rows, facts)
 
     def _on_submit(self, connector: int, message: Message) -> None:
         if not self.wrong:
-            self.wrong += checks.attempt(self.shards, connector, message)
+            self.wrong += checks.attempt(self.shards, connector, message) + self.consents.submit(self.rows, message)
 
     def _on_raised(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What a timer or a callback raised would only be logged: nobody awaits them."""
@@ -292,6 +307,7 @@ class Simulation:
 
     def _kill_links(self, sender: ScriptedSender) -> None:
         sender.kill()
+        self.consents.restart()
         for carrier in self.carriers:
             carrier.kill()
         self.carriers.clear()
@@ -309,7 +325,8 @@ class Simulation:
             elif what < 0.98:
                 await self._change_mind()
             elif self.plan.clock_jumps:
-                self.clock.ahead += self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
+                jump = self.chance.choice((-120_000, -5_000, 5_000, 70_000, 100_000, -200_000))
+                self.clock.ahead = max(MOST_BEHIND_MS, self.clock.ahead + jump)
             if self.plan.phones and self.chance.random() < self.plan.phones:
                 self.phones.write()
             if self.plan.remove_connector and 2 in self.rows.connectors and self.chance.random() < 0.02:
@@ -330,7 +347,7 @@ class Simulation:
         messages = [
             Message(
                 account=account,
-                destination=f"{chance.choice('12')}{self._recipient():011d}",
+                destination=self._recipient(),
                 sender=sender,
                 kind=0,
                 content=content,
@@ -354,8 +371,14 @@ class Simulation:
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
         self.intake.accept(accept, partial(self._answered, self._outages))
 
-    def _recipient(self) -> int:
-        return self.chance.randrange(self.plan.recipients) if self.plan.recipients else self.chance.getrandbits(36)
+    def _recipient(self) -> str:
+        chance = self.chance
+        if self.plan.opt_outs and chance.random() < 0.5:
+            return chance.choice(phones.PHONES)
+        first = chance.choice("12")
+        return (
+            f"{first}{chance.randrange(self.plan.recipients) if self.plan.recipients else chance.getrandbits(36):011d}"
+        )
 
     @property
     def _outages(self) -> int:

@@ -262,9 +262,10 @@ class Engine:
 
     def _committed(self) -> None:
         self.matcher.committed()
-        self.reception.committed()
         self.notifier.committed()
         self.dispatcher.committed()
+        # what this commit made ready for a phone that opted out in it does not go
+        self.reception.committed()
         self._pump()
         if self.dispatcher.hungry:
             self.gatherer.stir()

@@ -38,6 +38,12 @@ class Desk:
         raise AssertionError(f"{message.key} ended: {final}")
 
     async def commit(self, *messages: Message) -> Facts:
+        facts = await self.write(*messages)
+        self.dispatcher.pump()
+        return facts
+
+    async def write(self, *messages: Message) -> Facts:
+        """Commits, and sends nothing."""
         facts = self.gathering.facts
         if messages:
             facts.accepts.append(accept_of(*messages))
@@ -45,7 +51,6 @@ class Desk:
         facts = self.gathering.take()
         await self.store.commits.record(facts)
         self.dispatcher.committed()
-        self.dispatcher.pump()
         return facts
 
     async def state(self, message: Message) -> State:
@@ -106,6 +111,18 @@ async def test_what_was_made_ready_is_called_back(desk: Desk) -> None:
     assert desk.carrier.parts == []
     assert await desk.state(message) is State.CANCELLED
     assert desk.lane.idle
+
+
+async def test_what_was_made_ready_by_the_commit_of_the_stop_does_not_go(desk: Desk) -> None:
+    desk.carrier.capacity = 10
+    message = desk.messages()
+    await desk.write(message)
+    assert desk.lane.ready
+    desk.dispatcher.withdraw(desk.account, PHONE, EVER)
+    for _ in range(3):
+        await desk.commit()
+    assert desk.carrier.parts == []
+    assert await desk.state(message) is State.CANCELLED
 
 
 async def test_what_the_store_withheld_is_not_sent(desk: Desk) -> None:

@@ -323,15 +323,16 @@ class Lane:
         """Removes and returns the waiting messages to these numbers, by account and number, that have a key below the
         value, nothing of which has left."""
 
-        def is_meant(item: LaneItem) -> bool:
+        def is_to(item: LaneItem) -> bool:
             message = item.message
             before = suppressed.get((message.account, message.destination))
-            return before is not None and message.key < before and item.unsent
+            return before is not None and message.key < before and item.accept is None
 
-        if not any(map(is_meant, self.items())):
+        if not any(map(is_to, self.items())):
             return []
-        self.unready()
-        return self._take_out(is_meant)
+        if any(is_to(part.owner) for part in self.ready):
+            self.unready()
+        return self._take_out(lambda item: is_to(item) and item.unsent)
 
     def vacate(self, accounts: Collection[int] | None = None) -> list[LaneItem]:
         """Removes and returns every message without a part under way, of these accounts or of all."""
