@@ -20,6 +20,7 @@ import smpplib.exceptions
 
 from tests.conftest import Interop
 from tests.integration.simulator.conftest import Start
+from tests.support.peers import node_script
 from tests.support.timeouts import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
@@ -188,17 +189,16 @@ def test_an_address_that_is_taken_is_told() -> None:
 @pytest.mark.slow
 @pytest.mark.interop
 async def test_npm_smpp_submits_and_understands_receipts(start: Start, interop: Interop) -> None:
+    command, environment = node_script("smpp_client.js", "smpp")
     smsc = await start(receipt_delay_ms=20.0, split_octets=11)
-    script = ROOT / "tests" / "peers" / "smpp_client.js"
     destinations = ["447700900100", "447700909001", "447700909007", "447700909012"]
     process = await asyncio.create_subprocess_exec(
-        "node",
-        str(script),
+        *command,
         str(smsc.port),
         *destinations,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "NODE_PATH": str(ROOT / ".peers" / "node_modules")},
+        env={**os.environ, **environment},
     )
     async with asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate()
