@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.e2e.test_inbound import Phones, whole
+from tests.e2e.test_watching import values
 from tests.support.crash import Gateways
 from tests.support.customer import Customer
 from tests.support.postgres import Server
@@ -100,6 +101,8 @@ def test_a_customer_without_a_server_has_its_messages(tmp_path: Path, admin: Adm
             poll.begin(second["Id"])
             admin("inbound", "route", unrouted["id"], "--account", "acme")
             (third,) = poll.end()["messages"]
+            found = values(gateway.url)
+            assert found["heliograph_inbound_messages_total"] == found["heliograph_inbound_commit_seconds_count"] == 3
             assert third["Content"] == "to nobody"
             entries = admin("account", "ledger", "acme")["entries"]
             assert [(each["kind"], each["amount"]) for each in entries] == [("inbound", "-6")] * 3 + [("top-up", "10")]

@@ -1,5 +1,7 @@
 """The tally: what a commit's facts add to the numbers."""
 
+from typing import Any
+
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -9,11 +11,15 @@ from heliograph.app.facts import (
     EarlyReceipt,
     Facts,
     Final,
+    InboundMessage,
+    InboundPart,
     Message,
+    PartSet,
     Submission,
     Verdict,
 )
 from heliograph.app.observing.counters import CODES, Histogram, LaneCounters, MessageCounters
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000
@@ -161,3 +167,21 @@ def test_tallies_of_one_name_add_up() -> None:
     assert (one.accepted, one.throttled) == (3, 1)
     assert one.codes == {8: 2, THROTTLED: 1}
     assert (sum(one.took.classes), one.took.total) == (3, 9)
+
+
+def inbound(connector: int, account: int = 1, **fields: Any) -> InboundMessage:
+    return InboundMessage(account, connector, "491701", "3388", "Hello", b"Hello", 0, NOW - 20, **fields)
+
+
+def test_messages_from_phones_by_connector() -> None:
+    joined = inbound(1, complete=False, wish=Wish.SUSPECTED)
+    whole = [inbound(1, digest=7, wish=Wish.STOP), inbound(1, account=0, digest=8), inbound(2, digest=9)]
+    part = InboundPart(PartSet(2, "491701", "3388", 5, 3), 1, 0, True, b"x", NOW)
+    counters = tallied(Facts(inbound=[joined, *whole], inbound_parts=[part]))
+    first, second = counters.inbound[1], counters.inbound[2]
+    assert (first.routed, first.unrouted, first.incomplete, first.parts) == (2, 1, 1, 0)
+    assert (second.routed, second.unrouted, second.incomplete, second.parts) == (1, 0, 0, 1)
+    assert counters.wishes == {Wish.SUSPECTED: 1, Wish.STOP: 1, Wish.NONE: 2}
+    assert filled(counters.inbound_ms) == {25: 3}, "parts wait for each other: that is no latency of ours"
+    first.add(second)
+    assert (first.routed, first.unrouted, first.incomplete, first.parts) == (3, 1, 1, 1)

@@ -14,10 +14,11 @@ from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import CallbackEnd, Verdict
-from heliograph.app.observing.counters import LaneCounters, MessageCounters
+from heliograph.app.observing.counters import InboundCounters, LaneCounters, MessageCounters
 from heliograph.app.ports import CarrierState, Clock, Store, Unavailable
 from heliograph.app.records import BacklogCounts
 from heliograph.domain.money import format_credits
+from heliograph.domain.opt_out import Wish
 from heliograph.runtime.engine import Engine
 
 REFRESH_S = 15.0
@@ -102,6 +103,7 @@ class Collector:
         yield from self._lanes()
         yield from self._links(links)
         yield from self._receipts(links)
+        yield from self._inbound()
         yield from self._callbacks()
         yield from self._waiting(names)
         yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
@@ -180,6 +182,23 @@ class Collector:
             yield Sample("heliograph_receipts_unreadable_total", label, state.counters.receipts_unreadable)
         yield Sample("heliograph_receipt_delay_seconds", (), counters.receipt_ms)
         yield Sample("heliograph_receipts_awaited", (), len(matcher.awaited))
+
+    def _inbound(self) -> Iterator[Sample]:
+        counters = self._counters
+        by_name: defaultdict[str, InboundCounters] = defaultdict(InboundCounters)
+        for connector, phones in counters.inbound.items():
+            by_name[self._names.get(connector, _REMOVED)].add(phones)
+        for name in self._names.values():
+            _ = by_name[name]
+        for name, phones in sorted(by_name.items()):
+            yield Sample("heliograph_inbound_messages_total", (name, "routed"), phones.routed)
+            yield Sample("heliograph_inbound_messages_total", (name, "unrouted"), phones.unrouted)
+            yield Sample("heliograph_inbound_parts_total", (name,), phones.parts)
+            yield Sample("heliograph_inbound_incomplete_total", (name,), phones.incomplete)
+        yield Sample("heliograph_inbound_commit_seconds", (), counters.inbound_ms)
+        for wish in Wish:
+            if wish is not Wish.NONE:
+                yield Sample("heliograph_opt_outs_total", (wish.name.lower(),), counters.wishes[wish])
 
     def _callbacks(self) -> Iterator[Sample]:
         counters = self._counters

@@ -218,6 +218,35 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         ),
     ),
     (
+        "Inbound",
+        "From phones, by way of operators. Each is counted once, however often an operator brings it.",
+        (
+            _counter(
+                "heliograph_inbound_messages_total",
+                "Messages from phones that are kept: routed (to the account of their number) or unrouted.",
+                "connector",
+                "result",
+            ),
+            _counter("heliograph_inbound_parts_total", "Parts of messages from phones that are kept.", "connector"),
+            _counter(
+                "heliograph_inbound_incomplete_total",
+                "Messages of which parts never came, kept without them.",
+                "connector",
+            ),
+            _ms(
+                "heliograph_inbound_commit_seconds",
+                "From when a message that came whole was read until it was on disk, and the operator had its answer.",
+                MS_SHORT,
+            ),
+            _counter(
+                "heliograph_opt_outs_total",
+                "Texts of phones to accounts whose opt_out is on: stop, start, yes, help; suspected (such a word among "
+                "others).",
+                "wish",
+            ),
+        ),
+    ),
+    (
         "Callbacks",
         "To customers.",
         (

@@ -8,6 +8,7 @@ from collections import Counter
 
 from heliograph.app.facts import NO_ANSWER, Accept, CallbackDone, CallbackEnd, Facts, Final, Submission, Verdict
 from heliograph.app.observing.catalogue import COUNTS, MS_LONG, MS_SHORT, US_COMMIT
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery
 
 CODES = 40
@@ -66,6 +67,21 @@ class LaneCounters:
         self.took.add(other.took)
 
 
+class InboundCounters:
+    """Numbers of messages, and of parts, that phones sent by way of one connector's operator."""
+
+    __slots__ = ("incomplete", "parts", "routed", "unrouted")
+
+    def __init__(self) -> None:
+        self.routed = self.unrouted = self.incomplete = self.parts = 0
+
+    def add(self, other: "InboundCounters") -> None:
+        self.routed += other.routed
+        self.unrouted += other.unrouted
+        self.incomplete += other.incomplete
+        self.parts += other.parts
+
+
 class MessageCounters:
     """Implements `Watcher`. Money is in micro-credits."""
 
@@ -81,6 +97,10 @@ class MessageCounters:
         self.failures: Counter[Delivery] = Counter()
         self.receipt_ms = Histogram(MS_LONG)
         self.early = self.late_matches = 0
+        self.inbound: dict[int, InboundCounters] = {}
+        """Counters by connector id."""
+        self.inbound_ms = Histogram(MS_SHORT)
+        self.wishes: Counter[Wish] = Counter()
         self.callbacks: Counter[CallbackEnd] = Counter()
         self.callback_ms = Histogram(MS_LONG)
         self.callback_retries = 0
@@ -111,6 +131,8 @@ class MessageCounters:
             self._told(callbacks)
         if facts.callback_retries:
             self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.held)
+        if facts.inbound or facts.inbound_parts:
+            self._received(facts, now)
         self.early += len(facts.early)
         self.late_matches += len(facts.early_matched)
 
@@ -180,6 +202,26 @@ class MessageCounters:
             if done.end is delivered and done.waited >= 0:
                 observe(done.waited)
         self.callbacks.update([done.end for done in callbacks])
+
+    def _received(self, facts: Facts, now: int) -> None:
+        for part in facts.inbound_parts:
+            self._phones(part.parts_of.connector).parts += 1
+        for message in facts.inbound:
+            phones = self._phones(message.connector)
+            if message.account:
+                phones.routed += 1
+            else:
+                phones.unrouted += 1
+            phones.incomplete += not message.complete
+            self.wishes[message.wish] += 1
+            if message.digest:
+                self.inbound_ms.observe(now - message.at)
+
+    def _phones(self, connector: int) -> InboundCounters:
+        phones = self.inbound.get(connector)
+        if phones is None:
+            phones = self.inbound[connector] = InboundCounters()
+        return phones
 
     def _lane(self, connector: int) -> LaneCounters:
         lane = self.lanes.get(connector)
