@@ -39,7 +39,7 @@ class SessionOptions:
     """ESME: for the answer to a bind. Message centre: from the connection to the bind (session_init_timer).
     """
     unbind_timeout: float = 5.0
-    """Seconds for the answer to our unbind, and for our own answers still due when the peer unbinds."""
+    """Seconds for the answer to our unbind, and for all other answers still due when the peer unbinds."""
     enquire_interval: float = 30.0
     """An enquire_link is sent when nothing has come for so long; 0: never."""
     enquire_timeout: float | None = None
@@ -216,7 +216,7 @@ class Session:
                 self._enter(BOUND_BY[response.command_id & ~c.RESPONSE_BIT])
             return True
         self._settle()
-        if self._unbind_sequence is not None and not self.unanswered:
+        if self._unbind_sequence is not None and self._is_settled:
             self._agree_to_unbind()
         return True
 
@@ -253,6 +253,8 @@ class Session:
                     self._on_response(frame, pending, sequence, status, events)
             if self._quiet_frames < len(frames):
                 self._last_activity = now
+            if self._unbind_sequence is not None:
+                self._agree_when_settled(events)
         if self._framer.error is not None:
             self._on_broken_stream(self._framer.error, events)
         return events
@@ -289,6 +291,8 @@ class Session:
         if not self.closing:
             for sequence, pending in self._window.expire(now):
                 self._on_timeout(sequence, pending, events)
+            if self._unbind_sequence is not None:
+                self._agree_when_settled(events)
             self._on_link_deadlines(now, events)
         return events
 
@@ -335,7 +339,7 @@ class Session:
             self._close(e.CloseReason.BIND_TIMEOUT, events)
         elif _due(self._unbind_deadline, now):
             self._agree_to_unbind()
-            events.append(e.Closing(e.CloseReason.UNBIND_TIMEOUT))
+            events.append(e.Closing(e.CloseReason.UNBOUND))
         elif _due(self._inactive_deadline(), now):
             self._close(e.CloseReason.INACTIVE, events)
         elif _due(self._idle_deadline(), now):
@@ -382,6 +386,7 @@ class Session:
         elif command_id == c.UNBIND:
             events.append(e.Unbound(by_peer=False))
             if not self.closing:
+                self._agree_to_unbind()
                 self._close(e.CloseReason.UNBOUND, events)
         else:
             message_id = "" if refused else codec.split_message_id(frame)[0]
@@ -444,11 +449,19 @@ class Session:
         self._sendable = REQUESTS[self.role][SessionState.UNBOUND]
         self._acceptable = REQUESTS[self.role.peer][SessionState.UNBOUND]
         self._unbind_sequence = sequence
-        if not self.unanswered:
+        self._unbind_deadline = now + self._options.unbind_timeout
+        self._agree_when_settled(events)
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether nothing keeps us from answering the peer's unbind: all its requests are answered and, as an ESME, all
+        of ours, which would otherwise be sent again though the message centre has them."""
+        return not self.unanswered and (self.role is Role.MC or not self._window.in_flight)
+
+    def _agree_when_settled(self, events: list[e.Event]) -> None:
+        if self._is_settled and not self.closing:
             self._agree_to_unbind()
             events.append(e.Closing(e.CloseReason.UNBOUND))
-        else:
-            self._unbind_deadline = now + self._options.unbind_timeout
 
     def _agree_to_unbind(self) -> None:
         """Answer the peer's unbind, after the answers it still waited for."""

@@ -276,6 +276,42 @@ async def test_an_operator_that_unbinds_is_answered_and_bound_anew() -> None:
         assert rig.binds[0].last_error == "the operator unbound the link"
 
 
+async def test_an_operator_that_unbinds_is_waited_for_with_what_is_in_flight() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port), replace(QUICK, unbind_timeout_s=20.0)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(10))
+        await wait_until(lambda: len(smsc.link.open) == 10)
+        link = smsc.link
+        link.unbind()
+        await wait_until(lambda: not rig.carrier.capacity)
+        (late,) = singles(1)
+        rig.carrier.submit([late])
+        await wait_until(lambda: late in rig.events.outcomes)
+        assert rig.events.outcomes[late] == Deferred(NOT_SENT, 0.0)
+        assert not link.unbound
+        link.respond_all()
+        await wait_until(lambda: len(rig.events.outcomes) == 11)
+        assert rig.events.accepted == 10
+        await wait_until(lambda: link.unbound)
+        await wait_until(lambda: len(smsc.up) == 1 and rig.carrier.capacity)
+        assert len(link.submits) == 10
+        assert rig.binds[0].last_error == "the operator unbound the link"
+
+
+async def test_an_operator_that_unbinds_and_answers_no_more_is_let_go() -> None:
+    async with Smsc() as smsc, Rig(connector(smsc.port), replace(QUICK, unbind_timeout_s=0.2)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.reply = lambda _: None
+        rig.carrier.submit(singles(2))
+        await wait_until(lambda: len(smsc.link.open) == 2)
+        link = smsc.link
+        link.unbind()
+        await wait_until(lambda: link.unbound)
+        await wait_until(lambda: len(rig.events.of(Unknown)) == 2)
+        assert {outcome.reason for outcome in rig.events.of(Unknown)} == {"the operator unbound the link"}
+
+
 async def test_an_operator_that_forgot_the_bind_is_bound_anew_when_the_others_are_answered() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)

@@ -541,18 +541,67 @@ class TestUnbinding:
         session.receive(codec.encode(RECEIPT) + codec.encode(p.Unbind(5)), 1.0)
 
         assert session.next_deadline() == 6.0
-        assert session.handle_timers(6.0) == [e.Closing(CloseReason.UNBIND_TIMEOUT)]
+        assert session.handle_timers(6.0) == [e.Closing(CloseReason.UNBOUND)]
         assert sent(session) == [p.UnbindResp(5)]
 
-    def test_answers_that_follow_their_unbind_still_count(self) -> None:
+    def test_theirs_waits_for_the_answers_to_what_is_in_flight(self) -> None:
+        session = esme()
+        for token in ("first", "second"):
+            session.send_request(c.SUBMIT_SM, BODY, token, 1.0)
+        session.data_to_send()
+
+        assert session.receive(codec.encode(p.Unbind(5)), 1.5) == [e.Unbound(by_peer=True)]
+        assert (session.room, session.data_to_send()) == (0, b"")
+        with pytest.raises(StateError):
+            session.send_request(c.SUBMIT_SM, BODY, None, 1.5)
+
+        answers = [session.receive(codec.encode(p.SubmitSmResp(n, message_id="1")), 2.0) for n in (2, 3)]
+
+        assert [[type(event) for event in events] for events in answers] == [[e.Answered], [e.Answered, e.Closing]]
+        assert sent(session) == [p.UnbindResp(5)]
+        assert session.connection_lost() == []
+
+    def test_theirs_waits_for_both_what_we_owe_and_what_is_in_flight(self) -> None:
         session = esme()
         session.send_request(c.SUBMIT_SM, BODY, "token", 1.0)
+        session.data_to_send()
+        session.receive(codec.encode(RECEIPT) + codec.encode(p.Unbind(5)), 1.5)
 
-        late = codec.encode(p.Unbind(5)) + codec.encode(p.SubmitSmResp(2, message_id="1"))
-        events = session.receive(late + codec.encode(RECEIPT), 2.0)
+        session.answer(RECEIPT)
+        assert sent(session) == [p.DeliverSmResp(9)]
+        assert not session.closing
 
-        assert [type(event) for event in events] == [e.Unbound, e.Closing, e.Answered]
-        assert session.connection_lost() == []
+        session.receive(codec.encode(p.SubmitSmResp(2, message_id="1")), 2.0)
+        assert sent(session) == [p.UnbindResp(5)]
+
+    def test_what_is_in_flight_does_not_hold_up_theirs_for_ever(self) -> None:
+        session = esme(options=SessionOptions(unbind_timeout=5, response_timeout=30, enquire_interval=0))
+        session.send_request(c.SUBMIT_SM, BODY, "token", 1.0)
+        session.data_to_send()
+        session.receive(codec.encode(p.Unbind(5)), 2.0)
+
+        assert session.next_deadline() == 7.0
+        assert session.handle_timers(7.0) == [e.Closing(CloseReason.UNBOUND)]
+        assert sent(session) == [p.UnbindResp(5)]
+        assert session.connection_lost() == [e.Lost(["token"])]
+
+    def test_theirs_is_answered_when_what_is_in_flight_has_timed_out(self) -> None:
+        session = esme(options=SessionOptions(unbind_timeout=5, response_timeout=2, enquire_interval=0))
+        session.send_request(c.SUBMIT_SM, BODY, "token", 1.0)
+        session.data_to_send()
+        session.receive(codec.encode(p.Unbind(5)), 2.0)
+
+        assert session.handle_timers(3.0) == [e.TimedOut("token", 2), e.Closing(CloseReason.UNBOUND)]
+        assert sent(session) == [p.UnbindResp(5)]
+
+    def test_of_a_centre_theirs_waits_for_no_esme(self) -> None:
+        session = centre()
+        session.request(RECEIPT, "token", 1.0)
+        session.data_to_send()
+
+        session.receive(codec.encode(p.Unbind(5)), 2.0)
+
+        assert sent(session) == [p.UnbindResp(5)]
 
     def test_both_at_once(self) -> None:
         session = esme()

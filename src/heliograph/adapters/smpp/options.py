@@ -119,7 +119,12 @@ class Timings:
         30.0, _seconds, "how long a link may be silent before it is tested; 0 never tests it"
     )
     enquire_timeout_s: float = option(10.0, _seconds, "how long anything at all may take to come after that")
-    unbind_timeout_s: float = option(5.0, _seconds, "")
+    unbind_timeout_s: float = option(
+        5.0,
+        _seconds,
+        "how long the operator's answer to our unbind may take; when it unbinds itself, how long its answers to what "
+        "is in flight are awaited before its unbind is answered",
+    )
     reconnect_first_s: float = option(
         1.0,
         _seconds,
