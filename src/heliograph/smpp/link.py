@@ -34,11 +34,12 @@ class Backoff:
     latest: float = 0.0
     """The pause before this attempt."""
 
-    def stood(self, seconds: float) -> bool:
-        """A link was bound for so long. If that is more than the pause before it, pauses start again from the first;
-        one that falls as soon as it is bound is a failure like any other: it would be bound every second for ever.
+    def stood(self, seconds: float, *, worked: bool) -> bool:
+        """A link was bound for so long; `worked` says that it carried anything. If it did, or stood for longer than the
+        pause before it, pauses start again from the first; one that falls as soon as it is bound is a failure like any
+        other: it would be bound every second for ever.
         """
-        if seconds <= self.latest:
+        if not worked and seconds <= self.latest:
             return False
         self.failures = 0
         return True

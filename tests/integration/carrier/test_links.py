@@ -95,6 +95,26 @@ async def test_pauses_grow_while_nothing_binds_and_start_anew_after_a_bind() -> 
         assert wait is None or wait <= 0.1
 
 
+@pytest.mark.parametrize("carries", ["answers", "receipts"])
+async def test_a_link_that_worked_is_bound_anew_soon_however_often_it_falls(carries: str) -> None:
+    timings = replace(QUICK, reconnect_first_s=0.1, reconnect_most_s=60.0)
+    async with Smsc() as smsc, Rig(connector(smsc.port), timings) as rig:
+        rig.events.keeps = True
+        for count in range(1, 9):
+            await wait_until(lambda: rig.carrier.capacity)
+            if carries == "answers":
+                rig.carrier.submit(singles(3))
+                await wait_until(lambda count=count: rig.events.accepted == 3 * count)  # type: ignore[misc]
+            else:
+                smsc.link.deliver(receipt("7"))
+                await wait_until(lambda count=count: len(rig.events.reports) == count)  # type: ignore[misc]
+            smsc.link.cut()
+            await wait_until(lambda: not rig.carrier.capacity)
+            await wait_until(lambda: rig.binds[0].state != "unbinding")
+            wait = rig.binds[0].reconnect_in
+            assert wait is None or wait <= 0.1
+
+
 async def test_while_it_waits_it_says_for_how_long_and_why() -> None:
     timings = replace(QUICK, reconnect_first_s=30.0, reconnect_most_s=30.0)
     async with Rig(connector(free_port()), timings) as rig:

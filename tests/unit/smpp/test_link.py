@@ -25,18 +25,30 @@ def test_a_link_that_stood_starts_the_pauses_again() -> None:
     first = backoff.pause(0.5)
     before = backoff.pause(0.5)
 
-    assert backoff.stood(before + 0.1)
+    assert backoff.stood(before + 0.1, worked=False)
 
     assert backoff.pause(0.5) == first
 
 
+def test_a_link_that_worked_starts_the_pauses_again_however_soon_it_fell() -> None:
+    backoff = Backoff()
+    first = backoff.pause(0.5)
+
+    pauses = []
+    for _ in range(20):
+        assert backoff.stood(0.01, worked=True)
+        pauses.append(backoff.pause(0.5))
+
+    assert pauses == [first] * 20
+
+
 def test_a_link_that_falls_as_soon_as_it_is_bound_is_bound_more_and_more_seldom() -> None:
     backoff = Backoff()
-    assert backoff.stood(0.01), "the first one was not waited for"
+    assert backoff.stood(0.01, worked=False), "the first one was not waited for"
 
     pauses = [backoff.pause(0.5)]
     for _ in range(20):
-        assert not backoff.stood(0.01)
+        assert not backoff.stood(0.01, worked=False)
         pauses.append(backoff.pause(0.5))
 
     assert pauses == sorted(pauses)

@@ -63,6 +63,7 @@ class Bind:
         self._task: asyncio.Task[None] | None = None
         self._retry_at = 0.0
         self._up_at = 0.0
+        self._carried_before = 0
         self._state = "stopped"
         self._since = context.clock.now()
         self._error = ""
@@ -99,7 +100,9 @@ class Bind:
             if (
                 connection is not None
                 and connection.was_bound
-                and self._backoff.stood(self._context.clock.monotonic() - self._up_at)
+                and self._backoff.stood(
+                    self._context.clock.monotonic() - self._up_at, worked=self._carried > self._carried_before
+                )
             ):
                 failed_in_a_row = 0
             else:
@@ -111,6 +114,12 @@ class Bind:
             await self._wait(self._pause(status))
             while (left := self._context.credentials.until - self._context.clock.monotonic()) > 0:
                 await self._wait(left * (1.05 + 0.2 * random.random()))
+
+    @property
+    def _carried(self) -> int:
+        """Parts that the operator took on this bind, and what it sent us."""
+        counters = self.counters
+        return counters.accepted + counters.receipts + counters.mobile_originated
 
     async def _wait(self, pause: float) -> None:
         self._retry_at = self._context.clock.monotonic() + pause
@@ -179,6 +188,7 @@ class Bind:
 
     def on_bound(self) -> None:
         self._up_at = self._context.clock.monotonic()
+        self._carried_before = self._carried
         self._context.credentials.refusals, self._context.credentials.until = 0, 0.0
         self._enter("bound")
         context = self._context

@@ -128,7 +128,8 @@ class Timings:
     reconnect_first_s: float = option(
         1.0,
         _seconds,
-        "the ceiling of the first pause before binding anew; it doubles with each failure, half of it is jitter",
+        "the ceiling of the first pause before binding anew; it doubles with each failure (a bind that fails, a link "
+        "that falls before it has carried anything), half of it is jitter",
     )
     reconnect_most_s: float = option(30.0, _seconds, "and the highest it gets")
     credentials_first_s: float = option(
