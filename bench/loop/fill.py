@@ -66,10 +66,10 @@ def add_history(gateway: Heliograph, account: str, size: int, now: int) -> None:
     _fill(gateway, fill)
 
 
-def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int | None) -> None:
+def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int | None, phone: str = "") -> None:
     """`size` messages that wait in the queue: scheduled for `due` (ms), or else to be sent as soon as may be.
 
-    In its callback's URL and in its destination a message has its number.
+    In its callback's URL and in its destination a message has its number; with `phone` all go to that one.
     """
     callback_url = gateway.callback_url()
 
@@ -82,6 +82,7 @@ def add_queue(gateway: Heliograph, account: str, size: int, now: int, due: int |
                 accept = _accept(owner, connector, sequence.next(now), number)
                 message = accept.messages[0]
                 message.callback_url = callback_url.replace(NUMBER, f"{number:08}")
+                message.destination = phone or message.destination
                 if due is None:
                     message.queued = True
                 else:

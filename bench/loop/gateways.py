@@ -45,6 +45,9 @@ WINDOW = 500
 READ_OCTETS = 1 << 24
 """Read at once."""
 
+NUMBER_OF_PHONES = "4915550003388"
+"""Where phones send messages to."""
+
 KANNEL = Path("/usr/sbin/bearerbox")
 
 
@@ -98,6 +101,10 @@ class Gateway(ABC):
         """Sets it up on empty state."""
 
     @abstractmethod
+    def take_from_phones(self) -> None:
+        """Has messages from phones called back; between `prepare` and `start`."""
+
+    @abstractmethod
     def start(self) -> None:
         """Starts it on the state that is there; returns when it takes requests."""
 
@@ -135,6 +142,9 @@ class Gateway(ABC):
 
     def memory_mib(self) -> float:
         return sum(map(resident_mib, self.pids()))
+
+    def inbound_url(self) -> str:
+        return f"http://127.0.0.1:{self.sink_port}/inbound"
 
     def callback_url(self, numbered: bool = True) -> str:
         return f"http://127.0.0.1:{self.sink_port}/receipt" + (f"?s={NUMBER}" if numbered else "")
@@ -204,6 +214,10 @@ class Heliograph(Gateway):
                 "--system-id", "bench", "--password", "bench", "--window", str(WINDOW), "--binds", str(self.binds),
             )  # fmt: skip
         self.command("route", "add", "--prefix", "", "--connector", "operator0")
+
+    def take_from_phones(self) -> None:
+        self.command("account", "set", "bench", f"inbound_url={self.inbound_url()}")
+        self.command("number", "add", NUMBER_OF_PHONES, "--account", "bench")
 
     def reopen(self) -> None:
         """Takes up what another run has prepared and left."""
@@ -371,6 +385,9 @@ class Kannel(Gateway):
         (self.folder / "spool").mkdir()
         (self.folder / "kannel.conf").write_text(self._configuration())
 
+    def take_from_phones(self) -> None:
+        """Its only service calls back already."""
+
     def _configuration(self) -> str:
         return f"""
 group = core
@@ -415,7 +432,7 @@ max-messages = 3
 
 group = sms-service
 keyword = default
-text = ""
+get-url = "{self.inbound_url()}?from=%p&to=%P&content=%a"
 omit-empty = true
 max-messages = 0
 """

@@ -77,6 +77,11 @@ class Operator:
     def reset(self) -> None:
         self._control("reset")
 
+    def send_from_phones(self, to: str, count: int, rate: float, text: str) -> None:
+        """Begins to send `count` messages, `rate` a second, or as fast as they are acknowledged where it is 0. Ends
+        what was begun before. `text` is of capital letters."""
+        self._control(f"phones?to={to}&count={count}&rate={rate:.0f}&text={text}")
+
     def records(self) -> bytes:
         """What it saw of each message, by number."""
         path = self._folder / "operator.bin"

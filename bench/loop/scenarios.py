@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from bench.loop import phones, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -38,6 +39,7 @@ from bench.loop.gateways import (
     KannelSpool,
     Wish,
 )
+from bench.loop.phones import Traffic
 from bench.loop.processes import cpu_seconds, until
 from bench.loop.run import Bench, Load
 
@@ -56,6 +58,8 @@ FEW = (1, 4, 16, 32)
 CROWD = (128, 256, 512)
 """As above, of many customers: more than a lane sends messages with a commit."""
 
+PHONES_RATE = 1_000.0
+SCHEDULED = 10_000
 NODES = (1, 2, 4)
 NODES_RATE = 6_000.0
 IDLE_CONNECTORS = 10
@@ -332,6 +336,28 @@ class Stand:
             self._bench.stop(gateway)
         return found
 
+    # --- from phones to the customer
+
+    def phones(self) -> Report:
+        seconds = self._options.seconds
+        rows: list[Sequence[str]] = []
+        for load, rate in [("closed", 0.0), *(("open", rate) for rate in self._options.rates or [PHONES_RATE])]:
+            found: dict[str, list[Traffic]] = {}
+            for _ in range(self._options.runs):
+                for name in self._names():
+                    found.setdefault(name, []).append(phones.measure(self._bench, self._any(name), rate, seconds))
+            rows += phones.rows(load, found, OF_US)
+        return Report("Messages from phones", phones.HEADS, rows)
+
+    def stops(self) -> Report:
+        ours = [name for name in self._names() if name in OF_US]
+        rows = [
+            stops.measure(self._bench, self._gateway(name), SCHEDULED)
+            for _ in range(self._options.runs)
+            for name in ours
+        ]
+        return Report("A phone opts out", stops.HEADS, rows)
+
     # --- with many messages to be sent
 
     def backlog(self) -> Report:
@@ -557,6 +583,8 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "idle": Stand.idle,
     "fill": Stand.fill,
     "growth": Stand.growth,
+    "phones": Stand.phones,
+    "stops": Stand.stops,
     "backlog": Stand.backlog,
     "kill": Stand.kill,
     "parts": Stand.parts,

@@ -3,13 +3,17 @@
  * SMPP: takes any bind, answers submit_sm at once with a message id and, where a receipt was asked for, sends one
  * deliver_sm (DELIVRD) after a constant delay, on the bind of the submission if that can receive, with a bounded
  * number of unanswered ones a bind. What a lost bind had not answered is sent again on another one.
+ * Messages from phones: on demand, one deliver_sm each, at a rate or as fast as they are acknowledged.
  * HTTP: answers 200 to everything that is posted.
  *
  * A message is known by its number: the last 8 digits of its destination, and `s=` in the query of its callback's URL.
  * With that the first submit_sm, receipt and callback of each message are timed, and losses and repetitions are
- * counted message by message. Callbacks without a number are counted, and told apart by their webhook-id.
+ * counted message by message. Callbacks without a number are counted, and told apart by their webhook-id. The number of
+ * a message from a phone is in the phone's own: its record has the times of the deliver_sm, of its response and of the
+ * callback to /inbound, whose query or form has the phone as `from`.
  *
- * Control, on the HTTP port: /ctl/stats, /ctl/reset, /ctl/dump?f=PATH, /ctl/set?delay_ms=N.
+ * Control, on the HTTP port: /ctl/stats, /ctl/reset, /ctl/dump?f=PATH, /ctl/set?delay_ms=N,
+ * /ctl/phones?to=ADDRESS&count=N&rate=N&text=TEXT (messages a second; 0: as fast as they are acknowledged).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -49,8 +53,8 @@ typedef struct {
     uint64_t due;
     uint32_t number, message_id;
     int connection;
-    char used, source[24], destination[24], submitted[12];
-} receipt_t;
+    char used, from_phone, source[24], destination[24], submitted[12];
+} receipt_t;                     /* or a message from a phone, which has its number only */
 
 typedef enum { FREE, SMPP_LISTENER, HTTP_LISTENER, SMPP, HTTP } kind_t;
 typedef enum { OPEN, BROKEN, LAST_ANSWER } fate_t;
@@ -74,6 +78,8 @@ static struct {
         repeated_callbacks, unnumbered_submits, unnumbered_callbacks, binds, http_connections, malformed, last_submit,
         last_callback;
 } total;
+
+static struct { char to[24], text[128]; uint64_t begun, rate; uint32_t count, sent; } phones;
 
 static connection_t connections[CONNECTIONS];
 static record_t *records;
@@ -218,7 +224,34 @@ static const char *c_string(const char **at, const char *end) {
     return start;
 }
 
+/* Keeps what was written as the bind's newest deliver_sm, until its response. */
+static void keep_unanswered(connection_t *c, const receipt_t *receipt) {
+    if (!c->sent && !(c->sent = calloc(UNANSWERED, sizeof *c->sent))) abort();
+    c->sent[c->sequence % UNANSWERED] = *receipt;
+    c->sent[c->sequence % UNANSWERED].used = 1;
+    c->unanswered++;
+}
+
+static void send_from_phone(int index, const receipt_t *message) {
+    connection_t *c = &connections[index];
+    size_t length = strlen(phones.text);
+    char body[300], *p = body;
+    *p++ = 0;                                                              /* service_type */
+    *p++ = 1; *p++ = 1; p += sprintf(p, "491%08u", message->number) + 1;
+    *p++ = 0; *p++ = 1; p = stpcpy(p, phones.to) + 1;
+    memset(p, 0, 9); p += 9;                                               /* esm_class 0: a message */
+    *p++ = (char)length; memcpy(p, phones.text, length); p += length;
+    put_pdu(c, DELIVER_SM, ++c->sequence, body, p - body);
+    keep_unanswered(c, message);
+    record_t *record = record_of(message->number);
+    if (record && !record->submits++) record->submit_time = now();
+}
+
 static void send_receipt(int index, const receipt_t *receipt) {
+    if (receipt->from_phone) {
+        send_from_phone(index, receipt);
+        return;
+    }
     connection_t *c = &connections[index];
     char body[600], text[256], id[16], done[12];
     char *p = body;
@@ -236,10 +269,7 @@ static void send_receipt(int index, const receipt_t *receipt) {
     memcpy(p, id, id_length); p += id_length;
     memcpy(p, "\x04\x27\0\x01\x02", 5); p += 5;                            /* message_state DELIVERED */
     put_pdu(c, DELIVER_SM, ++c->sequence, body, p - body);
-    if (!c->sent && !(c->sent = calloc(UNANSWERED, sizeof *c->sent))) abort();
-    c->sent[c->sequence % UNANSWERED] = *receipt;
-    c->sent[c->sequence % UNANSWERED].used = 1;
-    c->unanswered++;
+    keep_unanswered(c, receipt);
     total.receipts++;
     record_t *record = record_of(receipt->number);
     if (record && !record->receipts++) record->receipt_time = now();
@@ -260,9 +290,22 @@ static int choose_bind(int preferred) {
     return -1;
 }
 
-static void send_due_receipts(void) {
+/* When the next message from a phone is due; UINT64_MAX for never. */
+static uint64_t phone_due(void) {
+    if (phones.sent == phones.count) return UINT64_MAX;
+    return phones.rate ? phones.begun + phones.sent * 1000000000ull / phones.rate : phones.begun;
+}
+
+static void send_due(void) {
     static char touched[CONNECTIONS];
     uint64_t at = now();
+    while (phone_due() <= at) {
+        int index = choose_bind(-1);
+        if (index < 0) break;
+        receipt_t message = { .number = phones.sent++, .from_phone = 1 };
+        send_from_phone(index, &message);
+        touched[index] = 1;
+    }
     while (queue_head < queue_tail && queue[queue_head % RECEIPTS].due <= at) {
         receipt_t *receipt = &queue[queue_head % RECEIPTS];
         int index = choose_bind(receipt->connection);
@@ -321,7 +364,12 @@ static void on_pdu(int index, const char *pdu, uint32_t length) {
         total.receipt_responses++;
         if (status) total.receipt_errors++;
         if (c->unanswered) c->unanswered--;
-        if (c->sent) c->sent[sequence % UNANSWERED].used = 0;
+        if (c->sent) {
+            receipt_t *answered = &c->sent[sequence % UNANSWERED];
+            record_t *record = answered->used && answered->from_phone ? record_of(answered->number) : NULL;
+            if (record && !status && !record->receipts++) record->receipt_time = now();
+            answered->used = 0;
+        }
         break;
     case ENQUIRE_LINK: case UNBIND:
         put_pdu(c, id | RESPONSE, sequence, "", 0);
@@ -385,6 +433,14 @@ static void control(connection_t *c, const char *path) {
             good = dump(value + 2);
         } else if (!strncmp(path, "/ctl/set", 8) && (value = strstr(path, "delay_ms="))) {
             delay_ns = strtoull(value + 9, NULL, 10) * 1000000u;
+        } else if (!strncmp(path, "/ctl/phones", 11)) {
+            unsigned long long rate;
+            good = sscanf(path, "/ctl/phones?to=%20[0-9]&count=%u&rate=%llu&text=%120[A-Z]", phones.to, &phones.count,
+                          &rate, phones.text) == 4;
+            phones.count = !good ? 0 : phones.count < numbers ? phones.count : numbers;
+            phones.sent = 0;
+            phones.rate = good ? rate : 0;
+            phones.begun = now();
         } else {
             good = 0;
         }
@@ -408,12 +464,30 @@ static int is_new(const char *id, size_t length) {
     return 1;
 }
 
-static void on_callback(const char *path, const char *id, size_t id_length) {
+/* The number of the phone that is `from` in a query or form; UNNUMBERED where there is none. */
+static uint32_t phone_of(const char *fields, size_t length) {
+    const char *from = memmem(fields, length, "from=", 5);
+    if (!from) return UNNUMBERED;
+    size_t digits = 0, prefix = !strncmp(from + 5, "%2B", 3) ? 8 : 5;
+    while (from + prefix + digits < fields + length && from[prefix + digits] >= '0' && from[prefix + digits] <= '9')
+        digits++;
+    return number_of(from + prefix, digits);
+}
+
+static record_t *record_called_back(const char *path, const char *body, size_t length) {
+    if (!strncmp(path, "/inbound", 8)) {
+        uint32_t number = phone_of(path, strlen(path));
+        return record_of(number == UNNUMBERED ? phone_of(body, length) : number);
+    }
+    const char *query = strstr(path, "?s=");
+    return query && strlen(query) >= 11 ? record_of(number_of(query + 3, 8)) : NULL;
+}
+
+static void on_callback(const char *path, const char *id, size_t id_length, const char *body, size_t length) {
     uint64_t at = now();
     total.callbacks++;
     total.last_callback = at;
-    const char *query = strstr(path, "?s=");
-    record_t *record = query && strlen(query) >= 11 ? record_of(number_of(query + 3, 8)) : NULL;
+    record_t *record = record_called_back(path, body, length);
     if (record) {
         if (record->callbacks++) total.repeated_callbacks++;
         else record->callback_time = at;
@@ -463,7 +537,7 @@ static long on_request(connection_t *c, char *data, size_t length) {
     if (!strncmp(path, "/ctl/", 5)) {
         control(c, path);
     } else {
-        on_callback(path, headers.id, headers.id_length);
+        on_callback(path, headers.id, headers.id_length, data + head, headers.body);
         static const char keep[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok";
         static const char last[] =
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
@@ -559,8 +633,9 @@ static int listen_on(int port) {
 
 /* How long to wait for events, so that the next receipt is sent in time; ms. */
 static int patience(void) {
-    if (queue_head == queue_tail) return 1000;
-    uint64_t at = now(), due = queue[queue_head % RECEIPTS].due;
+    uint64_t at = now(), due = phone_due();
+    if (queue_head < queue_tail && queue[queue_head % RECEIPTS].due < due) due = queue[queue_head % RECEIPTS].due;
+    if (due == UINT64_MAX) return 1000;
     if (due <= at) return 50; /* every window is full: an answer is the next event */
     uint64_t wait = (due - at) / 1000000 + 1;
     return wait < 1000 ? (int)wait : 1000;
@@ -595,7 +670,7 @@ int main(int argc, char **argv) {
     while (!quitting) {
         int count = epoll_wait(poller, events, 256, patience());
         for (int k = 0; k < count; k++) on_event(events[k].data.u32, events[k].events);
-        send_due_receipts();
+        send_due();
     }
     return 0;
 }

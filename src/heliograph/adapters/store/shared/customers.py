@@ -82,9 +82,8 @@ class StoredCustomers(Operations):
         yield Q.dequeue(keys=keys)
         yield Q.cancel(keys=keys)
         yield Q.end_cancelled(keys=keys, now=now)
-        messages = yield from messages_of(keys)
-        yield from refund(account, messages, now, "cancelled")
-        return messages
+        yield from refund(account, keys, now, "cancelled")
+        return (yield from messages_of(keys))
 
     @write
     def reschedule(self, account: int, key: int, tail: int, time: int, expires: int, now: int) -> Steps[list[Message]]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.steps import Q, Steps
-from heliograph.app.facts import Message
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.money import EntryKind
 
@@ -24,14 +23,14 @@ def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
     yield Q.change_balance(account=account, amount=amount)
 
 
-def refund(account: int, messages: Sequence[Message], at: int, note: str) -> Steps[None]:
+def refund(account: int, keys: Sequence[int], at: int, note: str) -> Steps[None]:
     """Gives back what these messages of the account cost. A second refund of a message is an error."""
-    paid = [message for message in messages if message.price]
+    ((paid, amount),) = yield Q.cost(keys=keys)
     if not paid:
         return
-    key = yield from _free(account, at, len(paid))
-    yield Q.enter_refunds(account=account, key=key, keys=[message.key for message in paid], at=at, note=note)
-    yield Q.change_balance(account=account, amount=sum(message.price for message in paid))
+    key = yield from _free(account, at, paid)
+    yield Q.enter_refunds(account=account, key=key, keys=keys, at=at, note=note)
+    yield Q.change_balance(account=account, amount=amount)
 
 
 def _free(account: int, at: int, count: int) -> Steps[int]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.ledger import refund
-from heliograph.adapters.store.shared.messages import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
 from heliograph.domain.suppression import Suppression
@@ -59,8 +58,7 @@ def suppress(account: int, number: str, now: int, source: str) -> Steps[bool]:
         yield Q.dequeue(keys=keys)
         yield Q.withdraw(keys=keys)
         yield Q.end_cancelled(keys=keys, now=now)
-        messages = yield from messages_of(keys)
-        yield from refund(account, messages, now, "opted out")
+        yield from refund(account, keys, now, "opted out")
     return True
 
 

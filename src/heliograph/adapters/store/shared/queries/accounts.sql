@@ -40,10 +40,13 @@ SELECT max(key) FROM ledger WHERE account = :account AND key >= :start AND key <
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
 VALUES (:account, :key, :kind, :amount, 0, :at, :note);
 
+-- cost: How many of these messages cost something, and what they cost together.
+SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM message AS m WHERE m.key {among(keys)} AND m.price > 0;
+
 -- enter_refunds: Adds entries that give back what messages cost, with the keys from one on.
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
 SELECT :account, :key + 32 * (row_number() OVER (ORDER BY m.key) - 1), {EntryKind.REFUND}, m.price, m.key, :at, :note
-FROM message AS m WHERE m.key {among(keys)};
+FROM message AS m WHERE m.key {among(keys)} AND m.price > 0;
 
 -- ledger: Entries of an account, newest first.
 SELECT key, account, kind, amount, message, at, note FROM ledger
