@@ -33,6 +33,10 @@ test: install ## run everything: checks and all tests
 check: install lint ## format, lint, types, rings and the fast tests, in under a minute
 	$(BIN)/pytest -n auto -q -m "not slow and not peer" tests/tidy tests/unit tests/vectors tests/properties
 
+.PHONY: hidden
+hidden: install ## run the tests against foreign programs with none of these to be found: all must be left out
+	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -n auto -q -m peer
+
 .PHONY: lint
 lint: install
 	$(BIN)/ruff format --check .

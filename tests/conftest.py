@@ -7,11 +7,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import interop as table
+from tests.support import peers
 from tests.support.interop import Showing
 
 # How long an example takes says something about the machine, and nothing about us.
 settings.register_profile("heliograph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("heliograph")
+
+peers.refuse_unasked()
 
 WRITES = os.environ.get("HELIOGRAPH_WRITE_DOCS") == "1"
 
@@ -21,6 +24,8 @@ _shown: set[Showing] = set()
 _said: list[str] = []
 _missed: list[str] = []
 """Tests against peers that did not pass, or were left out."""
+_passed_alone: list[str] = []
+"""Tests against peers that passed though all peers are hidden."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,11 +51,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _shown.update(Showing.read(str(text)) for name, text in report.user_properties if name == table.PROPERTY)
     elif not report.passed and "interop" in report.keywords:
         _missed.append(report.nodeid)
+    if peers.HIDDEN and "peer" in report.keywords and report.passed and report.when == "call":
+        _passed_alone.append(report.nodeid)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
+    if _passed_alone:
+        _said.append("These tests passed though all peers are hidden; what do they try against a peer?")
+        _said.extend(f"  {test}" for test in _passed_alone)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if hasattr(config, "workerinput") or not _shown:
         return
     page = table.PAGE.read_text(encoding="utf-8")

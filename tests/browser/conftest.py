@@ -1,19 +1,15 @@
 """A development run, and headless Chromium to look at it with."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.operator import Operator
-from tests.support.peers import NODE_MODULES, missing
+from tests.support.peers import CHROMIUM, NODE_MODULES, foreign_file
 from tests.support.process import GatewayProcess
 from tests.support.timeouts import PATIENCE_S
-
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -31,11 +27,10 @@ Opener = Callable[..., Operator]
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """For one module: while it is there, no test with an event loop of its own can run in this process."""
-    if not CHROMIUM.exists():
-        missing("Debian's chromium")
+    program = foreign_file(CHROMIUM, "Debian's chromium")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_MS)
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS, timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -44,9 +39,7 @@ def chromium() -> Iterator[Browser]:
 def axe() -> str:
     """The source of axe-core."""
     path = NODE_MODULES / "axe-core" / "axe.min.js"
-    if not path.exists():
-        missing("npm's axe-core")
-    return path.read_text(encoding="utf-8")
+    return foreign_file(path, "npm's axe-core").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

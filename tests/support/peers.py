@@ -1,7 +1,12 @@
-"""Foreign programs that the gateway is tried against. `make peers` brings them."""
+"""Foreign programs that the gateway is tried against. `make peers` brings them.
+
+A test must ask here for a program before it runs it, and be marked `peer`: on a machine without the program it is then
+left out with a sentence. `HELIOGRAPH_PEERS=hidden` makes any machine such a one (`make hidden`).
+"""
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,29 +15,61 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NODE_MODULES = ROOT / ".peers" / "node_modules"
 SCRIPTS = ROOT / "tests" / "peers"
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+
+HIDDEN = os.environ.get("HELIOGRAPH_PEERS") == "hidden"
+"""True where tests are to find none of the programs, whatever the machine has."""
+
+PROGRAMS = frozenset({"node", "npm", "php", "bearerbox", "smsbox", "drive_smpp", CHROMIUM.name})
 
 _FOLDERS = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/lib/kannel/test"])
+
+_asked: set[str] = set()
 
 
 def missing(what: str) -> NoReturn:
     """Leaves the test out and says so; where everything has to be tried, under CI, that is a failure."""
     message = f"LEFT OUT: {what} is not here. `make peers` brings it; nothing was tried against it."
-    if os.environ.get("CI", "").lower() in ("1", "true"):
+    if not HIDDEN and os.environ.get("CI", "").lower() in ("1", "true"):
         pytest.fail(message, pytrace=False)
     pytest.skip(message)
 
 
 def foreign_program(name: str) -> str:
-    found = shutil.which(name, path=_FOLDERS)
+    """The path of a program; leaves the test out where there is none."""
+    found = None if HIDDEN and name in PROGRAMS else shutil.which(name, path=_FOLDERS)
     if found is None:
         missing(name)
+    _asked.add(name)
     return found
+
+
+def foreign_file(path: Path, what: str) -> Path:
+    """A file that `make peers` brings; leaves the test out where it is not."""
+    if HIDDEN or not path.exists():
+        missing(what)
+    _asked.add(path.name)
+    return path
 
 
 def node_script(name: str, *packages: str) -> tuple[list[str], dict[str, str]]:
     """The command that runs a script of `tests/peers`, and its environment."""
     node = foreign_program("node")
     for package in packages:
-        if not (NODE_MODULES / package).is_dir():
-            missing(f"npm's {package}")
+        foreign_file(NODE_MODULES / package, f"npm's {package}")
     return [node, str(SCRIPTS / name)], {"NODE_PATH": str(NODE_MODULES)}
+
+
+def refuse_unasked() -> None:
+    """From now on refuses to start a foreign program in this process that nobody has asked for: such a test would fail
+    on a machine without it."""
+    sys.addaudithook(_on_event)
+
+
+def _on_event(event: str, args: tuple[object, ...]) -> None:
+    if event != "subprocess.Popen":
+        return
+    program = Path(os.fsdecode(args[0])) if isinstance(args[0], str | bytes | os.PathLike) else Path()
+    if program.name in PROGRAMS - _asked and "playwright" not in program.parts:
+        message = f"{program.name} is started, but tests.support.peers was not asked for it"
+        raise AssertionError(message)
