@@ -112,6 +112,9 @@ class Feeder:
     def on_report(self, report: Report, acknowledge: object) -> None:
         raise AssertionError
 
+    def on_unmarked(self, report: Report, acknowledge: object, otherwise: object) -> None:
+        raise AssertionError
+
     def on_inbound(self, incoming: object) -> None:
         raise AssertionError
 

@@ -1,15 +1,19 @@
 """What operators do that the specification leaves open or forbids, and the whole gateway before them."""
 
+import contextlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Interop
+from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import node_script
-from tests.support.process import Admin, GatewayProcess, Process, eventually
+from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +58,75 @@ def test_an_operator_that_unbinds_with_messages_in_flight_gets_none_twice(
     assert Counter(each["destination_addr"] for each in taken) == Counter(numbers)
     admin.assert_books_right()
     interop("npm `smpp`", "SMSC", "gateway", "unbind by the operator with messages in flight")
+
+
+@contextlib.contextmanager
+def running(data: Path, account: dict[str, Any]) -> Iterator[tuple[GatewayProcess, Customer]]:
+    with (
+        GatewayProcess(data, settings=QUICK) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        yield gateway, customer
+        assert gateway.stop() == 0
+
+
+DIALECTS: dict[str, tuple[dict[str, Any], str]] = {
+    "addresses not swapped": (
+        {"receipt_addresses": "unswapped"},
+        "the recipient in destination_addr: addresses not swapped",
+    ),
+    "addresses masked": ({"receipt_addresses": "masked"}, "addresses without the recipient's number"),
+    "no addresses": ({"receipt_addresses": "empty"}, "addresses without the recipient's number"),
+    **{
+        f"esm_class {esm_class:#04x}": (
+            {"receipt_esm_class": esm_class},
+            "esm_class does not say that it is a receipt",
+        )
+        for esm_class in (0x00, 0x03, 0x08, 0x10)
+    },
+    "neither marked nor swapped": (
+        {"receipt_esm_class": 0, "receipt_addresses": "unswapped"},
+        "esm_class does not say that it is a receipt",
+    ),
+    "0x before the id": (
+        {"answer_id": "hex", "receipt_id": "prefixed_hex", "receipt_form": "text"},
+        "the id with 0x where the answer has none, or the other way round",
+    ),
+    "spaces after the id": (
+        {"answer_id": "padded", "receipt_id": "padded", "receipt_form": "text"},
+        "as the specification says",
+    ),
+    "a UUID without dashes": (
+        {"answer_id": "uuid", "receipt_id": "bare_uuid", "receipt_form": "text"},
+        "the id with dashes where the answer has none, or the other way round",
+    ),
+    "receipted_message_id wrong": (
+        {"receipt_tlv_id": "wrong"},
+        "the right id in the text, another one in receipted_message_id",
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_receipts_of_every_dialect_find_their_messages(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, dialect: str
+) -> None:
+    knobs, shown = DIALECTS[dialect]
+    account = admin.account()
+    with SimulatorProcess(tmp_path, undelivered_share=0.5, seed=3, **knobs) as simulator:
+        admin.operator(simulator.port)
+        with running(data, account) as (_, customer):
+            receipt = {"dlr": "yes", "dlr_url": sink.url()}
+            numbers = [f"4917{n:08d}" for n in range(20)]
+            sent = {number: customer.send(1, to=number, content="Hi", **receipt)["Id"] for number in numbers}
+            told = {number: sink.receipt(message).form["message_status"] for number, message in sent.items()}
+            eventually(
+                lambda: f": {shown}" in admin.run("connector", "show", "operator").stdout,
+                "what it has learnt",
+                pause=0.5,
+            )
+        written = [line for line in simulator.seen() if line["event"] == "receipt"]
+    assert told == {line["source_addr"]: line["state"] for line in written}
+    assert set(told.values()) == {"DELIVRD", "UNDELIV"}
+    assert admin("receipts", "orphans")["receipts"] == []
+    assert admin("inbound", "list")["messages"] == []

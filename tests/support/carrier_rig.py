@@ -56,6 +56,7 @@ class NotedEvents:
         self.outcomes: dict[Part, Outcome] = {}
         self.order: list[Part] = []
         self.reports: list[tuple[Report, Callable[[bool], None]]] = []
+        self.unmarked: list[tuple[Report, Callable[[bool], None], Callable[[], None]]] = []
         self.inbound: list[Incoming] = []
         self.capacities: list[int] = []
         self.late: list[tuple[Part, Outcome]] = []
@@ -73,6 +74,9 @@ class NotedEvents:
         self.reports.append((report, acknowledge))
         if self.keeps is not None:
             acknowledge(self.keeps)
+
+    def on_unmarked(self, report: Report, acknowledge: Callable[[bool], None], otherwise: Callable[[], None]) -> None:
+        self.unmarked.append((report, acknowledge, otherwise))
 
     def on_inbound(self, incoming: Incoming) -> None:
         self.inbound.append(incoming)

@@ -201,7 +201,7 @@ class Withdrawal:
 @dataclass(slots=True)
 class EarlyReceipt:
     """A receipt whose message is not known (yet), so that it names no account: it came before the operator's answer, or
-    matches nothing at all."""
+    matches nothing at all. `other_id` and `other_number` are those of `app.ports.Report`; no row has them."""
 
     connector: int
     operator_id: str
@@ -209,6 +209,8 @@ class EarlyReceipt:
     state: Delivery
     err: str
     at: int
+    other_id: str = field(default="", compare=False)
+    other_number: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heliograph.admin_api.bind_states import FRESH_MS
+from heliograph.app.receipts.habits import WORDS
 from heliograph.cli.command import format_moment
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.display import counted, duration
@@ -38,6 +39,8 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
         counters = state.counters.named()
         named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
         yield f"  counted   {named or 'nothing yet'}"
+        for habit, count in state.receipts.items():
+            yield f"  receipts  {count}: {WORDS.get(habit, habit)}"
         for bind in state.binds:
             yield from _bind(bind, each.at, now)
 

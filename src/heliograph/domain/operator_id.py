@@ -11,20 +11,32 @@ MAX_CHARS = 255
 
 _DECIMAL = re.compile(r"[0-9]{1,20}").fullmatch
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{1,16}").fullmatch
+_PREFIXED = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})").fullmatch
+_UUID = re.compile(
+    r"([0-9A-Fa-f]{8})-?([0-9A-Fa-f]{4})-?([0-9A-Fa-f]{4})-?([0-9A-Fa-f]{4})-?([0-9A-Fa-f]{12})"
+).fullmatch
 
 
 def kept(operator_id: str) -> str:
-    """The id as it is kept and compared, of an answer and of a receipt alike: cut off, and without NULs, which no
-    database takes. An operator's strange id must not be what the commit of everybody's messages fails for."""
+    """The id as it is kept and compared, of an answer and of a receipt alike: without the spaces that some pad it with,
+    cut off, and without NULs, which no database takes. An operator's strange id must not be what the commit of
+    everybody's messages fails for."""
     if len(operator_id) <= MAX_CHARS and "\0" not in operator_id:
-        return operator_id
-    return operator_id.replace("\0", "")[:MAX_CHARS]
+        return operator_id.strip()
+    return operator_id.replace("\0", "").strip()[:MAX_CHARS].rstrip()
 
 
 def _padded(number: int) -> list[str]:
     """The number with leading zeros, as wide as operators are known to write it."""
     wide = [f"{number:08x}", f"{number:016x}"]
-    return [f"{number:010d}", f"{number:020d}", *wide, *(each.upper() for each in wide)]
+    return [
+        f"{number:010d}",
+        f"{number:020d}",
+        *wide,
+        *(each.upper() for each in wide),
+        f"0x{number:x}",
+        f"0x{number:X}",
+    ]
 
 
 def variants(operator_id: str) -> list[str]:
@@ -37,7 +49,34 @@ def variants(operator_id: str) -> list[str]:
     if _DECIMAL(bare):
         number = int(bare)
         forms += [f"{number:x}", f"{number:X}", *_padded(number)]
-    if _HEXADECIMAL(bare):
+    if (prefixed := _PREFIXED(bare)) is not None:
+        forms.append(prefixed[1])
+    if prefixed is not None or _HEXADECIMAL(bare):
         number = int(bare, 16)
-        forms += [str(number), f"{number:x}", f"{number:X}", *_padded(number)]
+        forms += [str(number), f"{number:x}", f"{number:X}", *_padded(number), f"0x{bare}"]
+    elif (uuid := _UUID(bare)) is not None:
+        forms += [form for sign in ("", "-") for form in _cases(sign.join(uuid.groups()))]
     return [form for form in dict.fromkeys(forms) if form and form != operator_id]
+
+
+def _cases(text: str) -> list[str]:
+    return [text, text.lower(), text.upper()]
+
+
+def spelling(answered: str, reported: str) -> str:
+    """Returns how the id of a receipt differs from the same one in the answer, in a word: empty where it does not; else
+    `quotes`, `case`, `dashes`, `zeros`, `0x`, `decimal` or `hexadecimal` (what the receipt has), or `other`."""
+    if answered == reported:
+        return ""
+    one, other = answered.strip().strip("\"'").lower(), reported.strip().strip("\"'").lower()
+    bare, bare_other = one.removeprefix("0x"), other.removeprefix("0x")
+    differences = {
+        "quotes": answered.strip("\"'") == reported.strip("\"'"),
+        "case": one == other,
+        "dashes": one.replace("-", "") == other.replace("-", ""),
+        "zeros": one.lstrip("0") == other.lstrip("0"),
+        "0x": bare.lstrip("0") == bare_other.lstrip("0"),
+        "decimal": bool(_DECIMAL(other) and _HEXADECIMAL(bare)) and int(other) == int(bare, 16),
+        "hexadecimal": bool(_DECIMAL(one) and _HEXADECIMAL(bare_other)) and int(one) == int(bare_other, 16),
+    }
+    return next((name for name, is_it in differences.items() if is_it), "other")

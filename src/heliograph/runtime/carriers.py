@@ -93,6 +93,7 @@ class Carriers:
             window_used=lane.in_flight,
             waiting=len(lane),
             oldest=lane.oldest,
+            receipts=self.dispatcher.matcher.habits.of(connector.id).shown(),
         )
 
     # --- coming and going

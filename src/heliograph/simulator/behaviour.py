@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, get_type_hints
+from uuid import UUID
 
+from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
 
 _LONGEST_MS: Final = 86_400_000.0
@@ -64,16 +66,38 @@ class Notation(StrEnum):
     """Decimal, 20 digits with leading zeros."""
     ZERO_HEX = "zero_hex"
     """Hexadecimal, 16 digits with leading zeros."""
+    PREFIXED_HEX = "prefixed_hex"
+    """Hexadecimal after 0x."""
+    PADDED = "padded"
+    """Decimal, filled up with spaces to 20 characters."""
+    UUID = "uuid"
+    BARE_UUID = "bare_uuid"
+    """A UUID without dashes."""
+    WRONG = "wrong"
+    """An id that no answer has."""
 
     def write(self, number: int) -> str:
         return _WRITERS[self](number)
 
     def read(self, text: str) -> int | None:
         """Returns the number of an id in this notation, None if `text` is none."""
+        bare = text.removeprefix("wrong-") if self is Notation.WRONG else text.replace("-", "")
         try:
-            return int(text, 10 if self in _DECIMALS else 16)
+            return int(bare, 10 if self in _DECIMALS else 16)
         except ValueError:
             return None
+
+
+class ReceiptAddresses(StrEnum):
+    """Addresses of receipts."""
+
+    SWAPPED = "swapped"
+    """The message's addresses, each in the other's place, as the specification has them."""
+    UNSWAPPED = "unswapped"
+    """The message's addresses, each in its own place."""
+    MASKED = "masked"
+    """Swapped, with the last digits of the recipient as asterisks."""
+    EMPTY = "empty"
 
 
 class Alphabet(StrEnum):
@@ -85,13 +109,18 @@ class Alphabet(StrEnum):
     ASCII = "ascii"
 
 
-_DECIMALS: Final = frozenset({Notation.DECIMAL, Notation.ZERO_DECIMAL})
+_DECIMALS: Final = frozenset({Notation.DECIMAL, Notation.ZERO_DECIMAL, Notation.PADDED, Notation.WRONG})
 _WRITERS: Final[dict[Notation, Callable[[int], str]]] = {
     Notation.DECIMAL: str,
     Notation.HEX: "{:x}".format,
     Notation.UPPER_HEX: "{:X}".format,
     Notation.ZERO_DECIMAL: "{:020d}".format,
     Notation.ZERO_HEX: "{:016x}".format,
+    Notation.PREFIXED_HEX: "0x{:x}".format,
+    Notation.PADDED: "{:<20d}".format,
+    Notation.UUID: lambda number: str(UUID(int=number)),
+    Notation.BARE_UUID: lambda number: UUID(int=number).hex,
+    Notation.WRONG: "wrong-{}".format,
 }
 
 
@@ -213,6 +242,17 @@ class Behaviour:
     )
     receipt_tlv_id: Notation = field(
         default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in their TLV")
+    )
+    receipt_addresses: ReceiptAddresses = field(
+        default=ReceiptAddresses.SWAPPED, metadata=_about("receipts", "the addresses of receipts")
+    )
+    receipt_esm_class: int = _knob(
+        "receipts",
+        c.ESM_RECEIPT,
+        "their esm_class: without 4 or 32 in it they are not marked as receipts",
+        "0 to 255",
+        0,
+        255,
     )
     deliver_window: int = _knob("receipts", 200, "deliver_sm without an answer on one bind", "messages", 1, 100_000)
     deliver_timeout_ms: float = _knob(

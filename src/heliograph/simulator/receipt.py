@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from heliograph.simulator.behaviour import ReceiptPlace, ReceiptWording
+from heliograph.simulator.behaviour import Behaviour, ReceiptAddresses, ReceiptPlace, ReceiptWording
 from heliograph.simulator.message import TakenSubmit
 from heliograph.simulator.reactions import PlannedReceipt
 from heliograph.smpp import codec, tlv
@@ -32,8 +32,10 @@ _GSM_NETWORK: Final = 3
 _QUOTED_OCTETS: Final = 20
 
 
-def receipt_body(submission: TakenSubmit, report: PlannedReceipt, form: ReceiptPlace, done_s: float) -> bytes:
-    """Encodes the body of the deliver_sm, addresses swapped. `done_s` is the time of the final state, since 1970."""
+def receipt_body(submission: TakenSubmit, report: PlannedReceipt, behaviour: Behaviour, done_s: float) -> bytes:
+    """Encodes the body of the deliver_sm. `done_s` is the time of the final state, since 1970."""
+    form = behaviour.receipt_form
+    source, destination = _addresses(submission, behaviour.receipt_addresses)
     tlvs: tlv.Tlvs = ()
     if form is not ReceiptPlace.TEXT:
         tlvs = (
@@ -46,17 +48,38 @@ def receipt_body(submission: TakenSubmit, report: PlannedReceipt, form: ReceiptP
     return codec.encode_body(
         DeliverSm(
             tlvs=tlvs,
-            source_addr_ton=submission.dest_addr_ton,
-            source_addr_npi=submission.dest_addr_npi,
-            source_addr=submission.destination_addr[: c.ADDRESS_OCTETS - 1],
-            dest_addr_ton=submission.source_addr_ton,
-            dest_addr_npi=submission.source_addr_npi,
-            destination_addr=submission.source_addr[: c.ADDRESS_OCTETS - 1],
-            esm_class=c.ESM_RECEIPT,
+            source_addr_ton=source[0],
+            source_addr_npi=source[1],
+            source_addr=source[2],
+            dest_addr_ton=destination[0],
+            dest_addr_npi=destination[1],
+            destination_addr=destination[2],
+            esm_class=behaviour.receipt_esm_class,
             data_coding=DataCoding.UCS2 if report.dialect is ReceiptWording.UCS2 else DataCoding.DEFAULT,
             short_message=content,
         )
     )
+
+
+_Address = tuple[int, int, str]
+"""Type of number, numbering plan, and the address itself."""
+
+
+def _addresses(submission: TakenSubmit, manner: ReceiptAddresses) -> tuple[_Address, _Address]:
+    """Returns the receipt's source and destination."""
+    most = c.ADDRESS_OCTETS - 1
+    sender = submission.source_addr_ton, submission.source_addr_npi, submission.source_addr[:most]
+    number = submission.destination_addr[:most]
+    recipient = submission.dest_addr_ton, submission.dest_addr_npi, number
+    match manner:
+        case ReceiptAddresses.UNSWAPPED:
+            return sender, recipient
+        case ReceiptAddresses.MASKED:
+            return (*recipient[:2], number[:-4] + "*" * len(number[-4:])), sender
+        case ReceiptAddresses.EMPTY:
+            return (0, 0, ""), (0, 0, "")
+        case _:
+            return recipient, sender
 
 
 def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float) -> bytes:

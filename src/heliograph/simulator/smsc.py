@@ -382,7 +382,7 @@ class Simulator:
         if submission.cancelled and report.state is not MessageState.DELETED:
             self.counters.receipts -= 1
             return
-        body = receipt_body(submission, report, self._behaviour.receipt_form, submission.final_at_s)
+        body = receipt_body(submission, report, self._behaviour, submission.final_at_s)
         self._deliveries.deliver(ReceiptDelivery(submission, report, body, link))
 
     def _delivery_sent(self, link: SimulatorLink, delivery: ReceiptDelivery, sequence: int) -> None:

@@ -1,6 +1,7 @@
 """Delivery receipts as operators write them: SMPP v3.4, 5.2.12, 5.3.2 and Appendix B.
 
-esm_class alone decides what is a receipt. Its TLVs count first; the text, which the specification leaves to each
+esm_class decides what is a receipt; what it does not mark may still read like one (`parse_unmarked`), which only who
+knows the message ids can tell from a phone's text. TLVs count first; the text, which the specification leaves to each
 message centre, fills in the rest and is read with patience: any order and case, missing fields, quotes, dates of any
 length, UCS-2, even hexadecimal.
 """
@@ -70,6 +71,8 @@ _APPENDIX_B: Final = re.compile(
     re.ASCII,
 )
 """The form most message centres keep to, which is read several times faster than the rest."""
+_LEAST: Final = frozenset({"sub", "dlvrd", "submit_date", "done_date", "err"})
+"""Fields of which a text that is not marked as a receipt must have one, beside id and state, to read like one."""
 _DATES: Final = frozenset({"submit_date", "done_date"})
 _WORD: Final = re.compile(r"""\s*(?:["']([^"']*)["']|([^\s,;]+))""")
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
@@ -110,8 +113,30 @@ def is_receipt(esm_class: int) -> bool:
 
 def parse_receipt(pdu: DeliverSm | DataSm) -> ReceiptContent | None:
     """The receipt in `pdu`; None where esm_class says that it is something else, whatever it looks like."""
-    if not is_receipt(pdu.esm_class):
+    return _parse(pdu) if is_receipt(pdu.esm_class) else None
+
+
+def parse_unmarked(pdu: DeliverSm | DataSm) -> ReceiptContent | None:
+    """The receipt that a `pdu` not marked as one reads like, else None: it has an id and a known state, either in TLVs,
+    or in a text that begins with a field of Appendix B and has a third one."""
+    if is_receipt(pdu.esm_class) or pdu.esm_class & c.ESM_UDHI:
         return None
+    stated = pdu.tlvs and tlv.find(pdu.tlvs, tlv.MESSAGE_STATE) and tlv.find(pdu.tlvs, tlv.RECEIPTED_MESSAGE_ID)
+    if not stated and not _reads_like_one(pdu):
+        return None
+    receipt = _parse(pdu)
+    return receipt if receipt.message_id and receipt.state in _STATE_NAMES else None
+
+
+def _reads_like_one(pdu: DeliverSm | DataSm) -> bool:
+    text = _decoded(pdu.content, pdu.esm_class, pdu.data_coding).lstrip(_TRIMMINGS)
+    if _FIELD.match(text) is None:
+        return False
+    fields = _split(text)
+    return bool(fields.get("id") and fields.get("stat")) and not _LEAST.isdisjoint(fields)
+
+
+def _parse(pdu: DeliverSm | DataSm) -> ReceiptContent:
     text_id, sub, dlvrd, submit_date, done_date, stat, err, text = _fields_of(pdu)
     state, message_id, error = None, None, None
     if pdu.tlvs:

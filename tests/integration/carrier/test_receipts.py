@@ -20,7 +20,7 @@ async def test_a_receipt_is_answered_once_it_is_kept() -> None:
         smsc.link.deliver(receipt("id1", "UNDELIV", "027"), "one")
         await wait_until(lambda: rig.events.reports)
         report, acknowledge = rig.events.reports[0]
-        assert report == Report("id1", "447700900123", Delivery.UNDELIV, True, "027")
+        assert report == Report("id1", "447700900123", Delivery.UNDELIV, True, "027", other_number="Helio")
         # The answer to an enquiry overtakes that to the receipt, which nobody has kept yet.
         smsc.link.session.enquire_link(0.0)
         smsc.link.flush()
@@ -116,6 +116,10 @@ async def test_messages_from_phones_that_nobody_wants_are_no_receipts(options: d
         lookalike = receipt("id1")
         lookalike.esm_class = 0
         smsc.link.deliver(lookalike, "one")
+        await wait_until(lambda: rig.events.unmarked)
+        ((report, _, otherwise),) = rig.events.unmarked
+        assert (report.operator_id, report.marked) == ("id1", False)
+        otherwise()
         smsc.link.deliver(p.DeliverSm(source_addr="447700900123", short_message=b"STOP"), "two")
         await wait_until(lambda: smsc.link.receipts_answered == [("one", status), ("two", status)])
         assert not rig.events.reports

@@ -11,9 +11,10 @@ from heliograph.app.marks import AWAITING, GATHERED
 from heliograph.app.ports import Leases, Report, Unavailable
 from heliograph.app.receipts import awaiting, early, lookup
 from heliograph.app.receipts.awaiting import KEEP_MS
-from heliograph.app.receipts.lookup import ReceiptLookup, index_by_id
+from heliograph.app.receipts.lookup import UNMARKED_MS, ReceiptLookup, index_by_id
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.app.receipts.operator_ids import STALE_MS, ending
+from heliograph.app.receipts.numbers import ending
+from heliograph.app.receipts.operator_ids import STALE_MS
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 from tests.support.memory_store import MemoryStore
@@ -63,6 +64,8 @@ class Desk:
         self.lookup = ReceiptLookup(self.matcher, self.gathering, self.clock)
         self.message = Messages(self.clock)
         self.acks: list[tuple[str, bool]] = []
+        self.phones: list[str] = []
+        """Ids in what was taken as phones'."""
 
     def _finish(self, message: Message, final: Final) -> None:
         self.finished.append((message.key, final.state))
@@ -77,6 +80,19 @@ class Desk:
         final = state not in (Delivery.ENROUTE, Delivery.ACCEPTD)
         given = Report(operator_id, to, state, final, "000")
         self.matcher.on_report(connector, given, lambda kept: self.acks.append((name or operator_id, kept)))
+
+    def give(self, report: Report, connector: int = 1) -> None:
+        """Hands over a receipt, marked as one or not."""
+        name = report.operator_id
+        if report.marked:
+            self.matcher.on_report(connector, report, lambda kept: self.acks.append((name, kept)))
+        else:
+            self.matcher.on_unmarked(
+                connector, report, lambda kept: self.acks.append((name, kept)), lambda: self.phones.append(name)
+            )
+
+    def habits(self, connector: int = 1) -> dict[str, int]:
+        return self.matcher.habits.of(connector).shown()
 
     def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
         self.matcher.prepare()
@@ -184,6 +200,212 @@ def test_a_guess_without_the_destination_or_against_it_is_none(desk: Desk, repor
     desk.report(reported, to=to)
     assert desk.finished == []
     assert desk.matcher.missed
+
+
+def said(operator_id: str, source: str, destination: str = "Helio", other_id: str = "", marked: bool = True) -> Report:
+    """A receipt with both addresses of its deliver_sm."""
+    return Report(
+        operator_id, source, Delivery.DELIVRD, True, "000", other_id=other_id, other_number=destination, marked=marked
+    )
+
+
+@pytest.mark.parametrize("reported", ["6699", "1A2B", "0x1a2b", "0000000000001a2b"])
+def test_the_number_may_stand_where_the_sender_belongs(desk: Desk, reported: str) -> None:
+    one = desk.message()
+    desk.taken(one, "1A2B")
+    desk.give(said(reported, "Helio", f"+{one.destination}"))
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert desk.habits()["number_in_destination_addr"] == 1
+    desk.give(said(reported, "Helio", one.destination))
+    assert not desk.matcher.missed, "it is known to be a repeat, in the operator's form too"
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize(
+    ("given", "source", "destination"),
+    [
+        ("77", "", ""),
+        ("77", "49170****", "Helio"),
+        ("77", "Helio", "Helio"),
+        ("77", "1234", ""),
+        ("1795157938305303", "4915199999999", "Helio"),
+        ("550e8400-e29b", "4915199999999", "4915188888888"),
+    ],
+)
+async def test_an_exact_id_needs_no_number(desk: Desk, given: str, source: str, destination: str, rows: bool) -> None:
+    one = desk.message()
+    if rows:
+        desk.store.found = [known(one, given)]
+    else:
+        desk.taken(one, given)
+    desk.give(said(given, source, destination))
+    await desk.lookup.look_up()
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert desk.habits() == {"foreign_number": 1}
+    desk.store.found = []
+    desk.give(said(given, source, destination))
+    await desk.lookup.look_up()
+    assert not desk.commit().early, "it is known to be a repeat"
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"), [("4915199999999", "Helio"), ("Helio", "4915199999999"), ("4915199999999", "")]
+)
+async def test_a_short_id_with_the_number_of_another_phone_is_no_match(
+    desk: Desk, source: str, destination: str
+) -> None:
+    """A counter gives short ids again, and ten in hexadecimal is another one's sixteen in decimal."""
+    desk.taken(desk.message(), "10")
+    desk.give(said("10", source, destination))
+    await desk.lookup.look_up()
+    assert desk.finished == []
+    assert len(desk.commit().early) == 1
+
+
+async def test_of_two_messages_with_one_id_none_is_matched_without_the_number(desk: Desk) -> None:
+    one, other = desk.message(destination="4917011111111"), desk.message(destination="4917022222222")
+    desk.store.found = [known(one, "1795157938"), known(other, "1795157938")]
+    desk.give(said("1795157938", "4917033333333"))
+    await desk.lookup.look_up()
+    assert desk.finished == []
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("source", ["", "49170****"])
+async def test_a_short_id_without_a_number_that_is_anothers_in_another_notation_is_no_match(
+    desk: Desk, source: str, rows: bool
+) -> None:
+    one, other, third = desk.message(), desk.message(), desk.message()
+    if rows:
+        desk.store.found = [known(one, "120"), known(other, "288"), known(third, "77")]
+    else:
+        for message, name in ((one, "120"), (other, "288"), (third, "77")):
+            desk.taken(message, name)
+    desk.give(said("120", source))
+    desk.give(said("77", source))
+    await desk.lookup.look_up()
+    assert desk.finished == [(third.key, Delivery.DELIVRD)]
+
+
+async def test_an_operator_that_never_names_the_number_is_believed_at_once_from_the_second_receipt_on(
+    desk: Desk,
+) -> None:
+    one, other = desk.message(), desk.message()
+    desk.taken(one, "77")
+    desk.taken(other, "78")
+    desk.give(said("77", "49170****"))
+    await desk.lookup.look_up()
+    desk.give(said("78", "49170****"))
+    assert [key for key, _ in desk.finished] == [one.key, other.key]
+
+
+@pytest.mark.parametrize("wrong", ["no id of ours", "99"])
+@pytest.mark.parametrize("early", [False, True])
+async def test_the_id_in_the_text_counts_where_the_other_is_wrong(desk: Desk, wrong: str, early: bool) -> None:
+    one, other = desk.message(destination="4917011111111"), desk.message(destination="4917022222222")
+    desk.taken(other, "99")
+    report = said(wrong, one.destination, other_id="77")
+    if early:
+        desk.give(report)
+        await desk.lookup.look_up()
+        desk.commit()
+        desk.taken(one, "77")
+        assert desk.commit().early_matched == [(1, wrong)]
+    else:
+        desk.taken(one, "77")
+        desk.give(report)
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert desk.habits() == {"id_in_text": 1}
+
+
+def test_of_two_ids_of_messages_to_one_number_neither_counts_until_the_operator_has_shown_which(desk: Desk) -> None:
+    one, other, third = desk.message(), desk.message(), desk.message(destination="4917022222222")
+    desk.taken(one, "77")
+    desk.taken(other, "99")
+    desk.taken(third, "55")
+    desk.give(said("99", one.destination, other_id="77"))
+    assert desk.finished == []
+    desk.give(said("no id of ours", third.destination, other_id="55"))
+    desk.give(said("99", one.destination, other_id="77"))
+    assert [key for key, _ in desk.finished] == [third.key, one.key]
+
+
+def test_two_notations_of_one_id_are_no_two_ids(desk: Desk) -> None:
+    one = desk.message()
+    desk.taken(one, "1A2B")
+    desk.give(said("1A2B", one.destination, other_id="6699"))
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    assert desk.habits() == {"usual": 1}
+
+
+def test_what_an_operator_does_is_learnt(desk: Desk) -> None:
+    for given, reported in (("77", "77"), ("78", "78"), ("1A2B", "6699"), ("1A2C", "0x1A2C")):
+        one = desk.message()
+        desk.taken(one, given)
+        desk.give(said(reported, one.destination))
+    assert desk.habits() == {"usual": 2, "id_decimal": 1, "id_0x": 1}
+    assert desk.habits(connector=2) == {}
+
+
+# --- what is not marked as a receipt
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_what_reads_like_a_receipt_is_one_if_its_id_is_ours(desk: Desk, rows: bool, swapped: bool) -> None:
+    one = desk.message()
+    if rows:
+        desk.store.found = [known(one, "77")]
+    else:
+        desk.taken(one, "77")
+    addresses = (one.destination, "Helio") if swapped else ("Helio", one.destination)
+    desk.give(said("77", *addresses, marked=False))
+    await desk.lookup.look_up()
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+    desk.commit()
+    assert (desk.acks, desk.phones) == ([("77", True)], [])
+    assert desk.habits()["unmarked"] == 1
+    desk.give(said("77", *addresses, marked=False))
+    desk.commit()
+    assert desk.acks == [("77", True)] * 2, "it comes again"
+
+
+@pytest.mark.parametrize(
+    ("operator_id", "source"), [("78", "4917012345678"), ("77", "4915199999999"), ("4d", "4915199999999")]
+)
+async def test_everything_else_is_a_phones_after_a_while(desk: Desk, operator_id: str, source: str) -> None:
+    desk.taken(desk.message(destination="4917012345678"), "77")
+    desk.give(said(operator_id, source, "3388", marked=False))
+    await desk.lookup.look_up()
+    assert (desk.phones, desk.acks) == ([], []), "its message may be on its way back with the answer"
+    desk.clock.pass_ms(UNMARKED_MS)
+    await desk.lookup.look_again()
+    await desk.lookup.look_up()
+    assert desk.phones == [operator_id]
+    assert (desk.acks, desk.finished, desk.commit().early) == ([], [], [])
+
+
+async def test_what_reads_like_a_receipt_and_comes_before_its_answer_waits_for_it(desk: Desk) -> None:
+    one = desk.message()
+    desk.give(said("77", one.destination, marked=False))
+    await desk.lookup.look_up()
+    desk.clock.pass_ms(UNMARKED_MS - 1)
+    desk.taken(one, "77")
+    await desk.lookup.look_up()
+    desk.commit()
+    assert (desk.finished, desk.acks, desk.phones) == ([(one.key, Delivery.DELIVRD)], [("77", True)], [])
+
+
+async def test_what_cannot_be_told_apart_now_comes_again(desk: Desk) -> None:
+    desk.store.failing = {1}
+    desk.give(said("77", "4917012345678", marked=False))
+    await desk.lookup.look_up()
+    assert desk.acks == [("77", False)]
+    desk.store.failing = set()
+    desk.give(said("78", "4917012345678", marked=False))
+    desk.matcher.turn_away()
+    assert desk.acks == [("77", False), ("78", False)]
+    assert not desk.phones
 
 
 def test_the_same_id_of_another_operator_is_another_message(desk: Desk) -> None:
@@ -400,7 +622,7 @@ async def test_an_answer_that_comes_while_its_receipt_is_looked_for_finds_it(des
 async def test_an_id_is_looked_for_as_it_is_written_and_then_in_other_ways(desk: Desk) -> None:
     literal, other = desk.message(), desk.message()
     desk.store.found = [Outstanding(literal, {(1, "77"): (0,)}, {}), Outstanding(other, {(1, "4e"): (0,)}, {})]
-    desk.report("77")
+    desk.report("77", to=literal.destination)
     desk.report("78", to=other.destination)
     await desk.lookup.look_up()
     first, second = desk.store.asked

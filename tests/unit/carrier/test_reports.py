@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.adapters.smpp.receipts import report_of
+from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
 from heliograph.app.ports import Report
 from heliograph.domain.receipt import Delivery
 from heliograph.smpp import constants as c
@@ -24,7 +24,9 @@ from tests.support.smsc import receipt
     ],
 )
 def test_a_receipt_in_text(stat: str, err: str, state: Delivery, final: bool, code: str) -> None:
-    assert report_of(receipt("abc", stat, err)) == Report("abc", "447700900123", state, final, code)
+    assert report_of(receipt("abc", stat, err)) == Report(
+        "abc", "447700900123", state, final, code, other_number="Helio"
+    )
 
 
 def test_parameters_count_before_text() -> None:
@@ -50,10 +52,55 @@ def test_a_receipt_in_data_sm() -> None:
     assert report_of(pdu) == Report("xyz", "447700900123", Delivery.UNDELIV, True, "001")
 
 
-def test_what_only_looks_like_a_receipt_is_none() -> None:
-    pdu = receipt("abc")
-    pdu.esm_class = 0
+@pytest.mark.parametrize("esm_class", [0x00, 0x03, 0x08, 0x10])
+def test_what_is_not_marked_as_a_receipt_may_read_like_one(esm_class: int) -> None:
+    pdu = receipt("abc", "UNDELIV", "042")
+    pdu.esm_class = esm_class
     assert report_of(pdu) is None
+    assert unmarked_report_of(pdu) == Report(
+        "abc", "447700900123", Delivery.UNDELIV, True, "042", other_number="Helio", marked=False
+    )
+
+
+def test_parameters_make_it_read_like_one_too() -> None:
+    pdu = p.DeliverSm(source_addr="447700900123")
+    pdu.tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "xyz"), tlv.make(tlv.MESSAGE_STATE, 2))
+    report = unmarked_report_of(pdu)
+    assert report is not None
+    assert (report.operator_id, report.state) == ("xyz", Delivery.DELIVRD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "STOP",
+        "id:77",
+        "id:77 stat:DELIVRD",
+        "id:77 stat:GREAT err:000",
+        "stat:DELIVRD err:000",
+        "I got this: id:77 sub:001 dlvrd:001 stat:DELIVRD err:000 text:hi",
+        "My id: 77, status: fine, error: none",
+    ],
+)
+def test_what_a_phone_sends_does_not_read_like_one(text: str) -> None:
+    assert unmarked_report_of(p.DeliverSm(source_addr="447700900123", short_message=text.encode())) is None
+
+
+def test_what_is_marked_or_has_a_header_does_not_read_like_one() -> None:
+    for esm_class in (c.ESM_RECEIPT, c.ESM_INTERMEDIATE, c.ESM_UDHI):
+        pdu = receipt("abc")
+        pdu.esm_class = esm_class
+        assert unmarked_report_of(pdu) is None
+
+
+def test_both_ids_and_both_addresses_are_told() -> None:
+    pdu = receipt("abc")
+    pdu.tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "xyz"),)
+    report = report_of(pdu)
+    assert report is not None
+    assert (report.operator_id, report.other_id) == ("xyz", "abc")
+    assert (report.destination, report.other_number) == ("447700900123", "Helio")
 
 
 def test_a_receipt_without_an_id_names_no_message() -> None:

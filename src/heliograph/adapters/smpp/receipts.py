@@ -15,7 +15,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import DataSm, DeliverSm
-from heliograph.smpp.receipt import parse_receipt
+from heliograph.smpp.receipt import ReceiptContent, parse_receipt, parse_unmarked
 from heliograph.smpp.session import Session
 from heliograph.smpp.state import SessionState
 
@@ -27,18 +27,35 @@ MAX_ADDRESS_CHARS: Final = 64
 
 
 def report_of(pdu: DeliverSm | DataSm) -> Report | None:
-    """The report in a deliver_sm or data_sm whose esm_class says that it is a receipt, else None.
+    """The report in a deliver_sm or data_sm that is marked as a receipt by its esm_class, else None.
 
     `operator_id` is empty where the receipt names no message. An intermediate notification is not final whatever
     it says, save that a delivered message stays delivered.
     """
     receipt = parse_receipt(pdu)
-    if receipt is None:
-        return None
+    return None if receipt is None else _report(receipt, True)
+
+
+def unmarked_report_of(pdu: DeliverSm | DataSm) -> Report | None:
+    """The report that a deliver_sm or data_sm reads like though its esm_class does not say so, else None."""
+    receipt = parse_unmarked(pdu)
+    return None if receipt is None else _report(receipt, False)
+
+
+def _report(receipt: ReceiptContent, marked: bool) -> Report:
     state = parse_state(receipt.state)
     final = is_final(state) and (not receipt.intermediate or state is Delivery.DELIVRD)
-    destination = receipt.source_addr[:MAX_ADDRESS_CHARS]
-    return Report(kept(receipt.message_id), destination, state, final, normalise_err(receipt.err, state))
+    message_id, other_id = kept(receipt.message_id), kept(receipt.other_id or "")
+    return Report(
+        message_id,
+        receipt.source_addr[:MAX_ADDRESS_CHARS],
+        state,
+        final,
+        normalise_err(receipt.err, state),
+        other_id="" if other_id == message_id else other_id,
+        other_number=receipt.destination_addr[:MAX_ADDRESS_CHARS],
+        marked=marked,
+    )
 
 
 def incoming_of(pdu: DeliverSm | DataSm, answer: Callable[[bool], bool], stands: Callable[[], bool]) -> Incoming:
@@ -97,8 +114,15 @@ class ReceiptReceiver:
         context, counters, session = self._context, self._counters, self._session
         report = report_of(request)
         if report is None:
-            counters.mobile_originated += 1
-            self._receive_message(request)
+            unmarked = unmarked_report_of(request)
+            if unmarked is None:
+                self._receive_message(request)
+            elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
+                session.answer(request, CommandStatus.ESME_RX_T_APPN)
+            else:
+                context.events.on_unmarked(
+                    unmarked, partial(self._acknowledge_unmarked, request), partial(self._receive_late, request)
+                )
         elif not report.operator_id:
             # Without an id it matches nothing, not even when sent again: it is acknowledged.
             counters.receipts_unreadable += 1
@@ -111,9 +135,20 @@ class ReceiptReceiver:
             counters.receipts += 1
             context.events.on_report(report, partial(self._acknowledge, request))
 
+    def _receive_late(self, request: DeliverSm | DataSm) -> None:
+        """Takes what read like a receipt and came from a phone."""
+        self._receive_message(request)
+        self._flush_soon()
+
+    def _acknowledge_unmarked(self, request: DeliverSm | DataSm, kept: bool) -> None:
+        if kept:
+            self._counters.receipts += 1
+        self._acknowledge(request, kept)
+
     def _receive_message(self, request: DeliverSm | DataSm) -> None:
         """Takes what a phone sent."""
         context, session = self._context, self._session
+        self._counters.mobile_originated += 1
         taken = context.dialect.mobile_originated
         if taken != "keep":
             accepts = taken == "accept"
@@ -141,7 +176,11 @@ class ReceiptReceiver:
     def _answer(self, request: DeliverSm | DataSm, kept: bool) -> bool:
         """Answers what came; returns False if the connection is gone."""
         written = self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
-        if written and not self.flush_due:
+        if written:
+            self._flush_soon()
+        return written
+
+    def _flush_soon(self) -> None:
+        if not self.flush_due:
             self.flush_due = True
             self._loop.call_soon(self._flush)
-        return written

@@ -36,6 +36,9 @@ class LaneEvents:
     def on_report(self, report: Report, acknowledge: Acknowledge) -> None:
         self.dispatcher.matcher.on_report(self.lane.connector, report, acknowledge)
 
+    def on_unmarked(self, report: Report, acknowledge: Acknowledge, otherwise: Callable[[], None]) -> None:
+        self.dispatcher.matcher.on_unmarked(self.lane.connector, report, acknowledge, otherwise)
+
     def on_inbound(self, incoming: Incoming) -> None:
         self.take_inbound(self.lane.connector, incoming)
 

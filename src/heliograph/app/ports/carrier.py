@@ -70,7 +70,10 @@ Outcome = Accepted | Deferred | Refused | Unknown
 @dataclass(slots=True)
 class Report:
     """A receipt as the operator sent it. `destination` is the number the message went to, as far as it says; `came`
-    when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0."""
+    when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0. `other_id` is
+    the id of its text where the parameter beside it says another; `other_number` the number in the place of the
+    message's sender, where some operators leave the recipient. `marked`: the operator says that it is a receipt.
+    `text_first`: `other_id` is likelier to be right."""
 
     operator_id: str
     destination: str
@@ -78,6 +81,10 @@ class Report:
     final: bool
     err: str
     came: int = 0
+    other_id: str = ""
+    other_number: str = ""
+    marked: bool = True
+    text_first: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +119,10 @@ class CarrierEvents(Protocol):
     def on_report(self, report: Report, acknowledge: Callable[[bool], None]) -> None:
         """Receives a report. The owner calls `acknowledge(True)` once the report is durable, `acknowledge(False)` if it
         cannot be kept; the operator then sends it again."""
+
+    def on_unmarked(self, report: Report, acknowledge: Callable[[bool], None], otherwise: Callable[[], None]) -> None:
+        """Receives what reads like a receipt but is not marked as one. The owner calls `acknowledge` as for a report if
+        it is for a message of ours; else, once, `otherwise`: it came from a phone."""
 
     def on_inbound(self, incoming: Incoming) -> None:
         """A message came from a phone. Its `answer` is called once."""

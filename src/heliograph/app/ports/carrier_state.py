@@ -101,6 +101,8 @@ class ConnectorState(CarrierState):
     """Messages in memory."""
     oldest: int | None = None
     """Due time of the message that has waited longest, in ms since the epoch."""
+    receipts: dict[str, int] = field(default_factory=dict)
+    """Matched receipts since the start, by the habits that they showed (`app.receipts.habits.WORDS`)."""
 
 
 @dataclass(slots=True)

@@ -1,10 +1,9 @@
 """Early receipts: those that came before the operator's answer, or that match no message."""
 
-from dataclasses import replace
-
 from heliograph.app.facts import EarlyReceipt, Message
 from heliograph.app.ports import Clock, Gathering, Report
-from heliograph.app.receipts.operator_ids import STALE_MS, agrees, forms, is_for
+from heliograph.app.receipts.numbers import agrees
+from heliograph.app.receipts.operator_ids import STALE_MS, forms, is_for, is_for_alone
 
 KEEP_EARLY = 20_000
 """The most early receipts kept in memory, the latest ones; older ones only have their rows."""
@@ -17,6 +16,8 @@ class EarlyReceiptCache:
         self._gathering = gathering
         self._clock = clock
         self._kept: dict[tuple[int, str], EarlyReceipt] = {}
+        self._second: dict[tuple[int, str], EarlyReceipt] = {}
+        """The same ones by their other ids, of those that have two."""
 
     def __bool__(self) -> bool:
         return bool(self._kept)
@@ -31,7 +32,10 @@ class EarlyReceiptCache:
         now = self._clock.now()
         if known is not None and known.destination == report.destination and now - known.at < STALE_MS:
             return  # the operator sends it again; the first one stays
-        early = EarlyReceipt(connector, report.operator_id, report.destination, report.state, report.err, now)
+        early = EarlyReceipt(
+            connector, report.operator_id, report.destination, report.state, report.err, now,
+            other_id=report.other_id, other_number=report.other_number,
+        )  # fmt: skip
         self._gathering.facts.early.append(early)
         if report.final:
             self.remember(early)
@@ -39,25 +43,28 @@ class EarlyReceiptCache:
     def remember(self, early: EarlyReceipt) -> None:
         """Takes an early receipt that has its row into memory."""
         name = (early.connector, early.operator_id)
-        self._kept.pop(name, None)
+        self._forget(name)
         self._kept[name] = early
+        if early.other_id:
+            self._second[early.connector, early.other_id] = early
         if len(self._kept) > KEEP_EARLY:
-            del self._kept[next(iter(self._kept))]
+            self._forget(next(iter(self._kept)))
 
     def matched(self, connector: int, operator_id: str) -> None:
         """Removes the receipt, which has found its message, from memory and the rows."""
-        self._kept.pop((connector, operator_id), None)
+        self._forget((connector, operator_id))
         self._gathering.facts.early_matched.append((connector, operator_id))
 
     def of(self, message: Message, connector: int, operator_id: str) -> EarlyReceipt | None:
         """Returns the early receipt for a part that the operator has just taken as `operator_id`, else None."""
         now = self._clock.now()
         for form in forms(operator_id):
-            early = self._kept.get((connector, form))
-            if early is not None:
-                report = replace(report_of(early, now), operator_id=operator_id)
-                if is_for(report, form, message):
-                    return early
+            name = connector, form
+            for early in (self._kept.get(name), self._second.get(name)):
+                if early is not None:
+                    report = report_of(early, now)
+                    if is_for(report, operator_id, message) or is_for_alone(report, operator_id, message):
+                        return early
         return None
 
     def named(self, connector: int, operator_id: str, destination: str) -> EarlyReceipt | None:
@@ -73,7 +80,7 @@ class EarlyReceiptCache:
     def discard(self, early: EarlyReceipt) -> bool:
         """Removes a receipt that tells nothing new; returns False if it is gone already."""
         name = (early.connector, early.operator_id)
-        if self._kept.pop(name, None) is None:
+        if self._forget(name) is None:
             return False
         self._gathering.facts.early_matched.append(name)
         return True
@@ -81,10 +88,19 @@ class EarlyReceiptCache:
     def drop(self, before: int) -> None:
         """Forgets receipts from before then (ms); their rows stay."""
         for name in [name for name, early in self._kept.items() if early.at < before]:
-            del self._kept[name]
+            self._forget(name)
+
+    def _forget(self, name: tuple[int, str]) -> EarlyReceipt | None:
+        early = self._kept.pop(name, None)
+        if early is not None and early.other_id:
+            self._second.pop((early.connector, early.other_id), None)
+        return early
 
 
 def report_of(early: EarlyReceipt, now: int) -> Report:
     """Converts a kept receipt back into a `Report`. Requires a final state."""
     came = early.at if early.at < now - STALE_MS else 0
-    return Report(early.operator_id, early.destination, early.state, True, early.err, came)
+    return Report(
+        early.operator_id, early.destination, early.state, True, early.err, came,
+        other_id=early.other_id, other_number=early.other_number,
+    )  # fmt: skip

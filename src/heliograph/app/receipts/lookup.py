@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from heliograph.app.facts import EarlyReceipt, Outstanding
+from heliograph.app.facts import EarlyReceipt, Message, Outstanding
 from heliograph.app.marks import GATHERED
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Unavailable
 from heliograph.app.receipts.early import report_of
-from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
-from heliograph.app.receipts.operator_ids import ending, forms, is_for
+from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher, UnmarkedReceipt
+from heliograph.app.receipts.numbers import ending
+from heliograph.app.receipts.operator_ids import is_certain, is_for, is_for_alone, names, readings
 from heliograph.domain.receipt import NO_CODE, Delivery, is_final
 
 RETRY_EARLY_MS = 250
@@ -34,6 +35,9 @@ ENDS_AFTER_MS = 5_000
 
 LATE_ENDS_MS = 600_000
 """The delay (ms) with which the end of a part may become durable and still be seen by the next look."""
+
+UNMARKED_MS = 5_000
+"""The time (ms) for which what reads like a receipt waits for a message of ours, before it is taken as a phone's."""
 
 Missed = tuple[Report, Acknowledge]
 
@@ -68,6 +72,7 @@ class ReceiptLookup:
 
         Refuses the receipts that cannot be looked for, since the store is unavailable: the operator sends them again.
         """
+        await self._look_up_unmarked()
         matcher = self._matcher
         missed, matcher.missed = matcher.missed, []
         by_connector: dict[int, list[Missed]] = {}
@@ -79,7 +84,7 @@ class ReceiptLookup:
                 # Most ids are spelt as in the answer, and there are a dozen other spellings.
                 for literally in (True, False):
                     waiting = by_connector[connector]
-                    ids = {form for report, _ in waiting for form in forms(report.operator_id, literally=literally)}
+                    ids = {form for report, _ in waiting for form in readings(report, literally=literally)}
                     with self._awaited.reading():
                         try:
                             found = await self._receipts.find(connector, sorted(ids))
@@ -96,11 +101,54 @@ class ReceiptLookup:
         finally:
             matcher.missed += [(connector, *each) for connector, rest in by_connector.items() for each in rest]
 
+    async def _look_up_unmarked(self) -> None:
+        """Looks among the rows for the messages of what reads like receipts. Those that have none for long enough came
+        from phones."""
+        matcher = self._matcher
+        unmarked, matcher.unmarked = matcher.unmarked, []
+        by_connector: dict[int, list[UnmarkedReceipt]] = {}
+        for each in unmarked:
+            by_connector.setdefault(each.connector, []).append(each)
+        try:
+            while by_connector:
+                connector, waiting = next(iter(by_connector.items()))
+                ids = {form for each in waiting for form in readings(each.report)}
+                with self._awaited.reading():
+                    try:
+                        found = await self._receipts.find(connector, sorted(ids))
+                    except Unavailable:
+                        for each in waiting:
+                            each.acknowledge(False)
+                    else:
+                        self._tell_apart(connector, waiting, index_by_id(connector, found))
+                self._gathering.wake()
+                del by_connector[connector]
+        finally:
+            for rest in by_connector.values():
+                matcher.unmarked += rest
+
+    def _tell_apart(self, connector: int, waiting: Iterable[UnmarkedReceipt], by_id: Found) -> None:
+        matcher, now = self._matcher, self._clock.now()
+        for each in waiting:
+            report = each.report
+            if (
+                matcher.apply(connector, report)
+                or self._apply_rows(connector, report, by_id)
+                or matcher.ids.is_repeat(connector, report)
+            ):
+                matcher.keep(each.acknowledge)
+            elif 0 <= now - each.at < UNMARKED_MS:
+                matcher.unmarked.append(each)
+            else:
+                each.otherwise()
+
     async def look_again(self) -> None:
         """Looks for what other nodes may have written meanwhile: the other parts of a message, or the message of a
         receipt that came too early. Raises Unavailable."""
         matcher, awaited = self._matcher, self._awaited
         now = self._clock.now()
+        if matcher.unmarked:
+            self._gathering.seek()
         ripe = (
             key
             for key, (generation, at) in matcher.partial.items()
@@ -133,14 +181,19 @@ class ReceiptLookup:
             if is_final(each.state):
                 by_connector.setdefault(each.connector, []).append(each)
         for connector, receipts in by_connector.items():
-            ids = {form for each in receipts for form in forms(each.operator_id)}
+            now = self._clock.now()
+            ids = {form for each in receipts for form in readings(report_of(each, now))}
             with self._awaited.reading():
                 found = await self._receipts.find(connector, sorted(ids))
                 by_id = index_by_id(connector, found)
                 now = self._clock.now()
                 for each in receipts:
                     report = report_of(each, now)
-                    if self._matcher.apply(connector, report) or self._apply_rows(connector, report, by_id):
+                    if (
+                        self._matcher.apply(connector, report)
+                        or self._apply_rows(connector, report, by_id)
+                        or self._apply_alone(connector, report, by_id)
+                    ):
                         self._matcher.early.matched(connector, each.operator_id)
                         self._gathering.wake()
 
@@ -220,25 +273,56 @@ class ReceiptLookup:
             elif literally:
                 left.append((report, acknowledge))
             else:
-                if not matcher.ids.is_repeat(connector, report):
+                if not matcher.ids.is_repeat(connector, report) and not self._apply_alone(connector, report, by_id):
                     matcher.early.keep(connector, report)
                 matcher.keep(acknowledge)
         return left
 
     def _apply_rows(self, connector: int, report: Report, by_id: Found, *, literally: bool = False) -> bool:
-        number = ending(report.destination)
-        for form in forms(report.operator_id, literally=literally):
-            for outstanding in by_id.get((form, number), ()):
-                message = outstanding.message
-                if not is_for(report, form, message):
-                    continue
-                if message.key not in self._awaited.ended:
-                    track = self._awaited.found(outstanding)
-                    segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
-                    if segments:
-                        self._matcher.note(track, segments, connector, form, report)
-                return True
+        numbers = [ending(report.destination)]
+        if report.other_number:
+            numbers.append(ending(report.other_number))
+        for form in readings(report, literally=literally):
+            for number in numbers:
+                for outstanding in by_id.get((form, number), ()):
+                    if is_for(report, form, outstanding.message):
+                        if not self._is_clear(report, form, outstanding.message, by_id, literally=literally):
+                            return False
+                        self._note(connector, report, form, outstanding)
+                        return True
         return False
+
+    def _apply_alone(self, connector: int, report: Report, by_id: Found) -> bool:
+        """Applies a receipt that does not name the number to the one message that has exactly its id."""
+        if self._matcher.apply_alone(connector, report):
+            return True
+        form = report.operator_id
+        having = by_id.get((form, ""), [])
+        if (
+            len(having) != 1
+            or not is_for_alone(report, form, having[0].message)
+            or not self._is_clear(report, form, having[0].message, by_id)
+        ):
+            return False
+        self._note(connector, report, form, having[0])
+        return True
+
+    def _is_clear(self, report: Report, form: str, message: Message, by_id: Found, *, literally: bool = False) -> bool:
+        """Tells whether a receipt that has the id of `message` is for no other one of the rows: by the number, by the
+        length of the id, or since no other message has it in another notation, which `by_id` may not tell yet
+        (`literally`)."""
+        if is_certain(form) or names(report, message.destination):
+            return True
+        return not literally and all(
+            each.message.key == message.key for other in readings(report) for each in by_id.get((other, ""), ())
+        )
+
+    def _note(self, connector: int, report: Report, form: str, outstanding: Outstanding) -> None:
+        if outstanding.message.key not in self._awaited.ended:
+            track = self._awaited.found(outstanding)
+            segments = tuple(n for n in outstanding.operator_ids[connector, form] if n not in track.states)
+            if segments:
+                self._matcher.note(track, segments, connector, form, report)
 
 
 def index_by_id(connector: int, found: Iterable[Outstanding]) -> Found:

@@ -1,16 +1,42 @@
 """The receipt matcher: from the operator's id to the message, from the states of its parts to its final one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Final, Message, Outstanding, PartReceipt
 from heliograph.app.notice import owes_receipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
-from heliograph.app.receipts.operator_ids import OperatorIds, forms, is_for
+from heliograph.app.receipts.habits import ID_IN_TEXT, OperatorHabits, ReceiptHabits
+from heliograph.app.receipts.numbers import is_number
+from heliograph.app.receipts.operator_ids import (
+    OperatorIds,
+    has_one_id,
+    is_certain,
+    is_for,
+    is_for_alone,
+    names,
+    readings,
+)
 from heliograph.domain.receipt import Delivery, is_final, worst
 
 Acknowledge = Callable[[bool], None]
+
+MOST_UNMARKED = 1_000
+"""The most messages that read like receipts and wait to be told apart; what comes beyond is put off."""
+
+
+@dataclass(slots=True, eq=False)
+class UnmarkedReceipt:
+    """A message that reads like a receipt but is not marked as one. `otherwise` takes it as a phone's; `at` is when it
+    came, in ms."""
+
+    connector: int
+    report: Report
+    acknowledge: Acknowledge
+    otherwise: Callable[[], None]
+    at: int
 
 
 class ReceiptMatcher:
@@ -18,6 +44,8 @@ class ReceiptMatcher:
 
     A receipt is looked for in memory first, then among the rows (`app.receipts.lookup`), then it is kept as early: its
     message may still be on its way back with the operator's answer. It is acknowledged after the commit that keeps it.
+
+    What is not marked as a receipt is one only if it is for a message of ours; else it came from a phone.
     """
 
     def __init__(
@@ -37,11 +65,14 @@ class ReceiptMatcher:
         self.awaited = AwaitedReceipts(gathering, clock, mark, worker=worker)
         self.early = EarlyReceiptCache(gathering, clock)
         self.ids = OperatorIds()
+        self.habits = ReceiptHabits()
         self.partial: dict[int, tuple[int, int]] = {}
         """Messages with some parts ended, where nodes share a store: in which generation of facts, and when (ms), the
         last of these ended."""
         self.missed: list[tuple[int, Report, Acknowledge]] = []
         """Receipts that memory did not match, with their connectors, for `ReceiptLookup`."""
+        self.unmarked: list[UnmarkedReceipt] = []
+        """Receipts of that kind that memory did not match, for `ReceiptLookup`."""
         self.matched = 0
         """The number of receipts, progress included, that found their message at once."""
         self._gathering = gathering
@@ -62,6 +93,7 @@ class ReceiptMatcher:
             early = self.early.of(message, connector, operator_id)
             if early is not None:
                 self.early.matched(connector, early.operator_id)
+                self.habits.learn(connector, report_of(early, self._clock.now()), operator_id, message)
                 segments = self.awaited.entries[connector][operator_id].segments
                 self.settle(track, segments, connector, operator_id, early.state, early.err)
 
@@ -117,7 +149,12 @@ class ReceiptMatcher:
 
     def on_report(self, connector: int, report: Report, acknowledge: Acknowledge) -> None:
         """Applies a receipt that has arrived. Calls `acknowledge`, with True only after the commit that keeps it."""
+        habits = self.habits.of(connector)
+        if report.other_id:
+            report = self._rightly_named(connector, report, habits)
         found = self.apply(connector, report) or self.ids.is_repeat(connector, report)
+        if not found and habits.names_nobody:
+            found = self.apply_alone(connector, report)
         if not found:
             resolved = self.ids.resolve_alias(connector, report)
             if resolved is not None:
@@ -131,6 +168,45 @@ class ReceiptMatcher:
         else:
             self.missed.append((connector, report, acknowledge))
             self._gathering.seek()
+
+    def on_unmarked(
+        self, connector: int, report: Report, acknowledge: Acknowledge, otherwise: Callable[[], None]
+    ) -> None:
+        """Applies what reads like a receipt but is not marked as one, if it is for a message of ours; else calls
+        `otherwise`, a while later, since its message may be on its way back with the operator's answer."""
+        if self.apply(connector, report) or self.ids.is_repeat(connector, report):
+            self._acknowledge_next.append(acknowledge)
+            self._gathering.wake()
+        elif self._turns_away or len(self.unmarked) >= MOST_UNMARKED:
+            acknowledge(False)
+        else:
+            self.unmarked.append(UnmarkedReceipt(connector, report, acknowledge, otherwise, self._clock.now()))
+            self._gathering.seek()
+
+    def _rightly_named(self, connector: int, report: Report, habits: OperatorHabits) -> Report:
+        """Says which of two ids is likelier, if the operator's earlier receipts tell; where no number can confirm it,
+        leaves only that one. Where they do not, and the ids are two messages' to this number, drops both: the receipt
+        is kept as one that matches nothing."""
+        if has_one_id(report):
+            return report
+        named = is_number(report.destination) or is_number(report.other_number)
+        if habits.text_counts:
+            if named:
+                return replace(report, text_first=True)
+            habits.counts[ID_IN_TEXT] += 1
+            return replace(report, operator_id=report.other_id, other_id="")
+        if habits.tlv_ids and ID_IN_TEXT not in habits.counts:
+            return report if named else replace(report, other_id="")
+        entries = self.awaited.entries.get(connector)
+        if not entries:
+            return report
+        one, other = entries.get(report.operator_id), entries.get(report.other_id)
+        if one is None or other is None or one.track is other.track:
+            return report
+        both = is_for(report, report.operator_id, one.track.message) and is_for(
+            report, report.other_id, other.track.message
+        )
+        return replace(report, operator_id=f"{report.operator_id} {report.other_id}", other_id="") if both else report
 
     def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
         """Makes `operator_id` an alias of `other`: the part was sent and taken twice. A receipt under either id is for
@@ -159,6 +235,9 @@ class ReceiptMatcher:
         missed, self.missed = self.missed, []
         for _, _, acknowledge in missed:
             acknowledge(False)
+        unmarked, self.unmarked = self.unmarked, []
+        for each in unmarked:
+            each.acknowledge(False)
 
     # --- around a commit
 
@@ -188,24 +267,53 @@ class ReceiptMatcher:
         if not entries:
             return False
         # Nearly all ids are found as they are written: that needs no generator of spellings.
-        entry = entries.get(report.operator_id)
-        if entry is not None and is_for(report, report.operator_id, entry.track.message):
-            self.note(entry.track, entry.segments, connector, report.operator_id, report)
+        written = report.other_id if report.text_first else report.operator_id
+        entry = entries.get(written)
+        if entry is not None and is_for(report, written, entry.track.message):
+            if not self._is_clear(connector, report, written, entry.track.message):
+                return False
+            self.note(entry.track, entry.segments, connector, written, report)
             return True
-        if literally:
+        if literally and not report.other_id:
             return False
-        for form in forms(report.operator_id):
+        for form in readings(report, literally=literally):
             entry = entries.get(form)
             if entry is not None and is_for(report, form, entry.track.message):
+                if not self._is_clear(connector, report, form, entry.track.message):
+                    return False
                 self.note(entry.track, entry.segments, connector, form, report)
                 return True
         return False
+
+    def _is_clear(self, connector: int, report: Report, form: str, message: Message) -> bool:
+        """Tells whether a receipt that has the id of `message` is for no other one in memory: by the number, by the
+        length of the id, or since no other message has it in another notation."""
+        if is_certain(form) or names(report, message.destination):
+            return True
+        entries = self.awaited.entries.get(connector, {})
+        having = (entries.get(each) for each in readings(report))
+        return all(each is None or each.track.message is message for each in having)
+
+    def apply_alone(self, connector: int, report: Report) -> bool:
+        """Applies the receipt to the part in memory that has exactly its id, though its addresses do not name the
+        number; returns False if there is none. Requires that `apply` found none."""
+        entry = self.awaited.entries.get(connector, {}).get(report.operator_id)
+        form = report.operator_id
+        if (
+            entry is None
+            or not is_for_alone(report, form, entry.track.message)
+            or not self._is_clear(connector, report, form, entry.track.message)
+        ):
+            return False
+        self.note(entry.track, entry.segments, connector, report.operator_id, report)
+        return True
 
     def note(
         self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, report: Report
     ) -> None:
         """Notes a receipt for these parts: an end, or progress."""
         self.matched += 1
+        self.habits.learn(connector, report, operator_id, track.message)
         if report.final:
             self.settle(track, segments, connector, operator_id, report.state, report.err)
         else:

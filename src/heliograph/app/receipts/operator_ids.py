@@ -1,11 +1,13 @@
 """Operators' ids of parts, as their receipts write them: which part is meant, which ids are done, which are aliases."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from heliograph.app.facts import Message
 from heliograph.app.ports import Report
-from heliograph.domain.operator_id import variants
+from heliograph.app.receipts.numbers import agrees, is_number
+from heliograph.domain.operator_id import spelling, variants
 
 REMEMBER_FINISHED = 10_000
 """The most finished ids remembered for a connector, so that a repeated receipt is recognised."""
@@ -13,8 +15,9 @@ REMEMBER_FINISHED = 10_000
 ALIASES = 10_000
 """The most aliases remembered, the latest ones."""
 
-SAME_DIGITS = 7
-"""The least digits, at the end, in which two spellings of a number must agree."""
+CERTAIN_CHARS = 8
+"""Characters, leading zeros aside, from which on an id is no other message's in another notation: two ids that one
+counter gave within some days and that read alike in decimal and in hexadecimal are shorter."""
 
 STALE_MS = 600_000
 """A receipt that came so long ago, and so long before its message was due, belongs to an earlier message, with the same
@@ -51,12 +54,11 @@ class OperatorIds:
         finished = self._finished.get(connector)
         if not finished:
             return False
-        for form in forms(report.operator_id):
+        for form in readings(report):
             destination = finished.get(form)
-            if destination is not None and agrees(report.destination, destination):
-                repeats = form == report.operator_id or bool(report.destination)
-                self.repeated += repeats
-                return repeats
+            if destination is not None and (fits(report, form, destination) or stands_alone(report, form, "")):
+                self.repeated += 1
+                return True
         return False
 
     def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
@@ -69,12 +71,10 @@ class OperatorIds:
         """Returns the receipt under the first id of its part if its own is an alias, else None."""
         if not self._aliases:
             return None
-        for form in forms(report.operator_id):
+        for form in readings(report):
             other = self._aliases.get((connector, form))
-            if other is not None and (form == report.operator_id or report.destination):
-                name, destination = other
-                if agrees(report.destination, destination):
-                    return Report(name, report.destination, report.state, report.final, report.err)
+            if other is not None and fits(report, form, other[1]):
+                return replace(report, operator_id=other[0], other_id="", came=0)
         return None
 
 
@@ -89,24 +89,66 @@ def forms(operator_id: str, *, literally: bool = False) -> Iterator[str]:
         yield from _variants(operator_id)
 
 
+def readings(report: Report, *, literally: bool = False) -> Iterator[str]:
+    """Yields the ids of a receipt as they are written, then, unless `literally`, their other spellings."""
+    ids = [report.operator_id, report.other_id] if report.other_id else [report.operator_id]
+    if report.text_first:
+        ids.reverse()
+    yield from ids
+    if not literally:
+        for each in ids:
+            yield from _variants(each)
+
+
+def is_exact(report: Report, form: str) -> bool:
+    """Tells whether the receipt writes the id so."""
+    return form == report.operator_id or (form == report.other_id and form != "")
+
+
+def has_one_id(report: Report) -> bool:
+    """Tells whether the receipt has one id, or two that may be the same one in two notations."""
+    return not report.other_id or spelling(report.operator_id, report.other_id) != "other"
+
+
+def names(report: Report, destination: str) -> bool:
+    """Tells whether one of the receipt's addresses is this number."""
+    if report.destination and agrees(report.destination, destination):
+        return True
+    return report.other_number != "" and agrees(report.other_number, destination)
+
+
+def is_certain(form: str) -> bool:
+    """Tells whether an id is so long that it is no other message's in another notation."""
+    return len(form.lstrip("0")) >= CERTAIN_CHARS
+
+
+def fits(report: Report, form: str, destination: str) -> bool:
+    """Tells whether a receipt is for a part to `destination` that has the operator's id `form`: it names the number, on
+    either side, or names none and has exactly this id and no other one. Where it spells the id otherwise that is a
+    guess, which the number must confirm."""
+    return names(report, destination) or (not report.destination and is_exact(report, form) and has_one_id(report))
+
+
 def is_for(report: Report, form: str, message: Message) -> bool:
-    """Tells whether a receipt is for the message that has the operator's id `form`. Where the receipt spells its id
-    otherwise, that is a guess, which the destination must confirm."""
-    if form != report.operator_id and not report.destination:
-        return False
+    """Tells whether a receipt is for the message that has the operator's id `form`: see `fits`."""
     if report.came and report.came < message.time - STALE_MS:
         return False  # it came before the message can have been with the operator
-    return agrees(report.destination, message.destination)
+    return fits(report, form, message.destination)
 
 
-def ending(number: str) -> str:
-    """Returns the digits that two spellings of a number have in common if they agree."""
-    return number[-SAME_DIGITS:]
+def is_for_alone(report: Report, form: str, message: Message) -> bool:
+    """Tells whether a receipt is for the message by its exact id alone, though its addresses do not name the number:
+    see `stands_alone`. Requires that no other message fits it."""
+    if report.came and report.came < message.time - STALE_MS:
+        return False
+    return stands_alone(report, form, message.sender)
 
 
-def agrees(reported: str, destination: str) -> bool:
-    """Tells whether a receipt's number is the message's: operators add or drop `+`, `00` and country codes."""
-    if not reported or reported == destination:
-        return True
-    digits = reported.lstrip("+").lstrip("0")
-    return len(digits) >= SAME_DIGITS and (destination.endswith(digits) or digits.endswith(destination))
+def stands_alone(report: Report, form: str, sender: str) -> bool:
+    """Tells whether the id of a marked receipt counts without the number: it is the only one, exactly the answer's, and
+    no address is another phone's whole number, or else the id is so long that nothing else can be meant by it."""
+    if not report.marked or not is_exact(report, form) or not has_one_id(report):
+        return False
+    return is_certain(form) or not any(
+        is_number(each) and not agrees(each, sender) for each in (report.destination, report.other_number)
+    )

@@ -1,0 +1,108 @@
+"""Habits of operators: the ways in which their receipts depart from the specification, as matched ones have shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heliograph.app.facts import Message
+from heliograph.app.ports import Report
+from heliograph.app.receipts.numbers import agrees
+from heliograph.domain.operator_id import spelling
+
+USUAL = "usual"
+ID_IN_TEXT = "id_in_text"
+OTHER_NUMBER = "number_in_destination_addr"
+FOREIGN_NUMBER = "foreign_number"
+UNMARKED = "unmarked"
+
+WORDS: Mapping[str, str] = {
+    USUAL: "as the specification says",
+    "id_quotes": "the id in quotes, or without those of the answer",
+    "id_case": "the id in capitals where the answer has small letters, or the other way round",
+    "id_dashes": "the id with dashes where the answer has none, or the other way round",
+    "id_zeros": "the id with leading zeros where the answer has none, or the other way round",
+    "id_0x": "the id with 0x where the answer has none, or the other way round",
+    "id_decimal": "the id in decimal, where the answer has hexadecimal",
+    "id_hexadecimal": "the id in hexadecimal, where the answer has decimal",
+    "id_other": "the id in another form than the answer's",
+    ID_IN_TEXT: "the right id in the text, another one in receipted_message_id",
+    OTHER_NUMBER: "the recipient in destination_addr: addresses not swapped",
+    FOREIGN_NUMBER: "addresses without the recipient's number",
+    UNMARKED: "esm_class does not say that it is a receipt",
+}
+"""The habits, by the names under which states show them, in words for people."""
+
+
+@dataclass(slots=True)
+class OperatorHabits:
+    """The habits of one operator. `counts` has the number of matched receipts that showed each."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    usual: int = 0
+    named: int = 0
+    """Receipts whose addresses had the recipient's number."""
+    tlv_ids: int = 0
+    """Receipts with two ids of which the one in the parameter was right."""
+
+    @property
+    def text_counts(self) -> bool:
+        """Whether the id of the text is the right one where there are two."""
+        return self.tlv_ids == 0 and self.counts.get(ID_IN_TEXT, 0) > 0
+
+    @property
+    def names_nobody(self) -> bool:
+        """Whether all receipts so far came without the recipient's number."""
+        return self.named == 0 and self.counts.get(FOREIGN_NUMBER, 0) > 0
+
+    def shown(self) -> dict[str, int]:
+        """Returns the number of receipts by habit, the usual ones first."""
+        return ({USUAL: self.usual} if self.usual else {}) | self.counts
+
+
+class ReceiptHabits:
+    """Learns from each matched receipt. A restart forgets it all, and the next receipts teach it again."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, OperatorHabits] = {}
+
+    def of(self, connector: int) -> OperatorHabits:
+        """Returns the habits of the operator behind a connector."""
+        habits = self._of.get(connector)
+        if habits is None:
+            habits = self._of[connector] = OperatorHabits()
+        return habits
+
+    def learn(self, connector: int, report: Report, operator_id: str, message: Message) -> None:
+        """Learns from a receipt for the message that the operator answered with `operator_id`."""
+        habits = self.of(connector)
+        destination = message.destination
+        if (
+            report.operator_id == operator_id
+            and report.destination == destination
+            and report.marked
+            and not report.other_id
+        ):
+            habits.named += 1
+            habits.usual += 1
+            return
+        shown: list[str] = []
+        differs = spelling(operator_id, report.operator_id)
+        if differs == "other" and report.other_id:
+            differs = spelling(operator_id, report.other_id)
+            shown.append(ID_IN_TEXT)
+        elif report.other_id and spelling(operator_id, report.other_id) == "other":
+            habits.tlv_ids += 1
+        if differs:
+            shown.append(f"id_{differs}")
+        if report.destination and agrees(report.destination, destination):
+            habits.named += 1
+        elif report.other_number and agrees(report.other_number, destination):
+            habits.named += 1
+            shown.append(OTHER_NUMBER)
+        else:
+            shown.append(FOREIGN_NUMBER)
+        if not report.marked:
+            shown.append(UNMARKED)
+        if not shown:
+            habits.usual += 1
+        for habit in shown:
+            habits.counts[habit] = habits.counts.get(habit, 0) + 1
