@@ -33,6 +33,10 @@ exit $status
 """curl as people have it, but one that notes the answers, and fails on those that refuse."""
 
 
+GOOD = {"MessageId", "Number", "count", "messages", "suppressions"}
+"""Fields of which answers to questions have one."""
+
+
 class Reader:
     """Somebody who pastes what is written into a shell, in a folder with the program installed in `.venv`."""
 
@@ -73,7 +77,7 @@ def blocks(page: str) -> list[str]:
 
 
 def is_good(answer: dict[str, Any]) -> bool:
-    return answer.get("Status") == "00" or not {"MessageId", "Number", "count"}.isdisjoint(answer)
+    return answer.get("Status") == "00" or not GOOD.isdisjoint(answer)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api.md"])
@@ -90,6 +94,10 @@ def test_every_block_of(page: str, tmp_path: Path) -> None:
         if page == "README.md":
             [receipts] = [answer["receipts"] for answer in answers if "receipts" in answer]
             assert [receipt["receipt"]["message_status"] for receipt in receipts] == ["DELIVRD"]
+            [inbound] = [answer["messages"] for answer in answers if "messages" in answer]
+            assert [(each["From"], each["Content"]) for each in inbound] == [("447700909024", "Yes, please.")]
+            [suppressed] = [answer["suppressions"] for answer in answers if "suppressions" in answer]
+            assert [each["Number"] for each in suppressed] == ["447700909021"]
         assert gateway.stop() == 0
 
 
@@ -123,8 +131,8 @@ def test_the_banner_of_a_development_run_can_be_pasted(tmp_path: Path) -> None:
     with Process(tmp_path, "serve", command) as process:
         banner = process.until(lambda: process.out if "Stop with Ctrl-C" in process.out else "", "the banner")
         lines = re.findall(r"^  (curl (?:.*\\\n)*.*)$", banner, re.MULTILINE)
-        assert len(lines) == 3
+        assert len(lines) == 5
         for line in lines:
             reader.paste(line)
-        assert [is_good(answer) for answer in reader.answers()] == [True] * 3
+        assert [is_good(answer) for answer in reader.answers()] == [True] * 5
         assert process.stop() == 0

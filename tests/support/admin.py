@@ -119,6 +119,7 @@ class ToySimulator:
     def __init__(self) -> None:
         self.turned: dict[str, str] = {}
         self.cut = 0
+        self.from_phones: list[tuple[str, str, str]] = []
 
     def recent(self, limit: int) -> list[SimulatedMessage]:
         return [SimulatedMessage(1_800_000_000_000, "ACME", "491701234567", "<b>bold</b>", 1, 1, "DELIVERED", 0)][
@@ -138,6 +139,12 @@ class ToySimulator:
 
     def cut_links(self) -> None:
         self.cut += 1
+
+    def send_from_phone(self, phone: str, number: str, text: str) -> int:
+        if not text:
+            raise ValueError("the text has 1 to 1600 characters, not 0")
+        self.from_phones.append((phone, number, text))
+        return 1 + len(text) // 160
 
 
 @dataclass(slots=True)

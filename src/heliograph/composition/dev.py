@@ -5,14 +5,16 @@ work only while a development run lasts: a real run on the same data directory s
 user.
 """
 
+import contextlib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, digest_key
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.configuration import Connector
@@ -35,6 +37,7 @@ DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
 DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
+DEMO_NUMBER = "3388"
 DEMO_CREDIT = 1_000_000 * MICRO
 
 USER_NAME = "admin"
@@ -66,6 +69,19 @@ async def close_demo_account(manage: Manage) -> bool:
         return False
     await manage.suspend(DEMO_NAME, suspended=True)
     return True
+
+
+async def open_demo_number(inbound: ManageInbound) -> None:
+    """Gives the demo account its number, unless somebody has it already."""
+    with contextlib.suppress(AlreadyThere):
+        await inbound.add_number(DEMO_NUMBER, DEMO_NAME)
+
+
+async def close_demo_number(inbound: ManageInbound) -> None:
+    """Before a real run: takes the number from the demo account, so that others may have it."""
+    for each in await inbound.numbers():
+        if (each.number, each.account) == (DEMO_NUMBER, DEMO_NAME):
+            await inbound.remove_number(each.id)
 
 
 async def _demo_exists(manage: Manage) -> bool:
@@ -103,14 +119,17 @@ async def remove_demo_user(users: ManageUsers, secrets: Secrets) -> bool:
 async def prepare(store: Store, secrets: Secrets, clock: Clock, journal: Journal, *, dev: bool) -> None:
     """Opens the demo account and user before a development run, closes them before a real one."""
     manage, users = Manage(store, secrets, clock), ManageUsers(store, secrets, clock)
+    inbound = ManageInbound(store, clock)
     if not dev:
         if await close_demo_account(manage):
             journal.say("warning", "demo_account.suspended")
+        await close_demo_number(inbound)
         if await remove_demo_user(users, secrets):
             journal.say("warning", "demo_operator.removed")
         return
     try:
         await open_demo_account(manage)
+        await open_demo_number(inbound)
     except AlreadyThere:
         journal.say("warning", "demo_account.name_taken")
     if not await open_demo_user(users, secrets):
@@ -134,7 +153,7 @@ class SimulatedOperator:
         from heliograph.simulator.behaviour import Behaviour
         from heliograph.simulator.smsc import Simulator
 
-        simulator = Simulator(Behaviour(receipt_delay_ms=300))
+        simulator = Simulator(Behaviour(receipt_delay_ms=300, inbound_to=DEMO_NUMBER))
         return cls(simulator, await simulator.start("127.0.0.1", 0))
 
     async def stop(self) -> None:
@@ -158,7 +177,7 @@ class SimulatedOperator:
         ]
 
     def counters(self) -> dict[str, int]:
-        return asdict(self._simulator.counters)
+        return self._simulator.counters.by_name()
 
     def knobs(self) -> "list[KnobView]":
         from heliograph.console.request import KnobView
@@ -181,6 +200,10 @@ class SimulatedOperator:
 
     def cut_links(self) -> None:
         self._simulator.cut_links()
+
+    def send_from_phone(self, phone: str, number: str, text: str) -> int:
+        """Raises ValueError with a sentence for people."""
+        return self._simulator.send_from_phone(phone, number, text)
 
 
 def _plain(value: object) -> str:
@@ -259,6 +282,12 @@ Send one and get a receipt for it (v2), then look at the receipt:
        -d to=491701234567 -d from=Heliograph --data-urlencode 'content=Your code is 123456' \\
        -d dlr=yes --data-urlencode 'dlr-url={url}{BOARD_PATH}'
   curl {url}{BOARD_PATH}
+
+Send one to a phone that answers, and take the answer (ending 9021 it would be STOP):
+
+  curl -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
+       -d to=447700909024 -d from={DEMO_NUMBER} --data-urlencode 'content=Shall we deliver on Friday?'
+  curl -u {DEMO_NAME}:{DEMO_API_KEY} '{url}/account/v1/inbound?wait=20'
 
 Stop with Ctrl-C.
 """

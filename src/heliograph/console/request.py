@@ -69,6 +69,10 @@ class SimulatorControl(Protocol):
 
     def cut_links(self) -> None: ...
 
+    def send_from_phone(self, phone: str, number: str, text: str) -> int:
+        """Sends a message from a phone; returns the number of its parts. Raises ValueError with a sentence for
+        people."""
+
 
 @dataclass(slots=True)
 class ConsoleServices:

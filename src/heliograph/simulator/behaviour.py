@@ -3,6 +3,7 @@
 One table serves the checks, the command line and the documentation: `KNOBS`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -11,6 +12,12 @@ from uuid import UUID
 
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
+
+NUMBER: Final = re.compile(r"[0-9]{3,15}|[A-Za-z0-9]{3,11}")
+"""A number that phones write to: an international one, a short code, or a name."""
+
+LONGEST_CHARACTERS: Final = 1_600
+"""Characters of one message from a phone."""
 
 _LONGEST_MS: Final = 86_400_000.0
 _MOST: Final = 1_000_000_000
@@ -259,6 +266,12 @@ class Behaviour:
         "receipts", 30_000.0, "a deliver_sm not answered by then is sent again", "ms", 1, _LONGEST_MS
     )
 
+    inbound_rate: float = _knob("phones", 0.0, "messages a second from phones; 0: none", "1/s", 0, 10_000)
+    inbound_to: str = _knob(
+        "phones", "", "numbers that phones write to; replies to senders that are names go to the first", "number,..."
+    )
+    inbound_text: str = _knob("phones", "Hello from a phone", "what they write at that rate")
+
     cut_after: int = _knob("links", 0, "cut each link instead of answering its nth submit; 0: never", "messages")
     cut_share: float = _share("links", "share of submits at which the link is cut instead")
     half_open_after: int = _knob(
@@ -279,6 +292,18 @@ class Behaviour:
         for refusal in self.refuse:
             if not refusal.status:
                 raise BehaviourError("refuse", "a refusal needs a status other than ESME_ROK")
+        for number in self.inbound_numbers:
+            if not NUMBER.fullmatch(number):
+                raise BehaviourError("inbound_to", f"{number!r} is not 3 to 15 digits, or 3 to 11 letters and digits")
+        if self.inbound_rate and not self.inbound_numbers:
+            raise BehaviourError("inbound_rate", "phones need a number to write to: set inbound_to as well")
+        if not 0 < len(self.inbound_text) <= LONGEST_CHARACTERS:
+            raise BehaviourError("inbound_text", f"a text has 1 to {LONGEST_CHARACTERS} characters")
+
+    @property
+    def inbound_numbers(self) -> tuple[str, ...]:
+        """The numbers that phones write to."""
+        return tuple(filter(None, (number.strip() for number in self.inbound_to.split(","))))
 
     @property
     def burst(self) -> float:
@@ -295,7 +320,7 @@ class Knob:
     """int, float, bool, str, tuple (refusals), or one of the enumerations."""
     default: Any
     group: str
-    """answers, refusals, binds, receipts, links or messages."""
+    """answers, refusals, binds, receipts, phones, links or messages."""
     what: str
     unit: str
     low: float

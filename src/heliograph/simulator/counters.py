@@ -1,6 +1,26 @@
 """The counters of the simulated operator."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(slots=True)
+class DeliveryCounters:
+    """Counts deliver_sm of one kind since the start, except for those that wait now."""
+
+    planned: int = 0
+    """All that are owed, due or not."""
+    sent: int = 0
+    """Writings, repeats of unanswered ones included."""
+    answered: int = 0
+    """Taken by the peer."""
+    repeated: int = 0
+    """Sent again, since the link was lost, no answer came, or the peer asked for it."""
+    refused: int = 0
+    """Refused by the peer for good."""
+    waiting: int = 0
+    """Due, and waiting for a bind or for room in its window, now."""
+    dropped: int = 0
+    """Given up, since too many were waiting."""
 
 
 @dataclass(slots=True)
@@ -26,19 +46,18 @@ class SimulatorCounters:
     """Links cut on purpose."""
     silenced: int = 0
     """Links left half open."""
-    receipts: int = 0
-    """Receipts owed."""
-    receipts_sent: int = 0
-    """deliver_sm written, repeats of unanswered ones included."""
-    receipts_answered: int = 0
-    """Receipts that the peer took."""
-    receipts_repeated: int = 0
-    """Receipts sent again, since the link was lost, no answer came, or the peer asked for it."""
-    receipts_refused: int = 0
-    """Receipts that the peer refused for good."""
-    receipts_waiting: int = 0
-    """Receipts due that wait for a bind or for room in its window, now."""
-    receipts_dropped: int = 0
-    """Receipts given up, since too many were waiting."""
+    receipts: DeliveryCounters = field(default_factory=DeliveryCounters)
+    from_phones: DeliveryCounters = field(default_factory=DeliveryCounters)
+    """Parts of messages from phones."""
     protocol_errors: int = 0
     """Violations of the protocol by peers."""
+
+    def by_name(self) -> dict[str, int]:
+        """Returns each count, those of receipts as `receipts_sent`."""
+        named: dict[str, int] = {}
+        for name, value in asdict(self).items():
+            if isinstance(value, dict):
+                named |= {f"{name}_{each}": number for each, number in value.items()}
+            else:
+                named[name] = value
+        return named

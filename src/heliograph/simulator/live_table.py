@@ -1,7 +1,6 @@
 """The live table of the simulated operator's counters and messages, on a terminal."""
 
 import asyncio
-import dataclasses
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -25,13 +24,13 @@ async def show(simulator: Simulator, title: str) -> None:
     """Draws the table until it is cancelled."""
     from rich.live import Live
 
-    before = dataclasses.asdict(simulator.counters)
+    before = simulator.counters.by_name()
     at = time.monotonic()
     with Live(picture(simulator, title, {}), refresh_per_second=1 / REFRESH_S, screen=False) as live:
         while True:
             await asyncio.sleep(REFRESH_S * 4)
             now = time.monotonic()
-            counters = dataclasses.asdict(simulator.counters)
+            counters = simulator.counters.by_name()
             rates = {name: (counters[name] - before[name]) / (now - at) for name in _RATED}
             before, at = counters, now
             live.update(picture(simulator, title, rates, live.console.size.height))
@@ -48,7 +47,7 @@ def picture(simulator: Simulator, title: str, rates: dict[str, float], lines: in
     counts.add_column("count")
     counts.add_column("total", justify="right")
     counts.add_column("a second", justify="right")
-    for name, value in dataclasses.asdict(simulator.counters).items():
+    for name, value in simulator.counters.by_name().items():
         rate = f"{rates[name]:,.0f}" if name in rates else ""
         if value or name in ("bound", *_RATED):
             counts.add_row(name.replace("_", " "), f"{value:,}", rate)

@@ -41,9 +41,13 @@ class Scenario:
     other_notation: bool = False
     delay_ms: float | None = None
     """Time from the answer to the receipt, instead of receipt_delay_ms."""
+    reply: str = ""
+    """Text that the phone answers with after the receipt."""
 
 
 DIGITS: Final = 4
+
+_LONG: Final = "Thank you for asking, and here is more than one message holds. " * 6
 
 SCENARIOS: Final[dict[str, Scenario]] = {
     "9001": Scenario(what="UNDELIV, err 001", state=MessageState.UNDELIVERABLE, err=1),
@@ -69,6 +73,11 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "9017": Scenario(
         what="DELIVRD, the receipt's id in hexadecimal (decimal where answers have that)", other_notation=True
     ),
+    "9021": Scenario(what="DELIVRD, then the phone writes back: STOP", reply="STOP"),
+    "9022": Scenario(what="DELIVRD, then the phone writes back: HELP", reply="HELP"),
+    "9023": Scenario(what="DELIVRD, then the phone writes back: START", reply="START"),
+    "9024": Scenario(what="DELIVRD, then the phone writes back: Yes, please.", reply="Yes, please."),
+    "9025": Scenario(what="DELIVRD, then the phone writes back, in three parts", reply=_LONG),
 }
 """Scenarios by the last four digits of the destination. Every other number: DELIVRD, err 000."""
 

@@ -51,6 +51,12 @@ class TakenSubmit:
     """Time of the final state, in seconds since 1970."""
     cancelled: bool = False
 
+    @property
+    def is_last(self) -> bool:
+        """Whether this is a whole message, or the last part of one."""
+        place, _ = split_header(self.content, self.esm_class, self.tlvs)
+        return place is None or place.number == place.total
+
     def state(self, now: float) -> MessageState:
         return self.final_state if now >= self.final_at else MessageState.ENROUTE
 

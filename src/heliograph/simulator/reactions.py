@@ -74,6 +74,8 @@ class Reaction:
     final_at: float = 0.0
     early: bool = False
     """Whether the receipts go before the answer, even at the same time."""
+    reply: str = ""
+    """Text that the phone answers with, once the message is final; empty for none."""
     cut: bool = False
     """Whether the link is cut now."""
     mute: bool = False
@@ -151,7 +153,7 @@ class Reactions:
             final_at = answer.at + scenario.delay_ms / 1000
         if b.queue_limit:
             heappush(self._unfinished, final_at)
-        reaction = Reaction(True, answer, (), state, err, final_at, early)
+        reaction = Reaction(True, answer, (), state, err, final_at, early, scenario.reply)
         if _wants_receipt(submit.registered_delivery, state):
             reaction.reports = self._reports(scenario, reaction)
         answer.bodyless = scenario.fault is AnswerFault.BODYLESS or self._chance(b.bodyless_share)

@@ -1,10 +1,12 @@
 """The wording of receipts: SMPP v3.4, Appendix B, and what operators make of it."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
 from heliograph.simulator.behaviour import Behaviour, ReceiptAddresses, ReceiptPlace, ReceiptWording
+from heliograph.simulator.deliveries import DeliverRequest
 from heliograph.simulator.message import TakenSubmit
 from heliograph.simulator.reactions import PlannedReceipt
 from heliograph.smpp import codec, tlv
@@ -30,6 +32,23 @@ _OWN_WORDS: Final = NAMES | {
 }
 _GSM_NETWORK: Final = 3
 _QUOTED_OCTETS: Final = 20
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ReceiptDelivery(DeliverRequest):
+    """One receipt on its way. Its home is the link on which the message came."""
+
+    submission: TakenSubmit
+    report: PlannedReceipt
+
+    def describe(self) -> tuple[str, dict[str, object]]:
+        return "receipt", {
+            "message_id": self.report.notation.write(self.submission.number),
+            "state": NAMES[self.report.state],
+            "err": f"{self.report.err:03d}",
+            "source_addr": self.submission.destination_addr,
+            "destination_addr": self.submission.source_addr,
+        }
 
 
 def receipt_body(submission: TakenSubmit, report: PlannedReceipt, behaviour: Behaviour, done_s: float) -> bytes:

@@ -10,12 +10,13 @@ from typing import BinaryIO, Final
 from heliograph.simulator import enquiry
 from heliograph.simulator.behaviour import Behaviour
 from heliograph.simulator.counters import SimulatorCounters
+from heliograph.simulator.deliveries import Deliveries, DeliverRequest
 from heliograph.simulator.link import SimulatorLink
 from heliograph.simulator.log import SimulatorLog, described
 from heliograph.simulator.message import MessageMemory, ReceivedMessage, TakenSubmit
+from heliograph.simulator.phone import Phones
 from heliograph.simulator.reactions import WRONG_BY, PlannedReceipt, Reaction, Reactions, SubmitAnswer, SubmitRequest
-from heliograph.simulator.receipt import NAMES, receipt_body
-from heliograph.simulator.receipt_delivery import ReceiptDeliveries, ReceiptDelivery
+from heliograph.simulator.receipt import ReceiptDelivery, receipt_body
 from heliograph.simulator.schedule import Schedule
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -29,6 +30,9 @@ SYSTEM_ID: Final = "simulator"
 
 TICK_S: Final = 0.2
 """Interval of checks of the links' timers."""
+
+REPLY_AFTER_S: Final = 1.0
+"""Time from a message's final state to the phone's reply."""
 
 _Submitted = p.SubmitSm | p.DataSm
 
@@ -51,7 +55,8 @@ class Simulator:
         self._links: dict[int, SimulatorLink] = {}
         self._links_opened = 0
         self._touched: set[SimulatorLink] = set()
-        self._deliveries = ReceiptDeliveries(self.counters, self._later, self._delivery_sent)
+        self._deliveries = Deliveries(self._later, self._delivery_sent)
+        self._phones = Phones(self._deliveries, self.counters.from_phones, self._now, self._later)
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
@@ -69,6 +74,7 @@ class Simulator:
         if self._journal is not None:
             self._journal.note("listening", host=host, port=bound)
             self._journal.flush()
+        self._phones.behave(self._behaviour)
         return bound
 
     async def stop(self, grace_s: float = 1.0) -> None:
@@ -100,6 +106,16 @@ class Simulator:
         """Changes the behaviour from now on. Decided reactions stay; open links keep their windows and their speed."""
         self._behaviour = behaviour
         self._reactions = Reactions(behaviour)
+        self._phones.behave(behaviour)
+
+    def send_from_phone(self, phone: str, number: str, text: str) -> int:
+        """Sends a message from a phone to a number of the peer's; returns the number of its parts.
+
+        Raises PhoneProblem, with nothing sent: an argument is none, or nobody is bound who could get it.
+        """
+        parts = self._phones.send(phone, number, text)
+        self.settled()
+        return parts
 
     def recent(self, limit: int = 100) -> list[ReceivedMessage]:
         """Returns the latest messages, newest first; the parts of a longer one are one message."""
@@ -141,7 +157,7 @@ class Simulator:
             case e.RequestReceived(request=p.SubmitSm() | p.DataSm() as request):
                 self._note_request(link, request)
                 self._on_submit(link, request, now)
-            case e.Answered(token=ReceiptDelivery() as delivery):
+            case e.Answered(token=DeliverRequest() as delivery):
                 if self._journal is not None:
                     self._note("answer", link, pdu=described(event.response))
                 self._deliveries.answered(link, delivery, event.status)
@@ -151,10 +167,10 @@ class Simulator:
             case e.BindRequested():
                 self._note_request(link, event.request)
                 self._on_bind(link, event.request)
-            case e.TimedOut(token=ReceiptDelivery() as delivery):
+            case e.TimedOut(token=DeliverRequest() as delivery):
                 self._deliveries.again([delivery])
             case e.Lost():
-                self._deliveries.again([token for token in event.tokens if isinstance(token, ReceiptDelivery)])
+                self._deliveries.again([token for token in event.tokens if isinstance(token, DeliverRequest)])
             case e.Unbound():
                 self._note("unbound", link, by_peer=event.by_peer)
                 self._unbound(link)
@@ -312,6 +328,8 @@ class Simulator:
             at_s + reaction.final_at - now,
         )
         self._messages.add(submission)
+        if reaction.reply and submission.is_last:
+            self._at(reaction.final_at + REPLY_AFTER_S, now, partial(self._reply, link, submission, reaction.reply))
         return submission
 
     def _answer(self, link: SimulatorLink, request: _Submitted, answer: SubmitAnswer, number: int) -> None:
@@ -369,36 +387,42 @@ class Simulator:
             report = PlannedReceipt(now, MessageState.DELETED, 0, b.receipt_text, b.receipt_id, b.receipt_tlv_id)
             self._owe(link, submission, (report,), now)
 
+    def _reply(self, link: SimulatorLink, submission: TakenSubmit, text: str) -> None:
+        if not submission.cancelled:
+            self._phones.reply(link, submission.destination_addr, submission.source_addr, text)
+
     # Receipts.
 
     def _owe(
         self, link: SimulatorLink, submission: TakenSubmit, reports: tuple[PlannedReceipt, ...], now: float
     ) -> None:
-        self.counters.receipts += len(reports)
+        self.counters.receipts.planned += len(reports)
         for report in reports:
             self._at(report.at, now, partial(self._report, link, submission, report))
 
     def _report(self, link: SimulatorLink, submission: TakenSubmit, report: PlannedReceipt) -> None:
         if submission.cancelled and report.state is not MessageState.DELETED:
-            self.counters.receipts -= 1
+            self.counters.receipts.planned -= 1
             return
         body = receipt_body(submission, report, self._behaviour, submission.final_at_s)
-        self._deliveries.deliver(ReceiptDelivery(submission, report, body, link))
+        self._deliveries.deliver(
+            ReceiptDelivery(
+                system_id=submission.system_id,
+                body=body,
+                counts=self.counters.receipts,
+                home=link,
+                other_bind=report.other_bind,
+                overtaken=report.overtaken,
+                submission=submission,
+                report=report,
+            )
+        )
 
-    def _delivery_sent(self, link: SimulatorLink, delivery: ReceiptDelivery, sequence: int) -> None:
+    def _delivery_sent(self, link: SimulatorLink, delivery: DeliverRequest, sequence: int) -> None:
         self._touched.add(link)
         if self._journal is not None:
-            report = delivery.report
-            self._note(
-                "receipt",
-                link,
-                sequence=sequence,
-                message_id=report.notation.write(delivery.submission.number),
-                state=NAMES[report.state],
-                err=f"{report.err:03d}",
-                source_addr=delivery.submission.destination_addr,
-                destination_addr=delivery.submission.source_addr,
-            )
+            event, details = delivery.describe()
+            self._note(event, link, sequence=sequence, **details)
 
     # Timers and the log.
 
@@ -411,6 +435,9 @@ class Simulator:
             task()
         else:
             self._schedule.put(at, task)
+
+    def _now(self) -> float:
+        return self._loop.time()
 
     def _later(self, seconds: float, task: partial[None]) -> None:
         self._schedule.put(self._loop.time() + seconds, task)

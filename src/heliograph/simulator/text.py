@@ -1,4 +1,4 @@
-"""Decodes a message: its alphabet, its user data header, its place among the parts of a longer one.
+"""Decodes and encodes a message: its alphabet, its user data header, its place among the parts of a longer one.
 
 The table of GSM 03.38 stands here once more, instead of being taken from the gateway, so that a mistake in one of the
 two shows.
@@ -19,6 +19,9 @@ _BASIC: Final = (
 _EXTENDED: Final = {
     0x0A: "\f", 0x14: "^", 0x28: "{", 0x29: "}", 0x2F: "\\", 0x3C: "[", 0x3D: "~", 0x3E: "]", 0x40: "|", 0x65: "€",
 }  # fmt: skip
+_OCTETS: Final = {letter: bytes((octet,)) for octet, letter in enumerate(_BASIC) if octet != _ESCAPE} | {
+    letter: bytes((_ESCAPE, octet)) for octet, letter in _EXTENDED.items()
+}
 _CONCATENATED_8: Final = 0x00
 _CONCATENATED_16: Final = 0x08
 
@@ -82,6 +85,14 @@ def decode(octets: bytes, data_coding: int, default: Alphabet) -> str:
         case DataCoding.BINARY:
             return octets.hex()
     return _from_gsm(octets) if default is Alphabet.GSM else octets.decode(default.value, "replace")
+
+
+def gsm_octets(letter: str) -> bytes:
+    """Encodes a letter in GSM 03.38. Raises UnicodeEncodeError for one that it lacks."""
+    encoded = _OCTETS.get(letter)
+    if encoded is None:
+        raise UnicodeEncodeError("gsm", letter, 0, 1, "no letter of GSM 03.38")
+    return encoded
 
 
 def _from_gsm(octets: bytes) -> str:

@@ -654,6 +654,14 @@ async def test_the_simulators_knobs_are_turned(house: AdminHouse, ada: Browser) 
     assert house.simulator.turned == {"latency_ms": "250"}
     await ada.post("/simulator/cut")
     assert house.simulator.cut == 1
+    phone = {"phone": "447700900123", "number": "3388", "text": "STOP"}
+    assert "in 1 part." in (await ada.follow(await ada.post("/simulator/phone", phone))).text
+    assert house.simulator.from_phones == [("447700900123", "3388", "STOP")]
+    assert "in 2 parts" in (await ada.follow(await ada.post("/simulator/phone", phone | {"text": "x" * 200}))).text
+    refused = await ada.post("/simulator/phone", phone | {"text": " "})
+    assert refused.status == 400
+    assert "The text has 1 to 1600 characters, not 0." in refused.text
+    assert 'value="447700900123"' in refused.text
     house.services.simulated = None
     assert (await ada.get("/simulator")).status == 404
     assert "Simulator" not in (await ada.get("/")).text

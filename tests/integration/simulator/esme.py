@@ -36,6 +36,7 @@ class Esme(asyncio.Protocol):
         """`answer ID` and `receipt ID` as they came."""
         self.receipts: list[ReceiptContent] = []
         self.deliveries: list[p.DeliverSm] = []
+        self.from_phones: list[p.DeliverSm] = []
         self.unmatched: list[p.Pdu] = []
         self.refusal: int | None = None
         self.closed = False
@@ -119,11 +120,14 @@ class Esme(asyncio.Protocol):
                     if not token.done():
                         token.set_result(event)
             case e.Delivered(request=p.DeliverSm() as request):
-                receipt = parse_receipt(request)
-                assert receipt is not None
-                self.order.append(f"receipt {receipt.message_id}")
-                self.receipts.append(receipt)
-                self.deliveries.append(request)
+                if request.esm_class & c.ESM_RECEIPT:
+                    receipt = parse_receipt(request)
+                    assert receipt is not None
+                    self.order.append(f"receipt {receipt.message_id}")
+                    self.receipts.append(receipt)
+                    self.deliveries.append(request)
+                else:
+                    self.from_phones.append(request)
                 if self.receipt_status is not None:
                     self.session.answer(request, self.receipt_status)
             case e.Unmatched():

@@ -205,7 +205,7 @@ async def test_missing_receipts(start: Start) -> None:
     smsc = await start(receipt_missing_share=1.0)
     esme = await smsc.bind()
     await esme.submit()
-    assert smsc.simulator.counters.receipts == 0
+    assert smsc.simulator.counters.receipts.planned == 0
 
 
 async def test_doubled_receipts(start: Start) -> None:
@@ -313,7 +313,7 @@ async def test_receipts_of_a_silent_link_come_on_the_next(start: Start) -> None:
     message_id = (await esme.submit()).message_id
     esme.send(submit_sm())
     await smsc.until(lambda: smsc.simulator.counters.silenced == 1)
-    await smsc.until(lambda: smsc.simulator.counters.receipts_waiting == 1)
+    await smsc.until(lambda: smsc.simulator.counters.receipts.waiting == 1)
     second = await smsc.bind()
     await second.wait(lambda: second.receipts)
     assert second.receipts[0].message_id == message_id

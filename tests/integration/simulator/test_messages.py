@@ -33,7 +33,7 @@ async def test_submit_and_receipt(start: Start) -> None:
     assert (delivery.dest_addr_ton, delivery.dest_addr_npi) == (5, 0)
     assert tlv.find_text(delivery.tlvs, tlv.RECEIPTED_MESSAGE_ID) == answered.message_id
     assert tlv.find_integer(delivery.tlvs, tlv.MESSAGE_STATE) == MessageState.DELIVERED
-    await smsc.until(lambda: smsc.simulator.counters.receipts_answered == 1)
+    await smsc.until(lambda: smsc.simulator.counters.receipts.answered == 1)
 
 
 @pytest.mark.parametrize("kind", [p.BindTransmitter, p.BindReceiver, p.BindTransceiver])
@@ -64,11 +64,11 @@ async def test_receipts_wait_for_a_bind(start: Start) -> None:
     smsc = await start()
     transmitter = await smsc.bind(p.BindTransmitter)
     answers = [await transmitter.submit() for _ in range(3)]
-    await smsc.until(lambda: smsc.simulator.counters.receipts_waiting == 3)
+    await smsc.until(lambda: smsc.simulator.counters.receipts.waiting == 3)
     receiver = await smsc.bind(p.BindReceiver)
     await receiver.wait(lambda: len(receiver.receipts) == 3)
     assert [receipt.message_id for receipt in receiver.receipts] == [answer.message_id for answer in answers]
-    assert smsc.simulator.counters.receipts_waiting == 0
+    assert smsc.simulator.counters.receipts.waiting == 0
 
 
 async def test_receipts_without_an_answer_come_again_on_the_next_bind(start: Start) -> None:
@@ -80,14 +80,14 @@ async def test_receipts_without_an_answer_come_again_on_the_next_bind(start: Sta
     second = await smsc.bind()
     await second.wait(lambda: second.receipts)
     assert second.receipts[0].message_id == answered.message_id
-    assert smsc.simulator.counters.receipts_repeated == 1
+    assert smsc.simulator.counters.receipts.repeated == 1
 
 
 async def test_receipts_that_come_again_come_first_and_in_their_order(start: Start) -> None:
     smsc = await start(deliver_window=2)
     first = await smsc.bind(receipt_status=None)
     ids = [(await first.submit()).message_id for _ in range(4)]
-    await smsc.until(lambda: smsc.simulator.counters.receipts_waiting == 2)
+    await smsc.until(lambda: smsc.simulator.counters.receipts.waiting == 2)
     await first.wait(lambda: len(first.receipts) == 2)
     await first.close()
     second = await smsc.bind()
@@ -111,15 +111,15 @@ async def test_receipts_refused_for_the_moment_come_again(start: Start) -> None:
     await esme.wait(lambda: esme.receipts)
     esme.receipt_status = 0
     await esme.wait(lambda: len(esme.receipts) == 2)
-    assert smsc.simulator.counters.receipts_refused == 0
+    assert smsc.simulator.counters.receipts.refused == 0
 
 
 async def test_receipts_refused_for_good_do_not(start: Start) -> None:
     smsc = await start()
     esme = await smsc.bind(receipt_status=CommandStatus.ESME_RX_P_APPN)
     await esme.submit()
-    await smsc.until(lambda: smsc.simulator.counters.receipts_refused == 1)
-    assert smsc.simulator.counters.receipts_waiting == 0
+    await smsc.until(lambda: smsc.simulator.counters.receipts.refused == 1)
+    assert smsc.simulator.counters.receipts.waiting == 0
 
 
 async def test_unanswered_receipts_keep_to_the_window(start: Start) -> None:
@@ -127,7 +127,7 @@ async def test_unanswered_receipts_keep_to_the_window(start: Start) -> None:
     esme = await smsc.bind(receipt_status=None)
     for _ in range(5):
         await esme.submit()
-    await smsc.until(lambda: smsc.simulator.counters.receipts_waiting == 2)
+    await smsc.until(lambda: smsc.simulator.counters.receipts.waiting == 2)
     await esme.wait(lambda: len(esme.receipts) == 3)
     esme.session.answer(esme.deliveries[0])
     esme.flush()

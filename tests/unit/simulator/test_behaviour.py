@@ -22,7 +22,7 @@ BY_NAME = {knob.name: knob for knob in KNOBS}
 def test_every_knob_has_a_meaning_and_a_group() -> None:
     for knob in KNOBS:
         assert knob.what
-        assert knob.group in {"answers", "refusals", "binds", "receipts", "links", "messages"}
+        assert knob.group in {"answers", "refusals", "binds", "receipts", "phones", "links", "messages"}
 
 
 def test_the_defaults_behave_well() -> None:

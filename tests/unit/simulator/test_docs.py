@@ -11,7 +11,8 @@ PAGE = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding=
 
 
 def row_of(knob: Knob) -> str:
-    default = "" if knob.default in (None, "", ()) else str(knob.default).lower()
+    default = "" if knob.default in (None, "", ()) else str(knob.default)
+    default = default.lower() if knob.kind is bool else default
     takes = ", ".join(f"`{choice}`" for choice in knob.choices) or knob.unit or ("yes/no" if knob.kind is bool else "")
     return f"| `--{knob.name.replace('_', '-')}` | {default} | {takes} | {knob.what} |"
 

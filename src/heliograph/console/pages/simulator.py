@@ -4,17 +4,24 @@ from typing import Any
 
 from heliograph.app.records import Scope
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, SimulatorControl
+from heliograph.domain.display import counted
 from heliograph.domain.error import NOT_FOUND, Fault
 
 MESSAGES = 50
 
 KNOBS = (
     "latency_ms", "throttle_per_s", "queue_full_share", "refuse_share", "withhold_share", "undelivered_share",
-    "receipt_delay_ms", "receipt_missing_share", "receipt_double_share",
+    "receipt_delay_ms", "receipt_missing_share", "receipt_double_share", "inbound_rate", "inbound_to", "inbound_text",
 )  # fmt: skip
 """Knobs on the page; the command `heliograph simulator` has all."""
 
-COUNTERS = ("bound", "submits", "accepted", "throttled", "refused", "receipts_sent", "receipts_answered", "cut")
+COUNTERS = (
+    "bound", "submits", "accepted", "throttled", "refused", "receipts_sent", "receipts_answered", "from_phones_sent",
+    "from_phones_answered", "cut",
+)  # fmt: skip
+
+PHONE = "447700900123"
+"""A number that nobody has."""
 
 
 def _simulated(request: PageRequest) -> SimulatorControl:
@@ -28,7 +35,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     knobs = [knob for knob in simulated.knobs() if knob.name in KNOBS]
     return request.page(
         "simulator.html", status=200 if problem is None else 400, knobs=knobs, form=request.form, problem=problem,
-        **_state(simulated),
+        phone=PHONE, **_state(simulated),
     )  # fmt: skip
 
 
@@ -57,6 +64,17 @@ async def turn(request: PageRequest) -> PageResponse:
     return request.go("/simulator", "The simulated operator behaves so from now on.")
 
 
+async def send_from_phone(request: PageRequest) -> PageResponse:
+    simulated = _simulated(request)
+    phone, number, text = (request.form.get(name, "").strip() for name in ("phone", "number", "text"))
+    try:
+        parts = simulated.send_from_phone(phone, number, text)
+    except ValueError as mistake:
+        return await show(request, FormProblem(f"{str(mistake)[:1].upper()}{str(mistake)[1:]}."))
+    await request.manage.note("simulator.phone", "simulator", {"number": number})
+    return request.go("/simulator", f"The phone's message went to the gateway in {counted(parts, 'part')}.")
+
+
 async def cut(request: PageRequest) -> PageResponse:
     _simulated(request).cut_links()
     await request.manage.note("simulator.cut", "simulator")
@@ -67,5 +85,6 @@ PAGES = (
     PageRoute("GET", "/simulator", Scope.READ_MESSAGES, show_page),
     PageRoute("GET", "/simulator/live", Scope.READ_MESSAGES, live),
     PageRoute("POST", "/simulator/knobs", Scope.WRITE_CONNECTORS, turn),
+    PageRoute("POST", "/simulator/phone", Scope.OPERATE_CONNECTORS, send_from_phone),
     PageRoute("POST", "/simulator/cut", Scope.OPERATE_CONNECTORS, cut),
 )
