@@ -130,3 +130,35 @@ def test_receipts_of_every_dialect_find_their_messages(
     assert set(told.values()) == {"DELIVRD", "UNDELIV"}
     assert admin("receipts", "orphans")["receipts"] == []
     assert admin("inbound", "list")["messages"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "words"),
+    [
+        ("0x22", "001", "UNDELIV 001, the operator's code 0x22"),
+        ("ABSENT", "001", "UNDELIV 001, the operator's code ABSENT"),
+        ("1073", "073", "UNDELIV 073, the operator's code 1073"),
+        ("001", "001", "UNDELIV 001"),
+        ("", "001", "UNDELIV 001, no operator's code"),
+    ],
+)
+def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, said: str, told: str, words: str
+) -> None:
+    account = admin.account()
+    knobs = {"receipt_err": said} if said else {"receipt_text": "no_err"}
+    with SimulatorProcess(tmp_path, undelivered_share=1, receipt_form="text", **knobs) as simulator:
+        admin.operator(simulator.port)
+        with running(data, account) as (_, customer):
+            sent = customer.send(1, to="491700000000", content="Hi", dlr="yes", dlr_url=sink.url())["Id"]
+            received = sink.receipt(sent)
+            assert (received.form["message_status"], received.form["err"]) == ("UNDELIV", told)
+            assert received.headers.get("heliograph-operator-code", "") == said
+            history = customer.get(f"/api/v1/messages/{sent}/events").json["events"]
+            assert next(each["Detail"] for each in history if each["Event"] == "Final") == words
+        shown = admin("message", "show", sent)
+        assert (shown["err"], shown["operator_code"]) == (told, said)
+        assert (f"Its own code for why is {said}:" in shown["explanation"]) == bool(said)
+        assert ("It gave no code of its own" in shown["explanation"]) != bool(said)
+        found = admin("message", "find", "491700000000")["messages"][0]
+        assert (found["err"], found["operator_code"]) == (told, said)

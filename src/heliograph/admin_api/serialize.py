@@ -167,6 +167,7 @@ def message(hit: Hit, names: dict[int, str], connectors: dict[int, str]) -> shap
         standing=hit.standing.value,
         delivery=None if hit.delivery is None else hit.delivery.name,
         err=hit.err,
+        operator_code=hit.operator_code,
         segments=found.segments,
         price=format_credits(found.price),
         connector=connectors.get(found.connector, str(found.connector)),

@@ -286,7 +286,8 @@ class MessageShape(Struct):
     time: Annotated[Moment, Meta(description="When it was accepted, or is to be sent.")]
     standing: Annotated[str, Meta(description=f"{', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}.")]
     delivery: Annotated[str | None, Meta(description="The final state, as operators name it.", examples=["DELIVRD"])]
-    err: str
+    err: Annotated[str, Meta(description="What customers are told: three digits; empty before the final state.")]
+    operator_code: Annotated[str, Meta(description="The operator's own code; empty where it gave none.")]
     segments: int
     price: Credits
     connector: str

@@ -16,6 +16,7 @@ from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.domain import phone
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry
+from heliograph.domain.receipt import MAX_CODE_CHARS
 
 JSON, FORM = fields.MEDIA_TYPES
 
@@ -318,6 +319,8 @@ def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
          {"type": "integer"}, 1800000004),
         ("webhook-signature", "One or several signatures, separated by spaces: `v1,` and base64.",
          {"type": "string"}, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
+        ("heliograph-operator-code", "The operator's own code, as it wrote it; absent where it gave none.",
+         {"type": "string", "maxLength": MAX_CODE_CHARS}, "0x22"),
     )  # fmt: skip
     return {
         "operationId": "receive_receipt",
@@ -326,7 +329,14 @@ def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
         "description": _filled(_RECEIPT, terms),
         "security": [],
         "parameters": [
-            {"name": name, "in": "header", "required": True, "description": text, "schema": kind, "example": value}
+            {
+                "name": name,
+                "in": "header",
+                "required": name.startswith("webhook-"),
+                "description": text,
+                "schema": kind,
+                "example": value,
+            }
             for name, text, kind, value in headers
         ],
         "requestBody": {

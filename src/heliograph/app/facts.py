@@ -156,7 +156,8 @@ MOST_MOVES = 20
 @dataclass(slots=True)
 class PartReceipt:
     """A receipt for one part. Among `Facts.parts`: the final state of a part of a message of several parts. Among
-    `Facts.progress`: a state that is not final, of a part of any message."""
+    `Facts.progress`: a state that is not final, of a part of any message. `err` is the operator's own code, empty where
+    it gave none (`domain.receipt.own_code`)."""
 
     account: int
     key: int
@@ -170,6 +171,7 @@ class PartReceipt:
 class Final:
     """The message has reached its final state; the first one recorded stays.
 
+    `err` is the operator's own code, as it wrote it; empty where it gave none. Customers are told `err_of` it.
     `owed`: a notice is owed to the account (`app.notice.owes_receipt`). `failed`: the message never left the
     gateway; its state becomes Failed and `refund` micro-credits go back to `account`, in the same transaction and at
     most once. `waited` is not stored: milliseconds from the operator's answer to the last receipt (from when the

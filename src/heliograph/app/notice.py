@@ -49,7 +49,8 @@ class Way(IntEnum):
 
 @dataclass(slots=True)
 class FinalState:
-    """A subject: the message reached `state` with the error code `err` at `at` (ms)."""
+    """A subject: the message reached `state` at `at` (ms). `err` is the operator's own code; empty where it gave
+    none."""
 
     message: Message
     state: Delivery

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import Delivery, err_of
 from heliograph.domain.status import MessageStatus, status_of
 
 
@@ -178,7 +178,13 @@ class Hit:
 
     message: Message
     delivery: Delivery | None
-    err: str = ""
+    operator_code: str = ""
+    """The operator's own code; empty where it gave none."""
+
+    @property
+    def err(self) -> str:
+        """The `err` that the customer is told; empty before the final state."""
+        return "" if self.delivery is None else err_of(self.operator_code, self.delivery)
 
     @property
     def standing(self) -> MessageStatus:

@@ -15,6 +15,8 @@ class WebhookJob:
     secrets: tuple[bytes, ...]
     traceparent: str = ""
     """The header of that name (W3C Trace Context), where the message is traced."""
+    operator_code: str = ""
+    """The header `heliograph-operator-code`: printable ASCII; empty for none."""
     wants_reply: bool = False
     """Whether the text of the answer is wanted."""
 

@@ -28,11 +28,11 @@ def orphans(invocation: Invocation, limit: int) -> None:
             "operator_id": each.operator_id,
             "destination": mask(each.destination),
             "state": each.state.name,
-            "err": each.err,
+            "operator_code": each.err,
         }
         for each in found
     ]
-    columns = ("TIME", "CONNECTOR", "OPERATOR'S ID", "DESTINATION", "STATE", "ERR")
+    columns = ("TIME", "CONNECTOR", "OPERATOR'S ID", "DESTINATION", "STATE", "OPERATOR'S CODE")
     invocation.show(
         {"receipts": rows},
         lambda: print_table(columns, [tuple(row.values()) for row in rows], empty="Every receipt matched a message."),

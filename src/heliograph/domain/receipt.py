@@ -21,8 +21,11 @@ class Delivery(IntEnum):
     REJECTD = 8
 
 
-NO_CODE: Final = "001"
-"""The error code of a final state for which no operator gave one."""
+NO_CODE: Final = ""
+"""The code of a state for which no operator gave one. Customers are told `err_of` it."""
+
+MAX_CODE_CHARS: Final = 32
+"""Characters of an operator's own code that are kept."""
 
 _PROGRESS = frozenset({Delivery.ENROUTE, Delivery.ACCEPTD})
 
@@ -84,18 +87,32 @@ def worst(states: Iterable[Delivery]) -> Delivery:
     return max(states, key=_SEVERITY.__getitem__)
 
 
-def normalise_err(text: str | None, state: Delivery) -> str:
-    """The three digits of a receipt's `err`: the operator's own code, padded, of a longer one the last three.
+def own_code(text: str | None) -> str:
+    """The operator's own code as it is kept: as the operator wrote it, without spaces around, cut off, and with `?` for
+    what is not printable ASCII, since headers carry it. Empty where it gave none."""
+    code = (text or "").strip(" \t\r\n\0")[:MAX_CODE_CHARS].rstrip()
+    return code if code.isascii() and code.isprintable() else "".join([c if " " <= c <= "~" else "?" for c in code])
 
-    Where the operator gave none, or one that is not all digits: `000` on DELIVRD and `001` otherwise.
+
+def err_of(code: str, state: Delivery) -> str:
+    """The `err` that customers are told, always three digits: the operator's own code, padded, of a longer one the last
+    three. Where the operator gave none, or one that is not all digits: `000` on DELIVRD and `001` otherwise.
     """
-    if text is not None and _DIGITS(code := text.strip()) is not None:
+    if _DIGITS(code) is not None:
         return code[-3:].zfill(3)
     return "000" if state is Delivery.DELIVRD else "001"
 
 
-def err_of_status(command_status: int) -> str:
-    """The `err` of a message that the operator refused at submission: the last three decimal digits of the
-    command_status (SMPP v3.4, 5.1.3), `011` for 0x0B.
+def code_of_status(command_status: int) -> str:
+    """The operator's code for a message that it refused at submission: the command_status (SMPP v3.4, 5.1.3) in
+    decimal, of which `err_of` makes `011` for 0x0B.
     """
-    return f"{command_status % 1000:03d}"
+    return str(command_status)
+
+
+def in_words(state: Delivery, code: str) -> str:
+    """The state with its `err`, for people, and what the operator said where that is something else."""
+    err = err_of(code, state)
+    if not code:
+        return f"{state.name} {err}" if state is Delivery.DELIVRD else f"{state.name} {err}, no operator's code"
+    return f"{state.name} {err}" if code.zfill(3) == err else f"{state.name} {err}, the operator's code {code}"

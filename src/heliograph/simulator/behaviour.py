@@ -250,6 +250,9 @@ class Behaviour:
     receipt_tlv_id: Notation = field(
         default=Notation.DECIMAL, metadata=_about("receipts", "notation of the message id in their TLV")
     )
+    receipt_err: str = _knob(
+        "receipts", "", "`err` of what is not delivered, in the text of receipts; empty: three digits"
+    )
     receipt_addresses: ReceiptAddresses = field(
         default=ReceiptAddresses.SWAPPED, metadata=_about("receipts", "the addresses of receipts")
     )

@@ -63,7 +63,7 @@ def receipt_body(submission: TakenSubmit, report: PlannedReceipt, behaviour: Beh
         )
         if form is ReceiptPlace.TLV and report.err:
             tlvs += ((tlv.NETWORK_ERROR_CODE, bytes((_GSM_NETWORK, *report.err.to_bytes(2, "big")))),)
-    content = b"" if form is ReceiptPlace.TLV else receipt_text(submission, report, done_s)
+    content = b"" if form is ReceiptPlace.TLV else receipt_text(submission, report, done_s, behaviour.receipt_err)
     return codec.encode_body(
         DeliverSm(
             tlvs=tlvs,
@@ -101,8 +101,10 @@ def _addresses(submission: TakenSubmit, manner: ReceiptAddresses) -> tuple[_Addr
             return recipient, sender
 
 
-def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float) -> bytes:
-    """Words the receipt's text: Appendix B in the operator's manner."""
+def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float, own_err: str = "") -> bytes:
+    """Words the receipt's text: Appendix B in the operator's manner. `own_err` stands for the error of what is not
+    delivered."""
+    err = own_err if own_err and report.err else f"{report.err:03d}"
     dialect = report.dialect
     states = _OWN_WORDS if dialect is ReceiptWording.FAILED else NAMES
     seconds = dialect is ReceiptWording.LONG_DATES
@@ -118,7 +120,7 @@ def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float)
             head = f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done} stat:{state} text:"
         case ReceiptWording.REORDERED:
             head = (
-                f"stat:{state} err:{report.err:03d} id:{name} done date:{done} submit date:{submitted}"
+                f"stat:{state} err:{err} id:{name} done date:{done} submit date:{submitted}"
                 f" sub:001 dlvrd:00{delivered} text:"
             )
         case _:
@@ -126,7 +128,7 @@ def receipt_text(submission: TakenSubmit, report: PlannedReceipt, done_s: float)
                 name = f'"{name}"'
             head = (
                 f"id:{name} sub:001 dlvrd:00{delivered} submit date:{submitted} done date:{done}"
-                f" stat:{state} err:{report.err:03d} text:"
+                f" stat:{state} err:{err} text:"
             )
     if dialect is ReceiptWording.LOWER:
         head = head.lower().replace(name.lower(), name, 1)

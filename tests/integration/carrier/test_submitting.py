@@ -57,8 +57,8 @@ async def test_answers_find_their_parts_in_any_order() -> None:
     [
         (Status.ESME_RTHROTTLED, Deferred(0x58, 0.2, throttled=True)),
         (Status.ESME_RMSGQFUL, Deferred(0x14, 0.2, throttled=True)),
-        (Status.ESME_RINVDSTADR, Refused(0x0B, Delivery.REJECTD, "011")),
-        (0x4FF, Refused(0x4FF, Delivery.REJECTD, "279")),
+        (Status.ESME_RINVDSTADR, Refused(0x0B, Delivery.REJECTD, "11")),
+        (0x4FF, Refused(0x4FF, Delivery.REJECTD, "1279")),
     ],
 )
 async def test_what_the_operator_answers_is_what_is_told(status: int, outcome: Deferred | Refused) -> None:
@@ -109,8 +109,8 @@ async def test_answers_without_a_body_and_nacks_are_answers() -> None:
         await wait_until(lambda: len(rig.events.outcomes) == 4)
         assert [rig.events.outcomes[part] for part in parts] == [
             Accepted(""),
-            Refused(0x45, Delivery.REJECTD, "069"),
-            Refused(0x03, Delivery.REJECTD, "003"),
+            Refused(0x45, Delivery.REJECTD, "69"),
+            Refused(0x03, Delivery.REJECTD, "3"),
             Refused(0xFF, Delivery.REJECTD, "255"),
         ]
 
@@ -323,7 +323,7 @@ async def test_what_no_submit_sm_can_hold_is_refused() -> None:
         await wait_until(lambda: len(rig.events.outcomes) == 2)
         outcome = rig.events.outcomes[bad]
         assert isinstance(outcome, Refused)
-        assert (outcome.state, outcome.err) == (Delivery.REJECTD, "001")
+        assert (outcome.state, outcome.err) == (Delivery.REJECTD, "")
         assert isinstance(rig.events.outcomes[good], Accepted)
 
 
@@ -378,7 +378,7 @@ async def test_an_answer_that_comes_too_late_is_told_all_the_same() -> None:
         smsc.link.respond(one, message_id="78")
         smsc.link.flush()
         await wait_until(lambda: rig.carrier.state().counters.late_answers == 3)
-        assert rig.events.late == [(first, Accepted("77")), (second, Refused(0x0B, Delivery.REJECTD, "011"))]
+        assert rig.events.late == [(first, Accepted("77")), (second, Refused(0x0B, Delivery.REJECTD, "11"))]
 
 
 async def test_what_the_operator_says_of_its_load_is_told() -> None:

@@ -771,7 +771,7 @@ async def test_receipts_that_never_came_end_their_message_as_unknown(desk: Desk)
     assert len(desk.finished) == 1
     facts = desk.commit()
     assert [each.operator_id for each in facts.awaiting_matched] == ["a", "b"]
-    assert facts.parts[0] == PartReceipt(long.account, long.key, 0, Delivery.UNKNOWN, "001", START)
+    assert facts.parts[0] == PartReceipt(long.account, long.key, 0, Delivery.UNKNOWN, "", START)
 
 
 async def test_the_search_for_receipts_that_never_came_goes_on_where_it_ended(desk: Desk) -> None:

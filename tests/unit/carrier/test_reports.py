@@ -15,9 +15,10 @@ from tests.support.smsc import receipt
     ("stat", "err", "state", "final", "code"),
     [
         ("DELIVRD", "000", Delivery.DELIVRD, True, "000"),
-        ("UNDELIV", "27", Delivery.UNDELIV, True, "027"),
-        ("FAILED", "0x1", Delivery.UNDELIV, True, "001"),
-        ("REJECTD", "", Delivery.REJECTD, True, "001"),
+        ("UNDELIV", "27", Delivery.UNDELIV, True, "27"),
+        ("FAILED", "0x22", Delivery.UNDELIV, True, "0x22"),
+        ("UNDELIV", "ABSENT", Delivery.UNDELIV, True, "ABSENT"),
+        ("REJECTD", "", Delivery.REJECTD, True, ""),
         ("ENROUTE", "000", Delivery.ENROUTE, False, "000"),
         ("ACCEPTD", "000", Delivery.ACCEPTD, False, "000"),
         ("NEVERHEARD", "000", Delivery.UNKNOWN, True, "000"),
@@ -49,7 +50,7 @@ def test_an_intermediate_notification_ends_nothing_but_delivery(stat: str, final
 def test_a_receipt_in_data_sm() -> None:
     pdu = p.DataSm(source_addr="447700900123", esm_class=c.ESM_RECEIPT)
     pdu.tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "xyz"), tlv.make(tlv.MESSAGE_STATE, 5))
-    assert report_of(pdu) == Report("xyz", "447700900123", Delivery.UNDELIV, True, "001")
+    assert report_of(pdu) == Report("xyz", "447700900123", Delivery.UNDELIV, True, "")
 
 
 @pytest.mark.parametrize("esm_class", [0x00, 0x03, 0x08, 0x10])

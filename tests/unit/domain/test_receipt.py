@@ -2,9 +2,11 @@ import pytest
 
 from heliograph.domain.receipt import (
     Delivery,
-    err_of_status,
+    code_of_status,
+    err_of,
+    in_words,
     is_final,
-    normalise_err,
+    own_code,
     parse_state,
     worst,
 )
@@ -73,13 +75,13 @@ def test_no_part_has_no_state() -> None:
 )
 @pytest.mark.parametrize("state", Delivery)
 def test_the_operators_own_code_in_three_digits(text: str, err: str, state: Delivery) -> None:
-    assert normalise_err(text, state) == err
+    assert err_of(own_code(text), state) == err
 
 
 @pytest.mark.parametrize("text", [None, "", "  ", "0x0B", "E12", "-1", "1.5", "²", "٤٠١", "1 2"])
 def test_without_a_code_of_digits(text: str | None) -> None:
-    assert normalise_err(text, Delivery.DELIVRD) == "000"
-    assert {normalise_err(text, state) for state in Delivery if state is not Delivery.DELIVRD} == {"001"}
+    assert err_of(own_code(text), Delivery.DELIVRD) == "000"
+    assert {err_of(own_code(text), state) for state in Delivery if state is not Delivery.DELIVRD} == {"001"}
 
 
 @pytest.mark.parametrize(
@@ -87,4 +89,38 @@ def test_without_a_code_of_digits(text: str | None) -> None:
     [(0x0B, "011"), (0x58, "088"), (0x45, "069"), (0x400, "024"), (0xFF, "255"), (0xFFFFFFFF, "295")],
 )
 def test_codes_of_command_status(status: int, err: str) -> None:
-    assert err_of_status(status) == err
+    assert err_of(code_of_status(status), Delivery.REJECTD) == err
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (None, ""),
+        ("", ""),
+        (" 0x22 ", "0x22"),
+        ("ABSENT", "ABSENT"),
+        ("007\0", "007"),
+        ("a\r\nb", "a??b"),
+        ("café", "caf?"),
+        ("x" * 40, "x" * 32),
+    ],
+)
+def test_an_operators_own_code_is_kept_as_it_wrote_it(given: str | None, kept: str) -> None:
+    assert own_code(given) == kept
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "words"),
+    [
+        (Delivery.DELIVRD, "", "DELIVRD 000"),
+        (Delivery.DELIVRD, "000", "DELIVRD 000"),
+        (Delivery.UNDELIV, "", "UNDELIV 001, no operator's code"),
+        (Delivery.UNDELIV, "001", "UNDELIV 001"),
+        (Delivery.UNDELIV, "1", "UNDELIV 001"),
+        (Delivery.UNDELIV, "0x22", "UNDELIV 001, the operator's code 0x22"),
+        (Delivery.UNDELIV, "ABSENT", "UNDELIV 001, the operator's code ABSENT"),
+        (Delivery.REJECTD, "1073", "REJECTD 073, the operator's code 1073"),
+    ],
+)
+def test_what_is_told_and_what_the_operator_said_are_two_things(state: Delivery, code: str, words: str) -> None:
+    assert in_words(state, code) == words

@@ -1,5 +1,7 @@
 """What is told of a commit's facts, and that nothing is while nobody listens."""
 
+import pytest
+
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -87,6 +89,20 @@ def test_what_is_not_known_is_told_without_its_message() -> None:
     assert ear.words(Facts(finals=[final], early=[early])) == [("unmatched_receipt", 0, None), ("failed", 9, None)]
     assert [each.message for each in ear.heard] == [None, None]
     assert ear.heard[0].connector == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [
+        ("", {"err": "001"}),
+        ("001", {"err": "001", "operator_code": "001"}),
+        ("ABSENT", {"err": "001", "operator_code": "ABSENT"}),
+    ],
+)
+def test_what_is_told_and_what_the_operator_said_are_two_details(code: str, details: dict[str, str]) -> None:
+    ear = Ear(EventFeed())
+    ear.words(Facts(finals=[Final(1, 9, Delivery.UNDELIV, code, NOW, owed=False)]))
+    assert ear.heard[0].details == {"state": "UNDELIV"} | details
 
 
 def test_details_hold_neither_text_nor_number() -> None:

@@ -126,6 +126,16 @@ def test_the_short_way_agrees_with_the_long_one(url: str) -> None:
     assert long_path == path
 
 
+def test_the_operators_own_code_is_a_header() -> None:
+    told = job(b"s" * 32)
+    told.operator_code = "0x22"
+    head = request(told, "/", standing_lines(OriginAddress(False, "example.com", 80)), 1).partition(b"\r\n\r\n")[0]
+    assert head.split(b"\r\n")[-1] == b"heliograph-operator-code: 0x22"
+    told.operator_code = ""
+    head = request(told, "/", standing_lines(OriginAddress(False, "example.com", 80)), 1).partition(b"\r\n\r\n")[0]
+    assert b"operator-code" not in head
+
+
 def test_a_traced_callback_carries_its_context_beside_the_signature() -> None:
     traced = job(b"s" * 32)
     traced.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -5,7 +5,7 @@ command_status                          outcome
 ======================================  ==========================================================================
 ESME_ROK                                Accepted, with the operator's message id (empty where it gives none)
 those of `PAUSES`                       Deferred: sent again after the pause
-all others, the operator's own and      Refused: final, the state is REJECTD and `err` the status in decimal
+all others, the operator's own and      Refused: final, the state is REJECTD and the code the status in decimal
 those of generic_nack included
 no answer in time, or the link lost     Unknown: the operator may have it or not
 ======================================  ==========================================================================
@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from heliograph.app.ports import Accepted, Deferred, Outcome, Refused, Unknown
 from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import Delivery, err_of_status
+from heliograph.domain.receipt import Delivery, code_of_status
 from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {
@@ -59,7 +59,7 @@ class OutcomeOverride:
             case "defer":
                 return Deferred(status, self.pause, status in THROTTLING)
             case "refuse":
-                return Refused(status, self.state, self.err or err_of_status(status))
+                return Refused(status, self.state, self.err or code_of_status(status))
             case "unknown":
                 return Unknown(f"the operator answered {CommandStatus.name_of(status)}")
 
@@ -70,7 +70,7 @@ def outcome_of(status: int, message_id: str, overrides: Mapping[int, OutcomeOver
         return overrides[status].outcome(status, message_id)
     if status == 0:
         return Accepted(kept(message_id))
-    return _DEFERRED.get(status) or Refused(status, Delivery.REJECTD, err_of_status(status))
+    return _DEFERRED.get(status) or Refused(status, Delivery.REJECTD, code_of_status(status))
 
 
 def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:

@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.context import BindContext
 from heliograph.app.ports import Incoming, Report
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.operator_id import kept
-from heliograph.domain.receipt import Delivery, is_final, normalise_err, parse_state
+from heliograph.domain.receipt import Delivery, is_final, own_code, parse_state
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
@@ -51,7 +51,7 @@ def _report(receipt: ReceiptContent, marked: bool) -> Report:
         receipt.source_addr[:MAX_ADDRESS_CHARS],
         state,
         final,
-        normalise_err(receipt.err, state),
+        own_code(receipt.err),
         other_id="" if other_id == message_id else other_id,
         other_number=receipt.destination_addr[:MAX_ADDRESS_CHARS],
         marked=marked,

@@ -23,6 +23,7 @@ from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import Clock, Intake, WebhookSender
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
+from heliograph.domain.receipt import err_of
 from heliograph.http.asgi import Asgi
 
 KEPT = 20_000
@@ -96,7 +97,9 @@ class TraceWatcher:
             context = self._messages.get(final.key)
             if context is None:
                 continue
-            attributes = {"heliograph.state": final.state.name, "heliograph.err": final.err}
+            attributes = {"heliograph.state": final.state.name, "heliograph.err": err_of(final.err, final.state)}
+            if final.err:
+                attributes["heliograph.operator_code"] = final.err
             name = "failed" if final.failed else "receipt"
             self._span(name, context, final.at - max(0, final.waited), final.at, attributes, bad=final.failed)
             if not final.owed:

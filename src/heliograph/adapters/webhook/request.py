@@ -78,9 +78,10 @@ def request(job: WebhookJob, path: str, standing: str, timestamp: int) -> bytes:
     else:
         signature = " ".join([sign(secret, job.webhook_id, timestamp, body) for secret in secrets])
     trace = f"traceparent: {job.traceparent}\r\n" if job.traceparent else ""
+    code = f"heliograph-operator-code: {job.operator_code}\r\n" if job.operator_code else ""
     head = (
         f"POST {path}{standing}{job.content_type}\r\nContent-Length: {len(body)}\r\n"
         f"webhook-id: {job.webhook_id}\r\nwebhook-timestamp: {timestamp}\r\nwebhook-signature: {signature}\r\n"
-        f"{trace}\r\n"
+        f"{code}{trace}\r\n"
     )
     return head.encode("ascii") + body

@@ -7,7 +7,7 @@ from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.message import State
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import Delivery, err_of
 
 _SAYS = {
     Delivery.DELIVRD: "The operator says that it was delivered.",
@@ -50,12 +50,14 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
     return "It never left: there was no route for it any more."
 
 
-def _ended(state: Delivery, err: str) -> str:
+def _ended(state: Delivery, code: str) -> str:
     if state is Delivery.DELIVRD:
         return _SAYS[state]
-    if err == "001":
-        return _SAYS[state] + " It gave no code of its own (001 stands for none)."
-    return f"{_SAYS[state]} Its own code for why is {err}: ask the operator what that means."
+    told = err_of(code, state)
+    if not code:
+        return f"{_SAYS[state]} It gave no code of its own ({told} stands for none)."
+    says = f"{_SAYS[state]} Its own code for why is {code}: ask the operator what that means."
+    return says if code.zfill(3) == told else f"{says} The customer was told {told}, since that has to be three digits."
 
 
 def _untold(callback: CallbackView | None) -> str:

@@ -9,6 +9,7 @@ from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind, format_credits
+from heliograph.domain.receipt import in_words
 
 _CALLBACK_ENDS = {
     CallbackEnd.DELIVERED: "delivered",
@@ -74,7 +75,7 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
             line = "Refused", f"{name(sent.connector)} answered {status_name(sent.status)}"
         events.append(Event(sent.at, line[0], sent.segment + 1, line[1]))
     events += [
-        Event(receipt.at, "Receipt", receipt.segment + 1, f"{receipt.state.name} {receipt.err}")
+        Event(receipt.at, "Receipt", receipt.segment + 1, in_words(receipt.state, receipt.err))
         for receipt in record.receipts
     ]
     return events
@@ -87,7 +88,7 @@ def _end(record: MessageRecord) -> list[Event]:
         if state is None:
             events.append(Event(at, "Cancelled", None, ""))
         else:
-            events.append(Event(at, "Final", None, f"{state.name} {err}"))
+            events.append(Event(at, "Final", None, in_words(state, err)))
     events += [
         Event(entry.at, "Refunded", None, format_credits(entry.amount))
         for entry in record.entries

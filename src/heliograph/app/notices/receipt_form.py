@@ -13,7 +13,7 @@ from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
 from heliograph.domain.limits import RECEIPT_TEXT_CHARS
-from heliograph.domain.receipt import Delivery
+from heliograph.domain.receipt import Delivery, err_of
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
@@ -34,12 +34,13 @@ class ReceiptRenderer:
         uuid = to_uuid(message.key, message.tail)
         body = notice.body
         if not body:
-            fields = receipt_fields(message, uuid, final.state, final.err, final.at, zone)
+            fields = receipt_fields(message, uuid, final.state, err_of(final.err, final.state), final.at, zone)
             body = self._encode_json(fields) if account.callback_format == "json" else receipt_form(fields)
             notice.body = body
         return WebhookJob(
-            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type_of(body), (account.signing_secret,)
-        )
+            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type_of(body), (account.signing_secret,),
+            operator_code=final.err,
+        )  # fmt: skip
 
 
 def content_type_of(body: bytes) -> str:

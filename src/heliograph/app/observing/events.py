@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, Message, Verdict
+from heliograph.domain.receipt import Delivery, err_of
 
 REMEMBERED = 20_000
 """The most messages that the feed remembers, the latest ones; others must be looked up."""
@@ -100,17 +101,17 @@ class EventFeed:
 
     def _reported(self, facts: Facts) -> list[MessageEvent]:
         found = [
-            self._new(each.at, "receipt", each.key, each.segment + 1, state=each.state.name, err=each.err)
+            self._new(each.at, "receipt", each.key, each.segment + 1, **_state(each.state, each.err))
             for each in (*facts.progress, *facts.parts)
         ]
         for early in facts.early:
-            event = self._new(early.at, "unmatched_receipt", 0, state=early.state.name, err=early.err)
+            event = self._new(early.at, "unmatched_receipt", 0, **_state(early.state, early.err))
             event.details["operator_id"] = early.operator_id
             event.connector = early.connector
             found.append(event)
         for final in facts.finals:
             name = "failed" if final.failed else "final"
-            event = self._new(final.at, name, final.key, state=final.state.name, err=final.err)
+            event = self._new(final.at, name, final.key, **_state(final.state, final.err))
             if final.failed:
                 event.details["refund"] = final.refund
             found.append(event)
@@ -137,3 +138,9 @@ class EventFeed:
             if retry.problem and not retry.held
         ]  # fmt: skip
         return found
+
+
+def _state(state: Delivery, code: str) -> dict[str, Any]:
+    """The details of a state: `err` as customers are told, and the operator's own code, if it gave one."""
+    details: dict[str, Any] = {"state": state.name, "err": err_of(code, state)}
+    return details | {"operator_code": code} if code else details

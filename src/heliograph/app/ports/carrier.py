@@ -50,7 +50,8 @@ class Deferred:
 
 @dataclass(slots=True)
 class Refused:
-    """The operator refused the part for good. `state` and `err` are the final that the customer is told."""
+    """The operator refused the part for good. `state` is what the customer is told, with the `err` of the code `err`
+    (`domain.receipt.err_of`)."""
 
     status: int
     state: Delivery
@@ -73,7 +74,7 @@ class Report:
     when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0. `other_id` is
     the id of its text where the parameter beside it says another; `other_number` the number in the place of the
     message's sender, where some operators leave the recipient. `marked`: the operator says that it is a receipt.
-    `text_first`: `other_id` is likelier to be right."""
+    `text_first`: `other_id` is likelier to be right. `err` is the operator's own code (`domain.receipt.own_code`)."""
 
     operator_id: str
     destination: str

@@ -10,6 +10,7 @@ from heliograph.console.request import FormProblem, Mistake, PageRequest, PageRe
 from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
+from heliograph.domain.receipt import in_words
 from heliograph.domain.status import MessageStatus, status_of
 
 PAGE = 50
@@ -110,8 +111,7 @@ def _segments(request: PageRequest, trace: Any, connectors: dict[int, str]) -> l
                 "status": None if answer is None else _status(request, answer.status),
                 "at": None if answer is None else answer.at,
                 "tries": sum(each.segment == segment for each in trace.attempts),
-                "state": None if state is None else state.name,
-                "err": err,
+                "state": None if state is None else in_words(state, err),
                 "ended": at,
             }
         )
