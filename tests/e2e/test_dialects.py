@@ -146,7 +146,7 @@ def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
     tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, said: str, told: str, words: str
 ) -> None:
     account = admin.account()
-    knobs = {"receipt_err": said} if said else {"receipt_text": "no_err"}
+    knobs: dict[str, Any] = {"receipt_err": said} if said else {"receipt_text": "no_err"}
     with SimulatorProcess(tmp_path, undelivered_share=1, receipt_form="text", **knobs) as simulator:
         admin.operator(simulator.port)
         with running(data, account) as (_, customer):
