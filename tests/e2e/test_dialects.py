@@ -162,3 +162,48 @@ def test_what_the_operator_said_and_what_the_customer_is_told_are_two_things(
         assert ("It gave no code of its own" in shown["explanation"]) != bool(said)
         found = admin("message", "find", "491700000000")["messages"][0]
         assert (found["err"], found["operator_code"]) == (told, said)
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "content", "segments"),
+    [("latin1", "Price: 5 € " + "x" * 100, 2), ("ascii", "Grüße " * 40, 4), ("latin1", "Grüße " * 20, 1)],
+)
+def test_no_letter_is_lost_on_the_way_to_an_operator_with_another_alphabet(
+    tmp_path: Path, admin: Admin, data: Path, alphabet: str, content: str, segments: int
+) -> None:
+    account = admin.account("acme", "10")
+    with SimulatorProcess(tmp_path, alphabet={"latin1": "latin-1"}.get(alphabet, alphabet)) as simulator:
+        admin.operator(simulator.port)
+        admin("connector", "set", "operator", f"alphabet={alphabet}")
+        with running(data, account) as (_, customer):
+            message = {"to": "491700000000", "from": "Helio", "content": content}
+            quote = customer.form("/api/v1/messages/quote", message).json
+            assert quote["Segments"] == segments
+            assert customer.send(1, to="491700000000", content=content)["Rate"] == segments
+            eventually(lambda: len(simulator.submits()) == segments, "all parts")
+            assert customer.balance() == str(10 - segments)
+        parts = simulator.submits()
+    octets = [bytes.fromhex(part["short_message"])[6 if segments > 1 else 0 :] for part in parts]
+    codec = {"GSM-7": "latin-1", "UCS-2": "utf-16-be"}[quote["Encoding"]]
+    assert "".join(each.decode(codec) for each in octets) == content
+    assert {part["data_coding"] for part in parts} == {8 if codec == "utf-16-be" else 0}
+    admin.assert_books_right()
+
+
+def test_what_was_charged_for_another_alphabet_is_refunded_rather_than_sent_without_its_letters(
+    tmp_path: Path, admin: Admin, data: Path
+) -> None:
+    account = admin.account("acme", "10")
+    with SimulatorProcess(tmp_path) as simulator:
+        admin.operator(simulator.port)
+        admin("connector", "set", "operator", "enabled=false")
+        with running(data, account) as (_, customer):
+            sent = customer.send(1, to="491700000000", content="€" + "x" * 150)["Id"]
+            assert customer.balance() == "9"
+            admin("connector", "set", "operator", "alphabet=latin1", "enabled=true")
+            eventually(lambda: customer.balance() == "10", "the refund")
+            assert {"NotSent", "Refunded"} <= set(customer.events(sent))
+            shown = admin("message", "show", sent)
+            assert "it cannot be written for the operator behind operator" in shown["explanation"]
+        assert simulator.submits() == []
+    admin.assert_books_right()

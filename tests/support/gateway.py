@@ -15,6 +15,7 @@ import msgspec
 from heliograph.api.app import Api, Services
 from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Price, Route
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
@@ -263,8 +264,9 @@ async def open_gateway(
     credit: str = "1000",
     routes: tuple[str, ...] = ("",),
     list_interval: float = LIST_INTERVAL_S,
+    alphabet: str = "gsm",
 ) -> Gateway:
-    """With the accounts `acme` and `other`, a connector, and routes to it."""
+    """With the accounts `acme` and `other`, a connector with an `alphabet`, and routes to it."""
     store, clock, secrets, journal = MemoryStore(), HandClock(), PlainSecrets(), MemoryJournal()
     for name in ("acme", "other"):
         account = Account(0, name, secrets.hash_password(PASSWORD), bytes(32), created=START)
@@ -273,7 +275,7 @@ async def open_gateway(
     connector = await store.network.add_connector(smpp_connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
     for prefix in routes:
         await store.network.add_route(Route(0, prefix, connector.id))
-    directory = Directory(store.network, store.accounts)
+    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(alphabet=alphabet))
     await directory.refresh()
 
     async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:

@@ -37,7 +37,7 @@ from heliograph.domain.error import (
     Fault,
 )
 from heliograph.domain.gate import SUPPRESSED
-from heliograph.domain.message import Kind, State
+from heliograph.domain.message import State
 from heliograph.domain.money import format_credits
 from heliograph.domain.suppression import Suppression
 from heliograph.http.reply import Reply
@@ -118,9 +118,8 @@ def of_rescheduled(moved: Rescheduled) -> Reply:
     return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 
-def of_quote(accept: Accept) -> Reply:
-    first = accept.messages[0]
-    encoding, segments = segment.count(first.content, Kind(first.kind))
+def of_quote(accept: Accept, encoding: segment.Encoding, segments: int) -> Reply:
+    """`encoding` and `segments` are those of the destination that takes most segments."""
     parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
     return of(QuoteResult("00", _number(accept.total), encoding.label, segments, parts))
 

@@ -281,7 +281,9 @@ class Api:
 
     async def _quote(self, call: Call, body: bytes) -> Reply:
         fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
-        return answer.of_quote(self._sending.quote(call.who, fields))
+        accept = self._sending.quote(call.who, fields)
+        longest = max(accept.messages, key=lambda message: message.segments)
+        return answer.of_quote(accept, self._sending.encoding(longest), longest.segments)
 
     async def _list(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])

@@ -104,9 +104,21 @@ class QuoteResult(Struct, rename="pascal"):
     status: _Done
     rate: _Rate
     encoding: Annotated[
-        str, _text("How the content goes over the air.", "GSM-7", enum=[encoding.label for encoding in Encoding])
+        str,
+        _text(
+            "How the content goes over the air; `UCS-2` also where an operator's alphabet lacks a letter.",
+            "GSM-7",
+            enum=[encoding.label for encoding in Encoding],
+        ),
     ]
-    segments: Annotated[int, Meta(description="Short messages for each destination.", ge=1, examples=[1])]
+    segments: Annotated[
+        int,
+        Meta(
+            description="Short messages for each destination; the most, where operators have different alphabets.",
+            ge=1,
+            examples=[1],
+        ),
+    ]
     messages: Annotated[list[QuotePart], Meta(description="Each destination, in the order given.", min_length=1)]
 
 

@@ -60,6 +60,8 @@ class LanePolicy:
     """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
     joins_parts: bool = False
     """Whether all parts of a long message are submitted as one."""
+    alphabet: str = "gsm"
+    """Meaning of the default data coding in what is submitted: `gsm`, `latin1` or `ascii`."""
     default_alphabet: str = "gsm"
     """Meaning of data coding 0 in messages from phones: `gsm`, `latin1` or `ascii`."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heliograph.app.ports import Store, Unavailable
-from heliograph.composition.connectors import KINDS
+from heliograph.composition.connectors import KINDS, policy_of
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
@@ -115,7 +115,7 @@ class Tools:
         from heliograph.smpp.constants import CommandStatus
 
         store, settings = self._store, self._settings
-        directory = Directory(store.network, store.accounts)
+        directory = Directory(store.network, store.accounts, policy=policy_of)
         guard = AddressGuard(settings.callbacks.allowed_networks)
         composer = Composer(directory, guard.forbidden_host, terms(settings).rules)
         fallbacks = development.NAMES if await development.was_last(self.manage) else None

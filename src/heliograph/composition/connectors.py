@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from heliograph.adapters.smpp.kind import KIND as SMPP
 from heliograph.app.configuration import Connector
-from heliograph.app.connector_kind import ConnectorKind
+from heliograph.app.connector_kind import ConnectorKind, LanePolicy
 from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
 from heliograph.config import Settings
 
@@ -60,3 +60,8 @@ ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {
     SMPP.name: ConnectorAdapter(SMPP, _smpp_carrier, _smpp_probe),
 }
 KINDS: Final[Mapping[str, ConnectorKind]] = {name: adapter.kind for name, adapter in ADAPTERS.items()}
+
+
+def policy_of(connector: Connector) -> LanePolicy:
+    """Returns the policy of a connector's lane, by its settings."""
+    return KINDS[connector.kind].policy(connector)

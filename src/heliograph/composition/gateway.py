@@ -22,7 +22,7 @@ from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.commands import open_store, terms
-from heliograph.composition.connectors import ADAPTERS, KINDS
+from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.watching import Watching
 from heliograph.config import Settings, parse_address
@@ -142,7 +142,7 @@ class Gateway:
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
         if self._dev:
             self._simulated = await SimulatedOperator.start()
-        self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None)
+        self._directory = Directory(store.network, store.accounts, SIMULATOR if self._dev else None, policy_of)
         self._watching = Watching(settings, self._clock, self._journal)
         self._long_polls = LongPolls(store.pulls)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
@@ -202,7 +202,7 @@ class Gateway:
                 directory=self._directory,
                 sender=sender,
                 make_carrier=self._make_carrier,
-                policy=lambda connector: KINDS[connector.kind].policy(connector),
+                policy=policy_of,
                 ids=RandomIds(),
                 clock=self._clock,
                 journal=self._journal,

@@ -49,6 +49,26 @@ _ESCAPED = re.compile("\x1b(.?)", re.DOTALL)
 _SAME_AS_ASCII: Final = bytes(code for code, char in enumerate(DEFAULT) if ord(char) == code != ESCAPE)
 
 
+GSM: Final = "gsm"
+"""The alphabet of this module, among those that operators take for the default one."""
+
+CODECS: Final[dict[str, str]] = {"latin1": "latin-1", "ascii": "ascii"}
+"""The codecs of the others."""
+
+
+def has_letters(text: str, alphabet: str) -> bool:
+    """Tells whether an operator's alphabet (`gsm`, `latin1` or `ascii`) has every character of a text that GSM 7 bit
+    has."""
+    codec = CODECS.get(alphabet)
+    if codec is None or text.isascii():
+        return True
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def encode(text: str) -> bytes | None:
     """The septets of a text; None when it has a character outside the alphabet."""
     if is_plain(text):

@@ -63,14 +63,16 @@ def hex_problem(content: str) -> str | None:
     return "The content of a binary message must be hexadecimal, two digits for each octet, such as 0605040B."
 
 
-def split(content: str, kind: int, header_octets: int = HEADER_OCTETS) -> Split:
+def split(content: str, kind: int, header_octets: int = HEADER_OCTETS, default: str = alphabet.GSM) -> Split:
     """The content of a `Kind` as one part, or as parts that leave `header_octets` (length octet included) for a header.
+
+    `default` is what the operator takes for the default alphabet: where that lacks a letter the content goes as UCS-2.
 
     Never without a part: no content is one empty part. Raises ValueError on a lone surrogate and on binary
     content that `hex_problem` refuses.
     """
     room = USER_DATA_OCTETS - header_octets
-    encoding, data = _encode(content, kind)
+    encoding, data = _encode(content, kind, default)
     if encoding is _GSM7:
         if len(data) <= SINGLE_SEPTETS:
             return Split(encoding, [data])
@@ -82,22 +84,22 @@ def split(content: str, kind: int, header_octets: int = HEADER_OCTETS) -> Split:
     return Split(encoding, [data[start : start + room] for start in range(0, len(data), room)])
 
 
-def count(content: str, kind: Kind) -> tuple[Encoding, int]:
+def count(content: str, kind: Kind, default: str = alphabet.GSM) -> tuple[Encoding, int]:
     """The encoding and the number of parts that `split` makes with the usual header; raises what it does."""
     if kind is _TEXT and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
         return _GSM7, 1
-    cut = split(content, kind)
+    cut = split(content, kind, HEADER_OCTETS, default)
     return cut.encoding, len(cut.parts)
 
 
-def _encode(content: str, kind: int) -> tuple[Encoding, bytes]:
+def _encode(content: str, kind: int, default: str) -> tuple[Encoding, bytes]:
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
             raise ValueError(problem)
         return Encoding.BINARY, bytes.fromhex(content)
     if kind != Kind.UNICODE:
         septets = alphabet.encode(content)
-        if septets is not None:
+        if septets is not None and alphabet.has_letters(content, default):
             return _GSM7, septets
     return Encoding.UCS2, content.encode("utf-16-be")
 

@@ -67,7 +67,7 @@ class Carriers:
         """Returns the connector's lane, set to the policy of its settings."""
         lane = self.dispatcher.lane(connector.id)
         policy = self._environment.policy(connector)
-        lane.unknown_wait_ms, lane.joins = policy.unknown_wait_ms, policy.joins_parts
+        lane.unknown_wait_ms, lane.joins, lane.alphabet = policy.unknown_wait_ms, policy.joins_parts, policy.alphabet
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:

@@ -463,6 +463,40 @@ async def test_v2_refuses_what_it_never_takes_though_v1_took_it_under_its_refere
 # --- quotes
 
 
+@pytest.mark.parametrize("kind", ["text", "flash"])
+@pytest.mark.parametrize(
+    ("alphabet", "content", "encoding", "segments"),
+    [
+        ("gsm", "€" + "x" * 80, "GSM-7", 1),
+        ("latin1", "ü" + "x" * 80, "GSM-7", 1),
+        ("latin1", "€" + "x" * 80, "UCS-2", 2),
+        ("latin1", "€" + "x" * 69, "UCS-2", 1),
+        ("ascii", "ü" + "x" * 80, "UCS-2", 2),
+        ("ascii", "{[~" + "x" * 80, "GSM-7", 1),
+        ("ascii", "ü" + "x" * 200, "UCS-2", 3),
+    ],
+)
+async def test_what_the_operators_alphabet_lacks_goes_as_ucs2_and_costs_so(
+    alphabet: str, content: str, encoding: str, segments: int, kind: str
+) -> None:
+    gateway = await open_gateway(alphabet=alphabet)
+    quote = (await gateway.send(but(content=content, type=kind), "/api/v1/messages/quote")).json
+    assert (quote["Encoding"], quote["Segments"], quote["Rate"]) == (encoding, segments, segments)
+    assert [each["Segments"] for each in quote["Messages"]] == [segments]
+    assert (await gateway.send(but(content=content, type=kind))).json["Rate"] == segments
+    assert gateway.intake.accepted[0].messages[0].segments == segments
+
+
+async def test_what_would_take_too_many_segments_in_the_operators_alphabet_is_refused_before_it_is_charged() -> None:
+    gateway = await open_gateway(alphabet="latin1", rules=SendRules(max_segments=2))
+    reply = await gateway.send(but(content="€" + "x" * 160))
+    assert reply.status == 400
+    assert (
+        "The operator's alphabet lacks letters of the content, which takes 3 segments as UCS-2" in reply.body.decode()
+    )
+    assert gateway.intake.accepted == []
+
+
 async def test_a_quote_costs_nothing_and_sends_nothing(gateway: Gateway) -> None:
     await set_price(gateway, "44", "0.7")
     reply = await gateway.send(but(content="a" * 161), "/api/v1/messages/quote")

@@ -323,7 +323,7 @@ async def test_what_no_submit_sm_can_hold_is_refused() -> None:
         await wait_until(lambda: len(rig.events.outcomes) == 2)
         outcome = rig.events.outcomes[bad]
         assert isinstance(outcome, Refused)
-        assert (outcome.state, outcome.err) == (Delivery.REJECTD, "")
+        assert (outcome.status, outcome.state, outcome.err) == (NOT_SENT, Delivery.REJECTD, "")
         assert isinstance(rig.events.outcomes[good], Accepted)
 
 

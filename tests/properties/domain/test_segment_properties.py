@@ -91,3 +91,15 @@ def test_gsm_is_used_exactly_where_it_can_be(text: str) -> None:
 def test_text_that_both_can_carry_never_costs_more_in_gsm(text: str) -> None:
     # An escape pair takes as much as a code unit where the parts are short enough.
     assert count(text, Kind.TEXT)[1] <= count(text, Kind.UNICODE)[1]
+
+
+@given(TEXTS, TEXT_KINDS, HEADERS, st.sampled_from(["latin1", "ascii"]))
+@example("€" + "x" * 80, Kind.TEXT, 6, "latin1")
+def test_no_letter_is_lost_in_an_operators_alphabet(text: str, kind: Kind, header: int, operators: str) -> None:
+    cut = split(text, kind, header, operators)
+    if cut.encoding is Encoding.GSM7:
+        assert "".join(map(alphabet.decode, cut.parts)).encode(alphabet.CODECS[operators]).decode("latin-1") == text
+    else:
+        assert b"".join(cut.parts).decode("utf-16-be") == text
+    assert cut.encoding is split(text, kind, header).encoding or not alphabet.has_letters(text, operators)
+    assert count(text, kind, operators) == (cut.encoding, len(split(text, kind, default=operators).parts))

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from heliograph.app.configuration import Account, ApiKey, Price, Route
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
@@ -37,6 +38,19 @@ async def test_it_reads_only_what_has_changed() -> None:
     assert await directory.refresh()
     assert directory.generation > generation
     assert directory.route("447700900123") == connector
+
+
+async def test_it_knows_what_operators_take_for_the_default_alphabet() -> None:
+    store = MemoryStore()
+    usual, other = await add_connector(store, "usual", "44"), await add_connector(store, "other", "49")
+    directory = Directory(
+        store.network,
+        store.accounts,
+        policy=lambda each: LanePolicy(alphabet="latin1" if each.name == "other" else "gsm"),
+    )
+    assert directory.alphabet(other) == "gsm"
+    await directory.refresh()
+    assert [directory.alphabet(each) for each in (usual, other, 99)] == ["gsm", "latin1", "gsm"]
 
 
 async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:

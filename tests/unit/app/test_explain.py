@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.admin.explain import explain
-from heliograph.app.facts import Attempt, CallbackEnd, Message, Submission
+from heliograph.app.facts import NOT_SENT, Attempt, CallbackEnd, Message, Submission
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -40,6 +40,10 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         ),
         (trace(State.FAILED, final=(Delivery.EXPIRED, "", 1)), "its validity ended while it waited"),
         (trace(State.FAILED, final=(Delivery.REJECTD, "", 1)), "there was no route for it any more. It was refund"),
+        (
+            trace(State.FAILED, submissions=[taken(status=NOT_SENT)], final=(Delivery.REJECTD, "", 1)),
+            "It never left: it cannot be written for the operator behind",
+        ),
         (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator says that it was delivered."),
         (trace(submissions=[taken()], final=(Delivery.UNDELIV, "003", 1)), "Its own code for why is 003: ask the oper"),
         (trace(submissions=[taken()], final=(Delivery.UNDELIV, "", 1)), "It gave no code of its own (001 stands"),

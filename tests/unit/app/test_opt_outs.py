@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import NumberOwner, Price
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, InboundMessage
 from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message import Kind, State
 from heliograph.domain.opt_out import Wish
+from tests.support.connectors import smpp_connector
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_store import MemoryStore
 
@@ -50,6 +52,20 @@ def test_a_stop_is_confirmed_from_the_number_that_was_written_to(opt_outs: OptOu
     assert (reply.connector, reply.state, reply.queued) == (3, State.SENT, True)
     assert (reply.time, reply.expires) == (NOW, NOW + VALIDITY_MS)
     assert not reply.wants_receipt
+
+
+async def test_answers_cost_what_they_take_in_the_operators_alphabet(journal: MemoryJournal) -> None:
+    store = MemoryStore()
+    connector = await store.network.add_connector(smpp_connector(0, "a", "h", 1, "id", "pw"))
+    await store.network.set_price(Price("own", "49", 5))
+    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(alphabet="ascii"))
+    await directory.refresh()
+    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
+    owner = replace(OWNER, stop_text="ü" * 71)
+    message = InboundMessage(owner.account, connector.id, PHONE, NUMBER, "Stop!", b"Stop!", 0, NOW)
+    opt_outs.judge(message, owner)
+    assert message.reply is not None
+    assert (message.reply.total, message.reply.messages[0].segments) == (10, 2)
 
 
 def test_long_answers_cost_by_the_segment(opt_outs: OptOuts) -> None:

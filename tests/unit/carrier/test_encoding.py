@@ -14,6 +14,7 @@ from heliograph.domain import alphabet
 from heliograph.domain.message import Kind
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
+from heliograph.smpp.error import FieldError
 from tests.support.carrier_rig import parts_of
 
 NOW = 1_800_000_000_000
@@ -134,9 +135,13 @@ def test_content_and_its_coding(kind: Kind, content: str, options: dict[str, Any
     assert (read.data_coding, read.short_message, read.esm_class) == (coding, octets, 0)
 
 
-def test_what_the_operators_alphabet_lacks_is_marked_where_ucs2_has_no_room() -> None:
-    read = own(one("€" + "x" * 100), alphabet="latin1")
-    assert (read.data_coding, read.short_message) == (0, b"?" + b"x" * 100)
+@pytest.mark.parametrize("operators", ["latin1", "ascii"])
+@pytest.mark.parametrize("content", ["€" + "x" * 70, "€" + "x" * 160, "x" * 160 + "€"])
+def test_what_the_operators_alphabet_lacks_is_never_marked(operators: str, content: str) -> None:
+    """Such a text is cut as UCS-2; one that was cut for another operator does not go at all, not even in part."""
+    for part in parts_of(content, expires=NOW + HOUR_MS):
+        with pytest.raises(FieldError, match="lacks letters"):
+            body(part, alphabet=operators)
 
 
 def parts(**fields: Any) -> list[Part]:

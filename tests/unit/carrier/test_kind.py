@@ -68,6 +68,11 @@ def test_whether_an_unknown_part_waits_is_an_option(options: dict[str, Any], ms:
     assert KIND.policy(smpp_connector(1, "op1", **options)).unknown_wait_ms == ms
 
 
+@pytest.mark.parametrize(("options", "alphabet"), [({}, "gsm"), ({"alphabet": "LATIN1"}, "latin1")])
+def test_the_alphabet_is_an_option(options: dict[str, Any], alphabet: str) -> None:
+    assert KIND.policy(smpp_connector(1, "op1", **options)).alphabet == alphabet
+
+
 @pytest.mark.parametrize(
     ("options", "joins"), [({}, False), ({"concatenation": "payload"}, False), ({"concatenation": "WHOLE"}, True)]
 )

@@ -175,7 +175,7 @@ class BindConnection(asyncio.Protocol):
                     self._sampled = None
                 message = to_hex(part.message.key, part.message.tail)
                 context.say_once("error", "smpp.cannot_be_sent", message=message, error=error)
-                self._loop.call_soon(self._end, part, Refused(-1, Delivery.REJECTD, NO_CODE))
+                self._loop.call_soon(self._end, part, Refused(NOT_SENT, Delivery.REJECTD, NO_CODE))
             else:
                 send(c.SUBMIT_SM, octets, part, now)
         self._counters.submitted += count

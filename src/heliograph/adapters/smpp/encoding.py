@@ -10,6 +10,7 @@ from heliograph.domain.message import Kind
 from heliograph.domain.segment import HEADER_OCTETS, USER_DATA_OCTETS, Encoding
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
+from heliograph.smpp.error import FieldError
 from heliograph.smpp.submit import BodyTemplate
 
 MAX_TEMPLATES: Final = 4096
@@ -51,7 +52,7 @@ class Encoder:
         message = part.message
         encoding, octets = part.encoding, part.octets
         if self._codec and encoding == Encoding.GSM7:
-            encoding, octets = self._transcoded(octets, part.total)
+            encoding, octets = self._transcoded(part)
         single = part.total == 1
         validity = self._validity(message.expires, now)
         key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity)
@@ -121,17 +122,17 @@ class Encoder:
             case _:
                 return 0
 
-    def _transcoded(self, septets: bytes, total: int) -> tuple[int, bytes]:
-        """The text in the operator's own alphabet. A text with other characters goes as UCS-2 if one short message can
-        hold it; in the parts of a long one, whose number is settled, a question mark replaces each of them."""
-        text = alphabet.decode(septets)
-        try:
+    def _transcoded(self, part: Part) -> tuple[int, bytes]:
+        """The text in the operator's own alphabet. One with other letters was cut as UCS-2 (`domain.segment.split`),
+        unless it was charged for another operator or other settings: then it goes as UCS-2 if one short message can
+        hold it. Raises FieldError for all parts of any other one: no letter is lost, and none of it is sent."""
+        text = alphabet.decode(part.octets)
+        if alphabet.has_letters(part.message.content, self._dialect.alphabet):
             return Encoding.GSM7, text.encode(self._codec)
-        except UnicodeEncodeError:
-            wide = text.encode("utf-16-be")
-            if total == 1 and len(wide) <= USER_DATA_OCTETS:
-                return Encoding.UCS2, wide
-            return Encoding.GSM7, text.encode(self._codec, "replace")
+        wide = text.encode("utf-16-be")
+        if part.total == 1 and len(wide) <= USER_DATA_OCTETS:
+            return Encoding.UCS2, wide
+        raise FieldError("short_message", "the operator's alphabet lacks letters of the text, charged for fewer parts")
 
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:

@@ -118,6 +118,7 @@ def _policy(connector: Connector) -> LanePolicy:
     return LanePolicy(
         wait_ms,
         joins_parts=dialect.concatenation == "whole",
+        alphabet=dialect.alphabet,
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from heliograph.app.facts import CallbackEnd
+from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.message import State
@@ -47,6 +47,13 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
         return f"The operator behind {name} refused it: {status_name(refused.status)}, {refused.status:#x}."
     if trace.final is not None and trace.final[0] is Delivery.EXPIRED:
         return "It never left: its validity ended while it waited for its operator."
+    unfit = next((each for each in trace.submissions if each.status == NOT_SENT), None)
+    if unfit is not None:
+        name = connectors.get(unfit.connector, "a connector that is gone")
+        return (
+            f"It never left: it cannot be written for the operator behind {name}, whose settings have changed since it "
+            "was accepted; the log says why (smpp.cannot_be_sent)."
+        )
     return "It never left: there was no route for it any more."
 
 

@@ -9,7 +9,7 @@ from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.ids import time_of
 from heliograph.domain.money import EntryKind, format_credits
-from heliograph.domain.receipt import in_words
+from heliograph.domain.receipt import Delivery, in_words
 
 _CALLBACK_ENDS = {
     CallbackEnd.DELIVERED: "delivered",
@@ -66,7 +66,9 @@ def _submission(record: MessageRecord, name: Callable[[int], str], status_name: 
         events.append(Event(attempt.at, line[0], attempt.segment + 1, line[1]))
     for sent in record.submissions:
         if sent.status == NOT_SENT:
-            line = "NotSent", f"to {name(sent.connector)}: its time was over"
+            unfit = record.final is not None and record.final[0] is Delivery.REJECTD
+            why = "it cannot be written for this operator" if unfit else "its time was over"
+            line = "NotSent", f"to {name(sent.connector)}: {why}"
         elif sent.status < 0:
             line = "NoAnswer", f"from {name(sent.connector)}; not tried again"
         elif sent.status == 0:

@@ -9,6 +9,7 @@ from heliograph.app.dispatch.parts import PartCutter
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
+from heliograph.domain.alphabet import GSM
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
 from heliograph.domain.segment import HEADER_OCTETS
@@ -44,9 +45,9 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
-        "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling", "flying", "front",
-        "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace", "paused_until",
-        "per_account", "queues", "ready", "took", "unknown_wait_ms",
+        "_troubles", "_turn", "ahead", "alphabet", "carrier", "closed", "connector", "cutter", "fast", "filling",
+        "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
+        "paused_until", "per_account", "queues", "ready", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -96,6 +97,7 @@ class Lane:
         self.took = 0
         """Parts that the operator took and that `pace` has not been told of yet."""
         self.joins = False
+        self.alphabet = GSM
         """Whether long messages go whole: the operator cuts them up."""
         self.unknown_wait_ms = 0
         """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
@@ -219,7 +221,7 @@ class Lane:
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue
-            parts = self.cutter.cut(item, header_octets, joins=self.joins)
+            parts = self.cutter.cut(item, header_octets, joins=self.joins, alphabet=self.alphabet)
             self.marked += parts
             free -= len(parts)
             if item.row:

@@ -3,10 +3,21 @@
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Message
 from heliograph.app.ports import Part
-from heliograph.domain.segment import HEADER_OCTETS, split
+from heliograph.domain.alphabet import CODECS, GSM
+from heliograph.domain.segment import HEADER_OCTETS, Split, split
 
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
+
+
+def _charged(message: Message, alphabet: str) -> Split:
+    """Cuts a message as it was charged: for this operator, or for one that has another alphabet."""
+    cut = split(message.content, message.kind, HEADER_OCTETS, alphabet)
+    for other in (GSM, *CODECS):
+        if len(cut.parts) == message.segments:
+            break
+        cut = split(message.content, message.kind, HEADER_OCTETS, other)
+    return cut
 
 
 class PartCutter:
@@ -21,19 +32,20 @@ class PartCutter:
         """Counts the numbers to which long messages are under way."""
         return len(self._used)
 
-    def cut(self, item: LaneItem, header_octets: int, *, joins: bool) -> list[Part]:
+    def cut(self, item: LaneItem, header_octets: int, *, joins: bool, alphabet: str = GSM) -> list[Part]:
         """Cuts the waiting parts of the item, and takes them from `to_send`. The parts leave `header_octets` free,
         unless that would make more of them than the customer was charged for. `joins`: a long message becomes one
-        part."""
+        part. `alphabet` is what the operator takes for the default one: a text with other letters goes as UCS-2, unless
+        it was charged for another operator."""
         message = item.message
         total = message.segments
         item.shape(joins)
         if total == 1:
             header_octets = HEADER_OCTETS
-        cut = split(message.content, message.kind, header_octets)
+        cut = split(message.content, message.kind, header_octets, alphabet)
         if len(cut.parts) != total:
             header_octets = HEADER_OCTETS
-            cut = split(message.content, message.kind)
+            cut = _charged(message, alphabet)
         encoding, pieces = cut.encoding, cut.parts
         if item.whole:
             total, pieces = 1, [b"".join(pieces)]

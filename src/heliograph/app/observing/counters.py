@@ -171,7 +171,7 @@ class MessageCounters:
                 continue  # the part was never written, or its silence is among the attempts
             else:
                 lane.refused += 1
-                lane.note(status)
+                lane.note(max(status, -1))
             if took >= 0:
                 # `observe`, written out
                 waited = answer.waited

@@ -51,7 +51,7 @@ class Deferred:
 @dataclass(slots=True)
 class Refused:
     """The operator refused the part for good. `state` is what the customer is told, with the `err` of the code `err`
-    (`domain.receipt.err_of`)."""
+    (`domain.receipt.err_of`). With the status NOT_SENT no submit_sm could hold the part, which was never written."""
 
     status: int
     state: Delivery

@@ -17,11 +17,13 @@ from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar, limits, phone, segment
+from heliograph.domain.alphabet import GSM
 from heliograph.domain.error import MISSING, Fault, invalid, missing
 from heliograph.domain.gate import Refuse, judge_sender
 from heliograph.domain.limits import REFERENCE_CHARS
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
+from heliograph.domain.segment import Encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,13 @@ class Composer:
         messages = []
         total = 0
         for destination, connector, price in routes:
-            charge = price * segments
+            alphabet = self._directory.alphabet(connector)
+            count = segments if alphabet is GSM else self._count(content, fields.kind, alphabet)
+            charge = price * count
             total += charge
             messages.append(
                 Message(
-                    account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
+                    account.id, destination, sender, fields.kind, content, count, charge, at, expires, state,
                     connector, wants, callback_url, None if batch else reference, 0, scheduled,
                 )
             )  # fmt: skip
@@ -128,11 +132,24 @@ class Composer:
             return content, 0
         if kind is Kind.BINARY and (problem := segment.hex_problem(content)) is not None:
             raise invalid("content", problem)
-        count = segment.count(content, kind)[1]
+        return content, self._count(content, kind, GSM)
+
+    def _count(self, content: str, kind: Kind, alphabet: str) -> int:
+        """Returns the segments that the content takes where the operator has this alphabet. Raises Fault."""
+        encoding, count = segment.count(content, kind, alphabet)
         most = self._rules.max_segments
-        if count > most:
+        if count <= most:
+            return count
+        if encoding is segment.count(content, kind)[0]:
             raise invalid("content", f"The content takes {count} segments; a message may have {most}. Shorten it.")
-        return content, count
+        problem = (
+            f"The operator's alphabet lacks letters of the content, which takes {count} segments as {encoding.label}"
+        )
+        raise invalid("content", f"{problem}; a message may have {most}. Shorten it.")
+
+    def encoding(self, message: Message) -> Encoding:
+        """Returns how the content of a composed message goes over the air."""
+        return segment.count(message.content, Kind(message.kind), self._directory.alphabet(message.connector))[0]
 
     def _due(self, who: Principal, time: str | None, now: int) -> int:
         """Returns when the message is to be sent, in ms. Raises Fault."""

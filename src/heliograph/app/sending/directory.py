@@ -4,15 +4,18 @@ Nothing here looks at a clock. `refresh` is called every second or so, and once 
 revision and reads anew only when that has changed, so that a change takes effect within seconds in every process.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account, ApiKey, Connector, NumberOwner
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
+from heliograph.domain.alphabet import GSM
 from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.numbers import NumberRules, normalise_number
 from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
@@ -38,15 +41,24 @@ class Directory:
     """Holds the tables in memory. `generation` grows whenever anything may have changed: what was worked out from a
     view before is then void."""
 
-    def __init__(self, network: Network, accounts: Accounts, fallback: int | None = None) -> None:
-        """`fallback` is the connector that takes what no route covers: the simulated operator of a development run."""
+    def __init__(
+        self,
+        network: Network,
+        accounts: Accounts,
+        fallback: int | None = None,
+        policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
+    ) -> None:
+        """`fallback` is the connector that takes what no route covers: the simulated operator of a development run.
+        `policy` tells the alphabet of a connector."""
         self.generation = 0
         self._network = network
         self._stored_accounts = accounts
         self._fallback = fallback
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
+        self._policy = policy
         self._connectors: dict[int, Connector] = {}
+        self._alphabets: dict[int, str] = {}
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
@@ -59,6 +71,11 @@ class Directory:
             return False
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
+        self._alphabets = {
+            connector.id: alphabet
+            for connector in tables.connectors
+            if (alphabet := self._policy(connector).alphabet) != GSM
+        }
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
@@ -95,6 +112,10 @@ class Directory:
     def route(self, destination: str) -> int | None:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
+
+    def alphabet(self, connector: int) -> str:
+        """Returns what the connector's operator takes for the default alphabet: `gsm`, `latin1` or `ascii`."""
+        return self._alphabets.get(connector, GSM)
 
     def owner(self, connector: int, number: str, text: str) -> tuple[NumberOwner | None, str]:
         """Returns the account that messages to a number belong to, None where there is none, and the keyword that led

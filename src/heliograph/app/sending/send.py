@@ -18,7 +18,7 @@ in hand asks `may_be_replayed` and, if so, awaits `replay`, which gives the firs
 
 from collections.abc import Callable
 
-from heliograph.app.facts import Accept
+from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import Clock, Customers, Intake
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.fields import Fields
@@ -27,6 +27,7 @@ from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
+from heliograph.domain.segment import Encoding
 
 
 class Sending:
@@ -65,6 +66,10 @@ class Sending:
     def quote(self, who: Principal, fields: Fields) -> Accept:
         """Returns what `send` would hand to the commit, unjudged by the account's rate. Raises Fault."""
         return self._composer.compose(who, fields, self._clock.now())
+
+    def encoding(self, message: Message) -> Encoding:
+        """Returns how the content of a quoted message would go over the air."""
+        return self._composer.encoding(message)
 
     def may_be_replayed(self, fields: Fields, fault: Fault) -> bool:
         """Says whether a request that ended in this Fault may have been accepted before."""

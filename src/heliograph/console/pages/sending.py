@@ -110,10 +110,16 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
 
 
 def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> None:
-    """The price of those that can be sent, and what is wrong with the first of the others."""
+    """The price of those that can be sent, the most segments that one takes, and what is wrong with the first of the
+    others."""
     for order in draft.orders():
         try:
-            told["price"] = (told["price"] or 0) + _compose(request, draft, order).total
+            accept = _compose(request, draft, order)
+            told["price"] = (told["price"] or 0) + accept.total
+            message = accept.messages[0]
+            if not told["personal"] and message.segments >= told["segments"]:
+                told["segments"] = message.segments
+                told["encoding"] = request.services.sending.encoding(message).label
         except Fault as fault:
             told["bad"] += 1
             told["problem"] = told["problem"] or fault.message
