@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.test_main_job import assert_genuine
 from tests.support.background_sink import BackgroundSink
 from tests.support.crash import Gateways
+from tests.support.customer import Customer
 from tests.support.peers import node_script
 from tests.support.postgres import Server
 from tests.support.process import Admin, GatewayProcess, Process, eventually
@@ -64,6 +65,32 @@ def told(sink: BackgroundSink) -> dict[str, set[str]]:
     for received in sink.requests:
         ids[received.form["content"]].add(received.form["id"])
     return ids
+
+
+def test_what_a_phone_writes_is_no_receipt_though_it_reads_like_one(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    """Neither with an id that is none of ours, nor with one of ours from another phone's number."""
+    text = "id:{} sub:001 dlvrd:001 submit date:2701150800 done date:2701150801 stat:UNDELIV err:001 text:"
+    ids = range(1, 6)
+    messages = [whole(str(each), text=text.format(each)) for each in (*ids, "stranger")]
+    with Phones(tmp_path, messages, pause_ms=1_000) as operator:
+        admin.operator(operator.port)
+        account = admin.account("acme", "10")
+        admin("account", "set", "acme", f"inbound_url={sink.url()}")
+        admin("number", "add", "3388", "--account", "acme")
+        with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+            # this operator calls what it takes 1, 2, 3, ...
+            sent = [
+                customer.send(1, to=f"44770090012{each}", content="Hi", dlr="yes", dlr_url=sink.url())["Id"]
+                for each in ids
+            ]
+            eventually(lambda: len(operator.submitted()) == len(ids), "with the operator")
+            eventually(lambda: len(sink.requests) == len(messages), "all told", seconds=60)
+            assert {received.form["content"] for received in sink.requests} == {each["text"] for each in messages}
+            assert all("Final" not in customer.events(each) for each in sent)
+            eventually(lambda: len(operator.answered) == len(messages), "all answered")
+            assert gateway.stop() == 0
 
 
 def test_phones_write_to_customers(tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink) -> None:

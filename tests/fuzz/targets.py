@@ -6,8 +6,9 @@ Each target takes octets and returns nothing; what it raises is a finding.
 from collections.abc import Callable
 from typing import Final
 
-from heliograph.adapters.smpp.receipts import report_of
+from heliograph.adapters.smpp.receipts import report_of, unmarked_report_of
 from heliograph.domain.operator_id import MAX_CHARS, variants
+from heliograph.domain.receipt import MAX_CODE_CHARS
 from heliograph.smpp import codec
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
@@ -112,8 +113,13 @@ def receipt(octets: bytes) -> None:
     found = parse_receipt(pdu)
     report = report_of(pdu)
     assert (found is None) == (report is None)
+    unmarked = unmarked_report_of(pdu)
+    assert report is None or unmarked is None
+    report = report or unmarked
     if report is not None:
-        assert len(report.err) <= 10
+        assert len(report.err) <= MAX_CODE_CHARS
+        assert report.err.isascii()
+        assert len(report.other_id) <= MAX_CHARS
         assert len(variants(report.operator_id)) <= 32
         assert len(report.operator_id) <= MAX_CHARS
         assert "\0" not in report.operator_id + report.destination + report.err

@@ -63,7 +63,7 @@ class Composer:
         total = 0
         for destination, connector, price in routes:
             alphabet = self._directory.alphabet(connector)
-            count = segments if alphabet is GSM else self._count(content, fields.kind, alphabet)
+            count = segments if alphabet == GSM else self._count(content, fields.kind, alphabet)
             charge = price * count
             total += charge
             messages.append(
