@@ -98,6 +98,11 @@ async def test_messages_are_found_by_owner_and_number(store: Store, given: Given
     assert await keys(account=0) == [nobodys.key]
     assert await keys(account=account.id) == [last.key, mine.key]
     assert await keys(number="491") == [mine.key]
+    assert await keys(account=account.id, number="491") == [mine.key]
+    assert await keys(account=0, number="491") == []
+    assert await keys(number=last.recipient) == [last.key, mine.key]
+    assert await keys(number=last.recipient, before=last.key) == [mine.key]
+    assert await keys(number=last.recipient, limit=1) == [last.key]
     assert await keys(account=0, number="4000") == [nobodys.key]
     assert await keys(before=last.key, limit=1) == [nobodys.key]
 

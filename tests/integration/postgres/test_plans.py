@@ -2,6 +2,7 @@
 
 import re
 
+import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore, connections
@@ -219,13 +220,7 @@ async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: st
     """Ten thousand, so that the rows count and the statement is what it is with ten million."""
     db = await Servers(pristine, LIMITS).connect()
     try:
-        await db.execute(
-            "INSERT INTO inbound (key, tail, account, connector, at, position, price, parts, coding, complete, owed, "
-            "wish, replied, sender, recipient, keyword, content, octets) "
-            "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, false, 0, 0, '49', '3388', '', 'Hello', 'Hello' "
-            "FROM generate_series(1, 10000) AS n"
-        )
-        await db.execute("ANALYZE inbound")
+        await _fill_inbound(db)
         page = STATEMENTS["inbound_after"]
         values = {"account": 1, "after": 5_000, "limit": 100, "octets": 2_000_000}
         given = ", ".join(str(values[name]) for name in page.parameters)
@@ -239,3 +234,35 @@ async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: st
         db.terminate()
     text = await plan(pristine, STATEMENTS["newest_positions"].text)
     assert "inbound_position" in text
+
+
+@pytest.mark.parametrize("name", ["inbound_numbered", "inbound_numbered_of"])
+async def test_inbound_messages_are_found_by_number_on_both_sides(pristine: str, name: str) -> None:
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        await _fill_inbound(db)
+        found = STATEMENTS[name]
+        for number in ("'44770090007'", "'3388'", "'nobody'"):
+            values = {"account": "1", "number": number, "before": "9000", "limit": "50"}
+            given = ", ".join(values[name] for name in found.parameters)
+            await db.execute(f"PREPARE asked AS {found.text}")
+            text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN ANALYZE EXECUTE asked({given})"))
+            assert "inbound_sender" in text
+            assert "inbound_recipient" in text
+            assert "Seq Scan on inbound" not in text
+            removed = [int(count) for count in re.findall(r"Rows Removed by Filter: (\d+)", text)]
+            assert max(removed, default=0) <= 200, text  # of other accounts, between those that were asked for
+            await db.execute("DEALLOCATE asked")
+    finally:
+        db.terminate()
+
+
+async def _fill_inbound(db: asyncpg.Connection) -> None:
+    """Adds ten thousand messages of three accounts from a hundred phones to one number."""
+    await db.execute(
+        "INSERT INTO inbound (key, tail, account, connector, at, position, price, parts, coding, complete, owed, "
+        "wish, replied, sender, recipient, keyword, content, octets) "
+        "SELECT n, 9, n % 3, 1, 0, n, 0, 1, 0, true, false, 0, 0, '44770090' || n % 100, '3388', '', 'Hello', 'Hello' "
+        "FROM generate_series(1, 10000) AS n"
+    )
+    await db.execute("ANALYZE inbound")

@@ -151,3 +151,11 @@ def test_pulled_messages_are_read_in_the_order_of_their_index(db: sqlite3.Connec
     assert "SCAN inbound" not in text
     text = plan_of(db, "newest_positions")
     assert "SEARCH i USING COVERING INDEX inbound_position (account=?)" in text
+
+
+@pytest.mark.parametrize("name", ["inbound_numbered", "inbound_numbered_of"])
+def test_inbound_messages_are_found_by_number_on_both_sides(db: sqlite3.Connection, name: str) -> None:
+    text = plan_of(db, name)
+    assert re.search(r"SEARCH inbound USING (COVERING )?INDEX inbound_sender \(sender=\? AND <expr><\?\)", text)
+    assert re.search(r"SEARCH inbound USING (COVERING )?INDEX inbound_recipient \(recipient=\? AND <expr><\?\)", text)
+    assert "SCAN inbound" not in text

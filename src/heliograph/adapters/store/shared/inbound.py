@@ -66,10 +66,15 @@ class StoredInbound(Operations):
     @browse
     def find(self, query: InboundQuery) -> Steps[list[InboundRecord]]:
         before = ANY_KEY if query.before is None else query.before
-        if query.account is None:
-            rows = yield Q.inbound_newest(before=before, number=query.number, limit=query.limit)
+        account, number, limit = query.account, query.number, query.limit
+        if number and account is None:
+            rows = yield Q.inbound_numbered(number=number, before=before, limit=limit)
+        elif number:
+            rows = yield Q.inbound_numbered_of(account=account, number=number, before=before, limit=limit)
+        elif account is None:
+            rows = yield Q.inbound_newest(before=before, limit=limit)
         else:
-            rows = yield Q.inbound_of(account=query.account, before=before, number=query.number, limit=query.limit)
+            rows = yield Q.inbound_of(account=account, before=before, limit=limit)
         records: list[InboundRecord] = []
         for row in rows:
             record = yield from _record(inbound_of(row))

@@ -32,14 +32,36 @@ DELETE FROM inbound_unanswered WHERE key IN (
 ) RETURNING 1;
 
 -- inbound_newest: Inbound messages, newest first.
-SELECT {inbound} FROM inbound AS i
-WHERE i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
-ORDER BY i.key DESC LIMIT :limit;
+SELECT {inbound} FROM inbound AS i WHERE i.key < :before ORDER BY i.key DESC LIMIT :limit;
 
 -- inbound_of: The inbound messages of an account, newest first.
-SELECT {inbound} FROM inbound AS i
-WHERE i.account = :account AND i.key < :before AND (:number = '' OR i.sender = :number OR i.recipient = :number)
-ORDER BY i.key DESC LIMIT :limit;
+SELECT {inbound} FROM inbound AS i WHERE i.account = :account AND i.key < :before ORDER BY i.key DESC LIMIT :limit;
+
+-- inbound_numbered: The inbound messages from or to a number, newest first. No plan but that of the index on the number gives the
+-- order of such sums: others are cheap where the number is common, and read everything where nobody has it.
+SELECT {inbound} FROM inbound AS i WHERE i.key IN (
+    SELECT s.key FROM (
+        SELECT key FROM inbound WHERE sender = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
+    ) AS s
+    UNION ALL
+    SELECT r.key FROM (
+        SELECT key FROM inbound WHERE recipient = :number AND key + 0 < :before ORDER BY key + 0 DESC LIMIT :limit
+    ) AS r
+) ORDER BY i.key DESC LIMIT :limit;
+
+-- inbound_numbered_of: The inbound messages of an account from or to a number, newest first; by the number, since the
+-- account may have millions.
+SELECT {inbound} FROM inbound AS i WHERE i.key IN (
+    SELECT s.key FROM (
+        SELECT key FROM inbound WHERE sender = :number AND account + 0 = :account AND key + 0 < :before
+        ORDER BY key + 0 DESC LIMIT :limit
+    ) AS s
+    UNION ALL
+    SELECT r.key FROM (
+        SELECT key FROM inbound WHERE recipient = :number AND account + 0 = :account AND key + 0 < :before
+        ORDER BY key + 0 DESC LIMIT :limit
+    ) AS r
+) ORDER BY i.key DESC LIMIT :limit;
 
 -- reply_of: The reply to an inbound message, by its reference; and why it was not sent.
 SELECT m.key, m.tail, i.problem FROM inbound AS i
