@@ -22,6 +22,14 @@ class _WithKnobs(Command):
             self.params += [_option(knob) for knob in KNOBS]
         return super().get_params(ctx)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from heliograph.simulator.magic_numbers import ORDINARY, SCENARIOS
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Magic numbers, the last digits of a destination"):
+            written = [(f"...{digits}", scenario.what) for digits, scenario in SCENARIOS.items()]
+            formatter.write_dl([*written, ("any other", ORDINARY.what)])
+
 
 def _option(knob: "Knob") -> click.Option:
     name = knob.name.replace("_", "-")
@@ -31,7 +39,10 @@ def _option(knob: "Knob") -> click.Option:
     kind = click.Choice(knob.choices) if knob.choices else click.STRING
     metavar = None if knob.choices else (knob.unit or "VALUE").upper().replace(" ", "-")
     default = f" [{knob.default}]" if knob.default not in (None, "", (), 0, 0.0) else ""
-    return click.Option([f"--{name}"], type=kind, metavar=metavar, help=f"{what}{default}")
+    again = "; may be repeated" if knob.is_list else ""
+    return click.Option(
+        [f"--{name}"], type=kind, metavar=metavar, multiple=knob.is_list, help=f"{what}{again}{default}"
+    )
 
 
 @click.command(
@@ -41,6 +52,7 @@ def _option(knob: "Knob") -> click.Option:
         "heliograph simulator --listen 127.0.0.1:0 --latency-ms 100 --throttle-per-s 50",
         "heliograph simulator --receipt-early-share 1 --receipt-id hex --withhold-share 0.01 --seed 7",
         "heliograph simulator --refuse 4479,4478=ESME_RINVDSTADR --log seen.jsonl",
+        "heliograph simulator --inbound-rate 5 --inbound-to 3388 --inbound-to 447700900000 --inbound-text 'Yes, please'",
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="Where it listens.")
@@ -68,7 +80,7 @@ def simulator(context: click.Context, /, listen: str, log: Path | None, **given:
     chosen: dict[str, Any] = {}
     try:
         for knob in KNOBS:
-            value = given[knob.name]
+            value = ",".join(given[knob.name]) or None if knob.is_list else given[knob.name]
             if value is not None:
                 chosen[knob.name] = knob.read(value) if isinstance(value, str) else value
         behaviour = Behaviour(**chosen)

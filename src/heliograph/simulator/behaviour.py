@@ -339,6 +339,11 @@ class Knob:
         """Whether the value is a command_status, which people write by name."""
         return self.name.endswith("_status")
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes several values, with commas between."""
+        return self.unit.endswith(",...")
+
     def read(self, text: str) -> Any:
         """Parses a value. Raises `BehaviourError`; `Behaviour` checks the limits."""
         try:

@@ -280,6 +280,8 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["serve", "--roles", "api"], "one node does everything", "--database-url"),
         (["simulator", "--listen", "here"], "--listen: 'here' is not HOST:PORT", "heliograph simulator"),
         (["simulator", "--latency-ms", "x"], "--latency-ms: 'x' is not", "heliograph simulator --help"),
+        (["simulator", "--inbound-rate", "5"], "--inbound-rate: phones need a number to write to", "simulator --help"),
+        (["simulator", "--inbound-to", "3388", "--inbound-to", "3-8"], "--inbound-to: '3-8' is not 3 to 15 digits", ""),
         (["send", "--to", "447700900123"], "The account's name and API key are missing.", "HELIOGRAPH_API_KEY"),
         (["send", "--user", "u", "--key", "k"], "--to is missing.", "heliograph send --help"),
         (["send", "--user", "u", "--key", "k", "--url", "gateway"], "is no http or https URL", ""),
