@@ -16,6 +16,8 @@ PAGES = (
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
     "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=owed", "/callbacks?tab=ended", "/people",
     "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo", "/suppressions?account=closed",
+    "/inbound", "/inbound?account=-", "/numbers", "/conversation?account=demo&phone=447700909024",
+    "/conversation?account=demo&phone=447700900123",
 )  # fmt: skip
 
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
@@ -63,6 +65,19 @@ def _send(operator: Operator) -> None:
             form={**message, "dlr-url": url},
         )
         assert answered.ok
+    _write_back(page)
+
+
+def _write_back(page: Page) -> None:
+    """A phone that answers; returns when the answer is there."""
+    url, headers = page.url.split("/console")[0], {"Authorization": "Basic ZGVtbzpkZW1vLWFwaS1rZXk="}
+    message: dict[str, str | float | bool] = {
+        "to": "447700909024",
+        "from": "3388",
+        "content": "Shall we deliver on Friday?",
+    }
+    assert page.request.post(f"{url}/api/v1/messages", headers=headers, form=message).ok
+    assert page.request.get(f"{url}/account/v1/inbound?wait=20", headers=headers).json()["count"] > 0
 
 
 def problems(page: Page, axe: str) -> list[str]:

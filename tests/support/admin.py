@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlencode
 
 from heliograph.admin_api.app import AdminApi
 from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import SignIn
@@ -259,6 +260,7 @@ async def open_house() -> AdminHouse:
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
+        conversations=Conversations(store),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         journal=gateway.journal,
         probe=probe,

@@ -16,7 +16,7 @@ from heliograph.api.app import Api, Services
 from heliograph.api.send_fields import read_fields
 from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.facts import Accept, Facts
+from heliograph.app.facts import Accept, Facts, InboundMessage
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.ports import Unavailable
@@ -110,6 +110,11 @@ class PromptIntake:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return True
+
+    async def receive(self, message: InboundMessage) -> None:
+        """Commits a message from a phone."""
+        message.key, message.tail = self._ids.next(self._clock.now()), self._tail()
+        await self._store.commits.record(Facts(inbound=[message]))
 
     async def _commit(self) -> None:
         waiting, self._waiting = self._waiting, []

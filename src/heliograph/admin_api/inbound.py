@@ -48,6 +48,11 @@ async def route_inbound(request: AdminRequest) -> Struct:
     return (await _told(request.inbound, [routed]))[0]
 
 
+async def replay_inbound(request: AdminRequest) -> Struct:
+    await request.inbound.replay(*request.message_id())
+    return shapes.DoneShape()
+
+
 async def _told(manage: ManageInbound, records: list[InboundRecord]) -> list[shapes.InboundShape]:
     accounts, connectors = await manage.account_names(), await manage.connector_names()
     return [serialize.inbound(record, accounts, connectors) for record in records]

@@ -131,6 +131,8 @@ _LAST: tuple[AdminOperation, ...] = (
         inbound.get_inbound, shapes.InboundShape, None, (), (NOT_FOUND,)),
     AdminOperation("POST", "/inbound/{id}/route", Scope.WRITE_MESSAGES, "Give a message that is nobody's to an account",
         inbound.route_inbound, shapes.InboundShape, shapes.NewOwner, (), (INVALID, NOT_FOUND, CONFLICT)),
+    AdminOperation("POST", "/inbound/{id}/replay-callback", Scope.WRITE_CALLBACKS, "Owe its callback again",
+        inbound.replay_inbound, shapes.DoneShape, None, (), (NOT_FOUND, CONFLICT)),
     AdminOperation("GET", "/decision", Scope.READ_ROUTES, "Where a number would go and what a segment would cost",
         network.decide, shapes.DecisionShape, None,
         (QueryParameter("number", "Digits in international form.", _NUMBER, required=True),

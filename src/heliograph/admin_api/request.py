@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
@@ -48,6 +49,7 @@ class AdminServices:
     manage: Manage
     inbound: ManageInbound
     suppressions: ManageSuppressions
+    conversations: Conversations
     views: Views
     journal: Journal
     probe: Callable[[Connector], Awaitable[ProbeResult]]

@@ -158,6 +158,9 @@ class Search:
     effort: int = 100_000
     """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
 
+    accepted_order: bool = False
+    """Demands the order in which messages were accepted."""
+
     @property
     def by_acceptance(self) -> bool:
         """Whether messages come in the order in which they were accepted, rather than sent.
@@ -165,7 +168,7 @@ class Search:
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
         rare = len(self.number) >= TELLING_DIGITS or self.standing in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
-        return self.account is None or rare
+        return self.accepted_order or self.account is None or rare
 
 
 TELLING_DIGITS = 7

@@ -52,7 +52,7 @@ def _option(knob: "Knob") -> click.Option:
         "heliograph simulator --listen 127.0.0.1:0 --latency-ms 100 --throttle-per-s 50",
         "heliograph simulator --receipt-early-share 1 --receipt-id hex --withhold-share 0.01 --seed 7",
         "heliograph simulator --refuse 4479,4478=ESME_RINVDSTADR --log seen.jsonl",
-        "heliograph simulator --inbound-rate 5 --inbound-to 3388 --inbound-to 447700900000 --inbound-text 'Yes, please'",
+        "heliograph simulator --inbound-rate 5 --inbound-to 3388 --inbound-to 447700900000 --inbound-text Yes",
     ),
 )
 @click.option("--listen", metavar="HOST:PORT", default="127.0.0.1:2775", show_default=True, help="Where it listens.")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from heliograph import admin_api, console
 from heliograph.admin_api.request import AdminServices, ProbeResult
+from heliograph.app.admin.conversation import Conversations
 from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
@@ -64,6 +65,7 @@ class AdminApps:
             manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
             inbound=ManageInbound(store, clock),
             suppressions=ManageSuppressions(store, clock),
+            conversations=Conversations(store),
             views=Views(
                 store,
                 parts.directory,

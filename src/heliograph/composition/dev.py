@@ -38,6 +38,11 @@ DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
 DEMO_API_KEY = "demo-api-key"
 DEMO_SIGNING_SECRET = b"a demonstration secret, 32 bytes"
 DEMO_NUMBER = "3388"
+DEMO_FIELDS = {
+    "list_interval": "1",
+    "stop_text": "You get no more messages from us. START undoes that.",
+    "help_text": "Heliograph's demonstration. STOP ends these messages.",
+}
 DEMO_CREDIT = 1_000_000 * MICRO
 
 USER_NAME = "admin"
@@ -57,7 +62,7 @@ async def open_demo_account(manage: Manage) -> None:
         await manage.suspend(DEMO_NAME, suspended=False)
         return
     credentials = Credentials(DEMO_PASSWORD, DEMO_API_KEY, DEMO_SIGNING_SECRET)
-    await manage.create_account(DEMO_NAME, DEMO_CREDIT, {"list_interval": "1"}, credentials=credentials)
+    await manage.create_account(DEMO_NAME, DEMO_CREDIT, DEMO_FIELDS, credentials=credentials)
 
 
 async def close_demo_account(manage: Manage) -> bool:

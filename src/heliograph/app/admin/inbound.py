@@ -8,6 +8,7 @@ from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, NoSuch
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import InboundQuery, InboundRecord
+from heliograph.domain.error import CONFLICT, Fault
 from heliograph.domain.ids import to_hex
 from heliograph.domain.numbers import InboundNumber, keyword_problem, normalise_number, normalise_word, number_problem
 
@@ -97,6 +98,14 @@ class ManageInbound(Audited):
             found = await self.show(key, tail)
             names = await self.account_names()
             raise AlreadyThere("owner", names.get(found.message.account, "?")) from None
+
+    async def replay(self, key: int, tail: int) -> None:
+        """Makes the callback of a message owed again that has ended without success. Raises Fault if it has not."""
+        found = await self.show(key, tail)
+        names = await self.account_names()
+        entry = self._entry("callback.replay", to_hex(key, tail), {"account": names.get(found.message.account, "")})
+        if await self._store.noting(lambda count: entry if count else None).notices.replay(None, key, self.now) == 0:
+            raise Fault(CONFLICT, "The callback of this message has not ended without success; nothing to replay.")
 
     async def account_names(self) -> dict[int, str]:
         """Returns the names of all accounts by id."""

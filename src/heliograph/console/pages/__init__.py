@@ -7,6 +7,9 @@ from heliograph.console.request import PageRoute
 _MODULES = (
     "overview",
     "messages",
+    "inbound",
+    "conversation",
+    "numbers",
     "sending",
     "accounts",
     "connectors",

@@ -1,0 +1,55 @@
+"""Conversation: what an account sent to one phone and what came back, and whether the phone opted out."""
+
+from heliograph.admin_api.request import parse_key
+from heliograph.app.admin.suppressions import ManageSuppressions
+from heliograph.app.records import Scope
+from heliograph.console.recipients import number_of
+from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
+
+PATH = "/conversation"
+PAGE = 50
+
+
+def _suppressions(request: PageRequest) -> ManageSuppressions:
+    return request.services.admin.suppressions.acting_as(request.actor.name, request.actor.address)
+
+
+async def show(request: PageRequest, account: str, phone: str, problem: FormProblem | None = None) -> PageResponse:
+    page = await request.services.admin.conversations.page(
+        account, phone, parse_key(request.query.get("before", "")), PAGE
+    )
+    return request.page(
+        "conversation.html",
+        status=200 if problem is None else 400,
+        account=account,
+        phone=phone,
+        page=page,
+        problem=problem,
+        query=request.query,
+    )
+
+
+async def show_page(request: PageRequest) -> PageResponse:
+    return await show(request, request.query.get("account", ""), number_of(request.query.get("phone", "")))
+
+
+async def suppress(request: PageRequest) -> PageResponse:
+    account, phone = request.form.get("account", ""), request.form.get("phone", "")
+    try:
+        await _suppressions(request).add(account, [phone], "console")
+    except Mistake as mistake:
+        return await show(request, account, phone, problem_of(mistake))
+    return request.go(PATH, f"{phone} gets nothing more from {account}.", account=account, phone=phone)
+
+
+async def lift(request: PageRequest) -> PageResponse:
+    account, phone = request.form.get("account", ""), request.form.get("phone", "")
+    await _suppressions(request).remove(account, phone)
+    return request.go(PATH, f"{account} may send to {phone} again.", account=account, phone=phone)
+
+
+PAGES = (
+    PageRoute("GET", PATH, Scope.READ_MESSAGES, show_page),
+    PageRoute("POST", f"{PATH}/suppress", Scope.WRITE_MESSAGES, suppress),
+    PageRoute("POST", f"{PATH}/lift", Scope.WRITE_MESSAGES, lift),
+)

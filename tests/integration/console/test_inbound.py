@@ -1,0 +1,170 @@
+"""The console's pages of messages from phones: finding them, giving them an owner, numbers, and conversations."""
+
+from typing import Any
+
+import pytest
+
+from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
+from heliograph.app.records import InboundQuery
+from heliograph.console.pages import conversation, inbound
+from heliograph.domain.ids import to_hex
+from heliograph.domain.opt_out import Wish
+from tests.integration.console.test_console import EVIL, text_of
+from tests.support.admin import AdminHouse, Browser, open_house
+
+PHONE, OTHER = "447700900123", "491701234567"
+
+
+@pytest.fixture
+async def house() -> AdminHouse:
+    return await open_house()
+
+
+@pytest.fixture
+async def ada(house: AdminHouse) -> Browser:
+    return await house.visitor()
+
+
+async def written(house: AdminHouse, text: str, sender: str = PHONE, recipient: str = "3388", **more: Any) -> str:
+    """A message from a phone, of the account acme unless `account` says otherwise; its id."""
+    owner = more.pop("account", (await house.admin.manage.account("acme")).account.id)
+    now = house.gateway.clock.now()
+    message = InboundMessage(owner, 1, sender, recipient, text, text.encode(), 0, now, **more)
+    await house.gateway.intake.receive(message)
+    return to_hex(message.key, message.tail)
+
+
+async def test_messages_are_found_by_phone_number_account_and_id(house: AdminHouse, ada: Browser) -> None:
+    assert "No phone has written yet." in text_of(await ada.get("/inbound"))
+    mine = await written(house, "Yes, please")
+    other = await written(house, "PIZZA with olives", OTHER, keyword="pizza")
+    nobodys = await written(house, "Hello?", recipient="4000", account=0)
+    page = text_of(await ada.get("/inbound"))
+    assert page.index("Hello?") < page.index("PIZZA with olives") < page.index("Yes, please")
+    for query, found in (
+        ("q=%2B44+7700+900123", {"Yes, please", "Hello?"}),
+        (f"q={OTHER}", {"PIZZA"}),
+        ("q=4000", {"Hello?"}),
+        ("q=3388&account=acme", {"Yes, please", "PIZZA"}),
+        ("account=-", {"Hello?"}),
+        (f"q={other}", {"PIZZA"}),
+        ("q=49999", set()),
+    ):
+        page = text_of(await ada.get("/inbound", query))
+        assert {text for text in ("Yes, please", "PIZZA", "Hello?") if text in page} == found, query
+    assert "Nothing was found." in page
+    assert (await ada.get("/inbound", "account=nobody")).status == 404
+    for message in (mine, nobodys):
+        assert (await ada.get(f"/inbound/{message}")).status == 200
+    assert (await ada.get("/inbound/0198c5f2a1b37c4d8e9f001122334455")).status == 404
+    assert (await ada.get("/inbound/x")).status == 404
+
+
+async def test_pages_go_on_where_the_last_one_ended(house: AdminHouse, ada: Browser) -> None:
+    for number in range(inbound.PAGE + 2):
+        await written(house, f"text-{number:03}")
+    page = await ada.get("/inbound", f"q={PHONE}")
+    assert "text-002" in page.text
+    assert "text-001" not in page.text
+    more = page.text.split("before=")[1].split('"')[0]
+    page = await ada.get("/inbound", f"q={PHONE}&before={more}")
+    assert "text-001" in page.text
+    assert "text-000" in page.text
+    assert "text-002" not in page.text
+    assert "Older" not in page.text
+
+
+async def test_an_unrouted_message_is_given_to_an_account(house: AdminHouse, ada: Browser) -> None:
+    message = await written(house, "Hello?", recipient="4000", account=0)
+    assert "No number fits 4000." in text_of(await ada.get(f"/inbound/{message}"))
+    assert (await ada.post(f"/inbound/{message}/route", {"account": "nobody"})).status == 409
+    page = await ada.follow(await ada.post(f"/inbound/{message}/route", {"account": "acme"}))
+    assert "The message is acme's now." in text_of(page).replace("’", "'")
+    assert "Give it to this account" not in page.text
+    again = await ada.post(f"/inbound/{message}/route", {"account": "acme"})
+    assert again.status == 409
+    entry = (await house.entries())[-1]
+    assert (entry.actor, entry.action, entry.target) == ("user:ada", "inbound.route", message)
+
+
+async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: Browser) -> None:
+    await house.gateway.change_account(inbound_url="https://acme.example/inbound")
+    message = await written(house, "Hello?", owed=True)
+    assert "on its way" in text_of(await ada.get(f"/inbound/{message}"))
+    assert (await ada.post(f"/inbound/{message}/replay")).status == 409
+    [record] = await house.admin.inbound.find(InboundQuery())
+    ended = CallbackDone(record.message.account, record.message.key, CallbackEnd.GIVEN_UP, 500, 3, 1)
+    await house.gateway.store.commits.record(Facts(callbacks=[ended]))
+    page = await ada.get(f"/inbound/{message}")
+    assert "given up 3 tries, HTTP 500" in text_of(page)
+    page = await ada.follow(await ada.post(f"/inbound/{message}/replay"))
+    assert "The callback is owed again." in text_of(page)
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.target, entry.details) == ("callback.replay", message, {"account": "acme"})
+
+
+async def test_numbers_are_added_and_removed(house: AdminHouse, ada: Browser) -> None:
+    assert "There are none" in text_of(await ada.get("/numbers"))
+    number = {"number": "+3388", "account": "acme", "keyword": "Pizza", "connector": ""}
+    page = await ada.follow(await ada.post("/numbers/add", number))
+    assert "Messages to 3388 go to acme within five seconds." in text_of(page)
+    assert "3388 pizza acme any" in text_of(page).lower()
+    assert (await ada.post("/numbers/add", number)).status == 400
+    wrong = await ada.post("/numbers/add", number | {"number": EVIL})
+    assert wrong.status == 400
+    assert "<script>alert" not in wrong.text
+    id_ = page.text.split('name="id" value="')[1].split('"')[0]
+    page = await ada.follow(await ada.post("/numbers/remove", {"id": id_}))
+    assert "There are none" in text_of(page)
+    assert (await ada.post("/numbers/remove", {"id": id_})).status == 404
+    assert [entry.action for entry in await house.entries()][-2:] == ["number.add", "number.remove"]
+
+
+async def test_a_conversation_has_both_sides_in_the_order_of_time(house: AdminHouse, ada: Browser) -> None:
+    nothing = await ada.get("/conversation", f"account=acme&phone={PHONE}")
+    assert "Nothing was sent to this phone" in text_of(nothing)
+    for number in range(3):
+        await house.gateway.send({"to": PHONE, "from": "3388", "content": f"question-{number}"})
+        await written(house, f"answer-{number}")
+    await house.gateway.send({"to": OTHER, "from": "3388", "content": "to another"})
+    await written(house, "from another", OTHER)
+    page = text_of(await ada.get("/conversation", f"account=acme&phone={PHONE}"))
+    places = [page.index(f"{word}-{number}") for number in (2, 1, 0) for word in ("answer", "question")]
+    assert places == sorted(places)
+    assert "another" not in page
+    assert (await ada.get("/conversation", f"account=nobody&phone={PHONE}")).status == 404
+
+
+async def test_pages_of_a_conversation_leave_nothing_out(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "PAGE", 4)
+    said = []
+    for number in range(15):
+        if number % 5 in (0, 1):
+            await house.gateway.send({"to": PHONE, "from": "3388", "content": f"said-{number:02}"})
+        else:
+            await written(house, f"said-{number:02}")
+        said.append(f"said-{number:02}")
+    found: list[str] = []
+    query = f"account=acme&phone={PHONE}"
+    while True:
+        page = (await ada.get("/conversation", query)).text
+        found += [text for text in reversed(said) if text in page]
+        if "before=" not in page:
+            break
+        query = f"account=acme&phone={PHONE}&before=" + page.split("before=")[1].split('"')[0]
+    assert found == said[::-1]
+
+
+async def test_consent_is_shown_and_changed_beside_the_conversation(house: AdminHouse, ada: Browser) -> None:
+    await written(house, "STOP", wish=Wish.STOP)
+    page = text_of(await ada.get("/conversation", f"account=acme&phone={PHONE}"))
+    assert "opted out" in page
+    assert "by message." in page
+    form = {"account": "acme", "phone": PHONE}
+    page = text_of(await ada.follow(await ada.post("/conversation/lift", form)))
+    assert "acme may send to this phone." in page
+    page = text_of(await ada.follow(await ada.post("/conversation/suppress", form)))
+    assert "by console." in page
+    assert (await ada.post("/conversation/suppress", form | {"phone": "x"})).status == 400
