@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/inbound.py [--folder DIR] [--size 1e6] [--postgres]
 
-Fills a store with `--size` messages of 100 accounts and 1,000 phones, through the store itself, and prints the
+Fills a store with `--size` messages of 100 accounts and 100,000 phones, through the store itself, and prints the
 milliseconds (p50 and p99 of 200) of a customer's pull anywhere, of a wait for the newest, and of searches by number.
 """
 
@@ -27,7 +27,7 @@ from heliograph.domain.ids import IdSequence
 
 START = 1_700_000_000_000
 ACCOUNTS = 100
-PHONES = 1_000
+PHONES = 100_000
 TRANSACTION = 5_000
 ROUNDS = 200
 TEXT = "Yes, please deliver it on Friday."
@@ -35,7 +35,7 @@ TEXT = "Yes, please deliver it on Friday."
 
 def message(number: int) -> InboundMessage:
     """The message of this number; a millisecond of time holds a thousand."""
-    phone = f"44770090{number * 7_919 % PHONES:04d}"
+    phone = f"447700{number * 7_919 % PHONES:06d}"
     octets = TEXT.encode()
     return InboundMessage(
         number % ACCOUNTS + 1, 1, phone, f"33{number % ACCOUNTS:02d}", TEXT, octets, 0, START + number
@@ -66,7 +66,7 @@ async def measure(store: Store, size: int) -> None:
         return chance.randrange(ACCOUNTS) + 1
 
     def phone() -> str:
-        return f"44770090{chance.randrange(PHONES):04d}"
+        return f"447700{chance.randrange(PHONES):06d}"
 
     asks: dict[str, Callable[[], Awaitable[object]]] = {
         "pull a hundred, anywhere": lambda: store.pulls.page(account(), chance.choice(keys), 100),
@@ -94,12 +94,13 @@ async def timed(ask: Callable[[], Awaitable[object]]) -> str:
     return f"{cuts[49]:8.2f} {cuts[98]:8.2f}"
 
 
-async def run(folder: Path, size: int, *, postgres: bool) -> None:
-    if not postgres:
-        store: Store = await SqliteStore.open(folder / "inbound.db")
-        await measure(store, size)
-        await store.close()
-        return
+async def run(path: Path, size: int) -> None:
+    store = await SqliteStore.open(path)
+    await measure(store, size)
+    await store.close()
+
+
+async def run_on_server(folder: Path | None, size: int) -> None:
     server = Server(folder, fsync="off", shared_buffers="256MB", max_wal_size="4GB")
     server.start()
     try:
@@ -117,8 +118,12 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     options = parser.parse_args()
     print(f"{'stored':>12}  {'':<40} {'p50 ms':>8} {'p99 ms':>8}")
+    size = int(float(options.size))
+    if options.postgres:
+        asyncio.run(run_on_server(options.folder, size))
+        return
     with TemporaryDirectory(dir=options.folder) as folder:
-        asyncio.run(run(Path(folder), int(float(options.size)), postgres=options.postgres))
+        asyncio.run(run(Path(folder) / "inbound.db", size))
 
 
 if __name__ == "__main__":

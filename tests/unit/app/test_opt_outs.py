@@ -8,7 +8,8 @@ import pytest
 from heliograph.app.configuration import NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, InboundMessage
-from heliograph.app.inbound.opt_outs import OptOuts
+from heliograph.app.inbound import opt_outs as module
+from heliograph.app.inbound.opt_outs import HELP_PAUSE_MS, OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message import Kind, State
@@ -36,8 +37,8 @@ async def opt_outs(journal: MemoryJournal) -> OptOuts:
 
 
 def judged(opt_outs: OptOuts, text: str, owner: NumberOwner = OWNER, **fields: Any) -> InboundMessage:
-    values = {"sender": PHONE, "recipient": NUMBER, **fields}
-    message = InboundMessage(owner.account, 3, content=text, octets=text.encode(), coding=0, at=NOW, **values)
+    values = {"sender": PHONE, "recipient": NUMBER, "at": NOW, **fields}
+    message = InboundMessage(owner.account, 3, content=text, octets=text.encode(), coding=0, **values)
     opt_outs.judge(message, owner)
     return message
 
@@ -72,6 +73,23 @@ def test_long_answers_cost_by_the_segment(opt_outs: OptOuts) -> None:
     message = judged(opt_outs, "info")
     assert message.reply is not None
     assert (message.wish, message.reply.total, message.reply.messages[0].segments) == (Wish.HELP, 10, 2)
+
+
+def test_help_is_answered_once_in_a_while(opt_outs: OptOuts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two machines that answer each other would never end."""
+    asked = [
+        judged(opt_outs, "help", at=NOW + ms) for ms in (0, 1, HELP_PAUSE_MS - 1, HELP_PAUSE_MS, HELP_PAUSE_MS + 1)
+    ]
+    assert [message.reply is not None for message in asked] == [True, False, False, True, False]
+    assert all(message.wish is Wish.HELP for message in asked)
+    assert judged(opt_outs, "help", sender="491701234999").reply is not None
+    assert judged(opt_outs, "help", replace(OWNER, account=8)).reply is not None
+    assert judged(opt_outs, "help", at=NOW - HELP_PAUSE_MS).reply is not None  # the clock was set back
+    monkeypatch.setattr(module, "HELPED_MOST", 2)
+    for sender in ("491701234001", "491701234002", "491701234003"):
+        assert judged(opt_outs, "help", sender=sender).reply is not None
+    assert judged(opt_outs, "help", sender="491701234003").reply is None
+    assert judged(opt_outs, "help", sender="491701234001").reply is not None
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ message of the account, from the number that was written to, over the connector 
 queue like any other, and suppressions do not hold for it.
 """
 
+from collections import OrderedDict
+from typing import Final
+
 from heliograph.app.configuration import NumberOwner
 from heliograph.app.facts import Accept, InboundMessage, Message
 from heliograph.app.ports import Journal
@@ -12,6 +15,13 @@ from heliograph.app.sending.directory import Directory
 from heliograph.domain import phone, segment
 from heliograph.domain.message import Kind, State
 from heliograph.domain.opt_out import OptOutWords, Wish
+
+HELP_PAUSE_MS: Final = 600_000
+"""Time (ms) within which a phone's further HELP is not answered again: what answers by itself on the other side would
+go on for ever, at the account's cost."""
+
+HELPED_MOST: Final = 10_000
+"""Phones whose last answered HELP is remembered."""
 
 
 class OptOuts:
@@ -23,6 +33,7 @@ class OptOuts:
         self._directory = directory
         self._journal = journal
         self._validity_ms = validity_ms
+        self._helped: OrderedDict[tuple[int, str], int] = OrderedDict()
 
     def judge(self, message: InboundMessage, owner: NumberOwner) -> None:
         """Sets `wish` and `reply` of a message that is about to be recorded."""
@@ -30,8 +41,20 @@ class OptOuts:
             return
         message.wish = wish = self._words.judge(message.content)
         text = {Wish.STOP: owner.stop_text, Wish.HELP: owner.help_text}.get(wish)
-        if text:
+        if text and (wish is not Wish.HELP or self._may_help(message, owner)):
             message.reply = self._reply(message, owner, text)
+
+    def _may_help(self, message: InboundMessage, owner: NumberOwner) -> bool:
+        """Notes an answer to HELP, unless the phone had one of late from this process."""
+        phone_of = (owner.account, message.sender)
+        last = self._helped.get(phone_of)
+        if last is not None and 0 <= message.at - last < HELP_PAUSE_MS:
+            return False
+        self._helped[phone_of] = message.at
+        self._helped.move_to_end(phone_of)
+        while len(self._helped) > HELPED_MOST:
+            self._helped.popitem(last=False)
+        return True
 
     def _reply(self, message: InboundMessage, owner: NumberOwner, text: str) -> Accept | None:
         phone_number, number = message.sender, message.recipient

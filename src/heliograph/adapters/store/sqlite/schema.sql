@@ -283,8 +283,8 @@ CREATE TABLE inbound (
 CREATE INDEX inbound_account ON inbound (account, key);
 CREATE INDEX inbound_position ON inbound (account, position);
 -- the sums: see the statement `inbound_numbered`
-CREATE INDEX inbound_sender ON inbound (sender, key + 0);
-CREATE INDEX inbound_recipient ON inbound (recipient, key + 0);
+CREATE INDEX inbound_sender ON inbound (sender, key + 0, account);
+CREATE INDEX inbound_recipient ON inbound (recipient, key + 0, account);
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
 -- Those whose acknowledgement was not written, as far as anybody knows: what equals one of them may be a repeat.
