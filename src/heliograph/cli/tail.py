@@ -11,6 +11,8 @@ _COLOURS = {
     "accepted": "cyan",
     "scheduled": "cyan",
     "submitted": "blue",
+    "received": "cyan",
+    "unrouted": "yellow",
     "deferred": "yellow",
     "unanswered": "yellow",
     "refused": "red",
@@ -20,7 +22,7 @@ _COLOURS = {
     "skipped": "yellow",
 }
 _FINAL_GOOD = ("DELIVRD", "delivered")
-_IN_FRONT = ("time", "event", "id", "account", "to")
+_IN_FRONT = ("time", "event", "id", "account", "from", "to")
 
 
 @click.command(
@@ -48,8 +50,8 @@ def tail(
 ) -> None:
     """Shows what happens to messages, as it happens.
 
-    Accepted, submitted, refused, receipts, final states, callbacks: of all messages, of one account, or of one
-    message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.
+    Accepted, submitted, refused, receipts, final states, received from phones, callbacks: of all messages, of one
+    account, or of one message. Texts are never shown. It ends with Ctrl-C. With --json each line is an object.
     """
     from heliograph.cli.control import ask
 
@@ -81,6 +83,6 @@ def shown(happening: dict[str, Any]) -> str:
     colour = "green" if good else _COLOURS.get(event, "red" if event in ("final", "callback") else None)
     time = harmless(str(happening.get("time", ""))[11:23])
     words = [time, click.style(harmless(f"{event:14}"), fg=colour), harmless(str(happening.get("id", ""))).ljust(32)]
-    words += [harmless(str(happening[name])) for name in ("account", "to") if happening.get(name)]
+    words += [harmless(str(happening[name])) for name in ("account", "from", "to") if happening.get(name)]
     words += [harmless(f"{name}={value}") for name, value in happening.items() if name not in _IN_FRONT]
     return " ".join(word for word in words if word).rstrip()

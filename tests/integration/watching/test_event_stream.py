@@ -8,7 +8,17 @@ import pytest
 
 from heliograph.adapters.control import event_stream as streams
 from heliograph.adapters.control.event_stream import EventStreams
-from heliograph.app.facts import Accept, CallbackDone, CallbackEnd, Facts, Final, Message, Submission, Verdict
+from heliograph.app.facts import (
+    Accept,
+    CallbackDone,
+    CallbackEnd,
+    Facts,
+    Final,
+    InboundMessage,
+    Message,
+    Submission,
+    Verdict,
+)
 from heliograph.app.observing.events import EventFeed
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
@@ -172,3 +182,26 @@ async def test_the_number_of_listeners_is_bounded_and_who_left_makes_room() -> N
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
+
+
+async def test_what_phones_write_is_told_with_the_phone_masked() -> None:
+    gateway, feed = await open_gateway(), EventFeed()
+    listener = Listener(gateway, feed, {})
+    await listener.until(0)
+    fields = (3, NUMBER, "3388", "the secret text", b"the secret text", 0, START)
+    mine, nobodys = InboundMessage(1, *fields, key=2 << 16, tail=9), InboundMessage(0, *fields, key=3 << 16, tail=9)
+    feed.committed(Facts(inbound=[mine, nobodys]), START, 0.001)
+    received, unrouted = await listener.until(2)
+    await listener.end()
+    assert received == {
+        "time": "2027-01-15T08:00:00.000Z", "event": "received", "id": ids.to_hex(mine.key, 9), "account": "acme",
+        "from": "491********78", "to": "3388", "connector": "op3", "parts": 1,
+    }  # fmt: skip
+    assert (unrouted["event"], unrouted["account"]) == ("unrouted", None)
+    assert "secret" not in str(listener.lines)
+    mine_only = Listener(gateway, feed, {"account": "acme", "numbers": True})
+    await mine_only.until(0)
+    feed.committed(Facts(inbound=[nobodys, mine]), START, 0.001)
+    (line,) = await mine_only.until(1)
+    await mine_only.end()
+    assert (line["id"], line["from"]) == (ids.to_hex(mine.key, 9), NUMBER)

@@ -10,7 +10,7 @@ from opentelemetry.trace import StatusCode
 
 from heliograph.adapters.tracing import TraceWatcher
 from heliograph.adapters.tracing.requests import Choice
-from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, Message, Submission
+from heliograph.app.facts import Attempt, CallbackDone, CallbackEnd, Facts, Final, InboundMessage, Message, Submission
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery
@@ -265,3 +265,37 @@ async def test_the_end_ends_what_is_in_the_air() -> None:
     assert "callback" not in world.spans()
     await world.traces.close()
     assert "callback" in world.spans()
+
+
+async def test_the_trace_of_what_a_phone_wrote_ends_with_its_callback() -> None:
+    watched = await traced()
+    message = InboundMessage(1, 3, "491", "3388", "the secret text", b"", 0, START - 4, owed=True, key=5 << 16, tail=7)
+    pulled = InboundMessage(1, 3, "491", "3388", "the secret text", b"", 0, START - 4, key=6 << 16, tail=7)
+    watched.commit(Facts(inbound=[message]))
+    job = WebhookJob(message.key, "mo_1", "https://acme.example/inbound", b"", "text/plain", (b"s",))
+    watched.sender.post([job])
+    watched.fake.sent([TryResult(message.key, 200, "")])
+    watched.commit(
+        Facts(callbacks=[CallbackDone(1, message.key, CallbackEnd.DELIVERED, 200, 1, START)], inbound=[pulled])
+    )
+    again = WebhookJob(message.key, "mo_1", "https://acme.example/inbound", b"", "text/plain", (b"s",))
+    watched.sender.post([again])
+    first, *_ = (span for span in watched.exporter.get_finished_spans() if span.name == "deliver_sm")
+    callback = watched.spans()["callback"]
+    assert first.parent is None
+    assert callback.parent is not None
+    assert callback.parent.span_id == first.context.span_id
+    assert (first.end_time or 0) - (first.start_time or 0) == 4 * MS
+    assert attributes(first) == {
+        "heliograph.message.id": ids.to_hex(message.key, 7), "heliograph.connector": 3, "heliograph.parts": 1,
+        "heliograph.routed": True,
+    }  # fmt: skip
+    assert job.traceparent
+    assert not again.traceparent
+    assert "secret" not in str([span.to_json() for span in watched.exporter.get_finished_spans()])
+
+
+async def test_what_phones_write_is_traced_by_chance() -> None:
+    watched = await traced(0.0)
+    watched.commit(Facts(inbound=[InboundMessage(1, 3, "491", "3388", "Hi", b"Hi", 0, START, key=5 << 16, tail=7)]))
+    assert watched.spans() == {}

@@ -11,13 +11,17 @@ from heliograph.app.facts import (
     EarlyReceipt,
     Facts,
     Final,
+    InboundMessage,
+    InboundPart,
     Message,
     PartReceipt,
+    PartSet,
     Submission,
     Verdict,
 )
 from heliograph.app.observing import events
 from heliograph.app.observing.events import EventFeed, MessageEvent
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery
 
 NOW = 1_800_000_000_000
@@ -29,6 +33,13 @@ def message(key: int) -> Message:
 
 def accepted(*keys: int, verdict: Verdict = Verdict.ACCEPTED, scheduled: bool = False) -> Accept:
     return Accept(1, [message(key) for key in keys], 7, NOW, scheduled=scheduled, verdict=verdict)
+
+
+def from_phone(key: int, wish: Wish = Wish.NONE, account: int = 1, *, complete: bool = True) -> InboundMessage:
+    return InboundMessage(
+        account, 3, "447700900123", "3388", "the secret text", b"the secret text", 0, NOW, parts=2, complete=complete,
+        wish=wish, key=key, tail=1,
+    )  # fmt: skip
 
 
 class Ear:
@@ -71,6 +82,25 @@ def test_a_message_is_told_of_from_its_beginning_to_its_end() -> None:
     ) == [("receipt", 5, 1), ("receipt", 5, 1), ("final", 5, None), ("callback", 5, None), ("callback_retry", 5, None)]
     assert all(each.message is not None and each.message.key == 5 for each in ear.heard)
     assert ear.heard[-1].details == {"problem": "HTTP 500", "attempts": 1, "in_s": 5}
+
+
+def test_what_phones_write_is_told_of_with_its_callback() -> None:
+    ear = Ear(EventFeed())
+    part = InboundPart(PartSet(3, "447700900123", "3388", 9, 2), 1, 0, True, b"the secret part", NOW)
+    stop = from_phone(6, Wish.STOP)
+    nobodys = from_phone(7, account=0, complete=False)
+    assert ear.words(Facts(inbound_parts=[part], inbound=[stop, nobodys])) == [
+        ("part_received", 0, 1),
+        ("received", 6, None),
+        ("unrouted", 7, None),
+    ]
+    assert [each.connector for each in ear.heard] == [3, 3, 3]
+    assert [each.details for each in ear.heard] == [
+        {"parts": 2}, {"parts": 2, "wish": "stop"}, {"parts": 2, "complete": False},
+    ]  # fmt: skip
+    done = CallbackDone(1, 6, CallbackEnd.DELIVERED, 200, 1, NOW)
+    assert ear.words(Facts(callbacks=[done])) == [("callback", 6, None)]
+    assert ear.heard[0].message is stop
 
 
 def test_what_was_not_accepted_did_not_happen() -> None:

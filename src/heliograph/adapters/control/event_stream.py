@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heliograph.adapters.control.server import Answer, Say
-from heliograph.app.facts import Message
+from heliograph.app.facts import InboundMessage, Message
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain import ids
@@ -116,25 +116,28 @@ class _EventStream:
         wanted = self._wanted
         connector = None if event.connector is None else self._connector_name(event.connector)
         message = await self._message(event)
-        account = None if message is None else await self._account(message.account)
+        account = None if message is None or not message.account else await self._account(message.account)
         if wanted.account and account != wanted.account:
             return None
         if wanted.connector and wanted.connector != (connector or self._chosen(message)):
             return None
         line: Answer = {"time": format_utc(event.at), "event": event.event}
-        if message is not None:
+        if isinstance(message, InboundMessage):
+            phone = message.sender if wanted.numbers else mask(message.sender)
+            line |= _named(message) | {"account": account, "from": phone, "to": message.recipient}
+        elif message is not None:
             to = message.destination if wanted.numbers else mask(message.destination)
-            line |= {"id": ids.to_hex(message.key, message.tail), "account": account, "to": to}
+            line |= _named(message) | {"account": account, "to": to}
         for name, value in (("connector", connector), ("segment", event.segment)):
             if value is not None:
                 line[name] = value
         return line | shown_details(event)
 
-    def _chosen(self, message: Message | None) -> str:
-        """Returns the connector that a message was accepted for."""
+    def _chosen(self, message: Message | InboundMessage | None) -> str:
+        """Returns the connector that a message was accepted for, or came over."""
         return "" if message is None else self._connector_name(message.connector)
 
-    async def _message(self, event: MessageEvent) -> Message | None:
+    async def _message(self, event: MessageEvent) -> Message | InboundMessage | None:
         """Returns the message of the event, from the feed or from the rows."""
         if event.message is not None or event.key == 0:
             return event.message
@@ -152,6 +155,10 @@ class _EventStream:
                 found = await self._store.accounts.by_id(number)
                 name = self._accounts[number] = found.name if found is not None else ""
         return name or ""
+
+
+def _named(message: Message | InboundMessage) -> Answer:
+    return {"id": ids.to_hex(message.key, message.tail)}
 
 
 def shown_details(event: MessageEvent) -> dict[str, Any]:

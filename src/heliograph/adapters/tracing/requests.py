@@ -34,9 +34,13 @@ class Choice:
                 return value == b"1"
             if name == b"traceparent" and (match := _PARENT(value)) is not None:
                 return bool(int(match[1], 16) & 1)
-        chosen = random() < self._ratio
+        chosen = self.by_chance()
         headers.append((_CHOSEN, b"1" if chosen else b"0"))
         return chosen
+
+    def by_chance(self) -> bool:
+        """Chooses where nobody has decided."""
+        return random() < self._ratio
 
 
 class TracedRequests:

@@ -19,7 +19,7 @@ from opentelemetry.util.types import Attributes
 
 from heliograph import __version__
 from heliograph.adapters.tracing.requests import Choice, TracedRequests, current
-from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.ports import Clock, Intake, WebhookSender
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain import ids
@@ -49,7 +49,7 @@ class TraceWatcher:
         self._clock = clock
         self.choice = Choice(ratio)
         self._messages: OrderedDict[int, SpanContext] = OrderedDict()
-        """The request's span, by the message's key."""
+        """The span of the request, or of what the phone sent, by the message's key."""
         self._calls: dict[int, Span] = {}
         """Spans of callbacks in flight, by the message's key."""
 
@@ -84,12 +84,13 @@ class TraceWatcher:
         self._span("store", context, accept.at, now, {"heliograph.messages": len(accept.messages)})
         request.set_attribute("heliograph.message.id", ids.to_hex(accept.key, accept.tail))
         for message in accept.messages:
-            self._messages[message.key] = context
-        while len(self._messages) > KEPT:
-            self._messages.popitem(last=False)
+            self._keep(message.key, context)
 
     def committed(self, facts: Facts, now: int, seconds: float) -> None:  # noqa: ARG002 - the protocol's signature
         """See `app.ports.Watcher`."""
+        for message in facts.inbound:
+            if self.choice.by_chance():
+                self._received(message, now)
         if not self._messages:
             return
         self._note_answers(facts)
@@ -106,6 +107,26 @@ class TraceWatcher:
                 del self._messages[final.key]
         for done in facts.callbacks:
             self._messages.pop(done.key, None)
+
+    def _received(self, message: InboundMessage, now: int) -> None:
+        """Begins the trace of a message from a phone: from when it, or its last part, was read until it was on disk."""
+        attributes: Attributes = {
+            "heliograph.message.id": ids.to_hex(message.key, message.tail),
+            "heliograph.connector": message.connector,
+            "heliograph.parts": message.parts,
+            "heliograph.routed": message.account != 0,
+        }
+        span = self._tracer.start_span(
+            "deliver_sm", Context(), SpanKind.SERVER, attributes, start_time=message.at * _MS
+        )
+        span.end(max(message.at, now) * _MS)
+        if message.owed:
+            self._keep(message.key, span.get_span_context())
+
+    def _keep(self, key: int, context: SpanContext) -> None:
+        self._messages[key] = context
+        while len(self._messages) > KEPT:
+            self._messages.popitem(last=False)
 
     def _note_answers(self, facts: Facts) -> None:
         for attempt in facts.attempts:

@@ -81,7 +81,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         (
             _counter(
                 "heliograph_messages_accepted_total",
-                "Messages accepted, charged and stored. kind is immediate or scheduled.",
+                "Messages accepted, charged and stored. kind is immediate or scheduled. The gateway's own answers to "
+                "STOP and HELP are not in it.",
                 "kind",
             ),
             _counter(
@@ -293,7 +294,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _counter("heliograph_charged_credits_total", "Charged for accepted messages since the start."),
             _counter(
                 "heliograph_refunded_credits_total",
-                "Given back since the start for messages that never left. Cancelled ones are not in it.",
+                "Given back since the start for messages that never left. Cancelled ones are not in it, nor those that "
+                "an opt-out withdrew.",
             ),
         ),
     ),

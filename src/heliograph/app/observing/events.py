@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, Message, Verdict
+from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, InboundMessage, Message, Verdict
+from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery, err_of
 
 REMEMBERED = 20_000
@@ -20,7 +21,7 @@ class MessageEvent:
     at: int
     event: str
     key: int
-    message: Message | None
+    message: Message | InboundMessage | None
     segment: int | None = None
     connector: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class EventFeed:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        self._messages: OrderedDict[int, Message] = OrderedDict()
+        self._messages: OrderedDict[int, Message | InboundMessage] = OrderedDict()
 
     def subscribe(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -46,7 +47,7 @@ class EventFeed:
         if not self._listeners:
             self._messages.clear()
 
-    def remember(self, message: Message) -> None:
+    def remember(self, message: Message | InboundMessage) -> None:
         """Remembers a message, so that its events tell whose they are."""
         self._messages[message.key] = message
         if len(self._messages) > REMEMBERED:
@@ -56,7 +57,8 @@ class EventFeed:
         """See `app.ports.Watcher`."""
         if not self._listeners:
             return
-        found = self._accepted(facts, now) + self._sent(facts) + self._reported(facts) + self._told(facts, now)
+        found = self._accepted(facts, now) + self._sent(facts) + self._reported(facts)
+        found += self._from_phones(facts) + self._told(facts, now)
         if found:
             for listener in tuple(self._listeners):
                 listener(found)
@@ -114,6 +116,24 @@ class EventFeed:
             event = self._new(final.at, name, final.key, **_state(final.state, final.err))
             if final.failed:
                 event.details["refund"] = final.refund
+            found.append(event)
+        return found
+
+    def _from_phones(self, facts: Facts) -> list[MessageEvent]:
+        found = []
+        for part in facts.inbound_parts:
+            event = self._new(part.at, "part_received", 0, part.number, parts=part.parts_of.total)
+            event.connector = part.parts_of.connector
+            found.append(event)
+        for message in facts.inbound:
+            self.remember(message)
+            details: dict[str, Any] = {"parts": message.parts}
+            if not message.complete:
+                details["complete"] = False
+            if message.wish is not Wish.NONE:
+                details["wish"] = message.wish.name.lower()
+            event = self._new(message.at, "received" if message.account else "unrouted", message.key, **details)
+            event.connector = message.connector
             found.append(event)
         return found
 
