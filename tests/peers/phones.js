@@ -11,7 +11,7 @@ const smpp = require('smpp');
 
 const waiting = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const pause = Number(process.argv[3] || 5);
-const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
+const say = (line) => process.stdout.write(JSON.stringify({...line, at: Date.now()}) + '\n');
 const receivers = [];
 let turn = 0;
 let ids = 0;
