@@ -79,6 +79,9 @@ def table(sum_: Sum, toll: Toll, seconds: float) -> str:
         "lost": len(toll.lost),
         f"repeats in all, and most after one cut (window {WINDOW})": f"{sum(toll.repeats)}, {max(toll.repeats)}",
         "receipts lost": len(toll.lost_receipts),
+        "messages from phones acknowledged, lost, and with two ids": (
+            f"{toll.from_phones}, {len(toll.lost_from_phones)}, {len(toll.doubled_from_phones)}"
+        ),
         "wrong charges (credits)": toll.wrong_charges,
         "problems found by the audit": len(toll.problems),
     }

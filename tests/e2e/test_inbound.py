@@ -35,9 +35,9 @@ class Phones(Process):
         return [(line["name"], line["status"]) for line in lines if line["event"] == "answered"]
 
     def submitted(self) -> list[dict[str, Any]]:
-        """What was submitted for phones."""
+        """What was submitted for phones: from, to and text of each."""
         lines = [json.loads(line) for line in self.out.rpartition("\n")[0].splitlines()]
-        return [line for line in lines if line["event"] == "submitted"]
+        return [{key: line[key] for key in ("from", "to", "text")} for line in lines if line["event"] == "submitted"]
 
     def until_answered(self, count: int) -> None:
         eventually(lambda: len(self.answered) >= count, "answers", seconds=60)

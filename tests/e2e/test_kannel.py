@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Interop
+from tests.e2e.test_inbound import Phones, parts, whole
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
 from tests.support.process import Admin, GatewayProcess, Process, SimulatorProcess, eventually, free_port, listens
+from tests.support.sink import Answer
 from tests.support.timeouts import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.interop]
@@ -51,20 +53,36 @@ concatenation = true
 
 group = sms-service
 keyword = default
-text = "No service specified"
+{service}
 """
+
+GET_URL = 'get-url = "{url}?from=%p&to=%P&content=%b&coding=%c&keyword=%k"\ncatch-all = true'
+"""What Kannel tells of a message from a phone, by the names of our fields."""
 
 
 class Kannel:
     """bearerbox with an smsbox, bound to a port as a client."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, service: str = 'text = "No service specified"') -> None:
+        """`service` is the line of its sms-service that says what becomes of messages from phones."""
         self.http = free_port()
         self.bound_to = port
         self.configuration = folder / "kannel.conf"
         self.box = free_port()
-        text = CONFIGURATION.format(admin=free_port(), box=self.box, port=port, http=self.http, transceiver="true")
+        text = CONFIGURATION.format(
+            admin=free_port(), box=self.box, port=port, http=self.http, transceiver="true", service=service
+        )
         self.configuration.write_text(text)
+
+    @contextlib.contextmanager
+    def running(self, folder: Path) -> Iterator[None]:
+        bearerbox, smsbox = foreign_program("bearerbox"), foreign_program("smsbox")
+        configuration = str(self.configuration)
+        with Process(folder, "bearerbox", [bearerbox, configuration]) as bearer:
+            bearer.until(lambda: listens(self.box), "bearerbox listens to smsbox")
+            with Process(folder, "smsbox", [smsbox, configuration]) as box:
+                box.until(lambda: listens(self.http), "smsbox listens to customers")
+                yield
 
     def send(self, **fields: str) -> None:
         query = urllib.parse.urlencode({"username": "tester", "password": "foobar", **fields})
@@ -73,18 +91,19 @@ class Kannel:
             assert answer.status == 202
 
 
+def kannel_fields(query: str) -> dict[str, str]:
+    """What a receiver makes of a get-url: the text is in UTF-16 where %c is 2, else in UTF-8."""
+    fields = dict(urllib.parse.parse_qsl(query, encoding="latin-1"))
+    charset = "utf-16-be" if fields["coding"] == "2" else "utf-8"
+    return fields | {"content": fields["content"].encode("latin-1").decode(charset)}
+
+
 @pytest.fixture
 def kannel(tmp_path: Path) -> Iterator[tuple[Kannel, SimulatorProcess]]:
-    bearerbox, smsbox = foreign_program("bearerbox"), foreign_program("smsbox")
-    with contextlib.ExitStack() as stack:
-        simulator = stack.enter_context(SimulatorProcess(tmp_path, receipt_delay_ms=50))
+    with SimulatorProcess(tmp_path, receipt_delay_ms=50) as simulator:
         kannel = Kannel(tmp_path, simulator.port)
-        configuration = str(kannel.configuration)
-        bearer = stack.enter_context(Process(tmp_path, "bearerbox", [bearerbox, configuration]))
-        bearer.until(lambda: listens(kannel.box), "bearerbox listens to smsbox")
-        box = stack.enter_context(Process(tmp_path, "smsbox", [smsbox, configuration]))
-        box.until(lambda: listens(kannel.http), "smsbox listens to customers")
-        yield kannel, simulator
+        with kannel.running(tmp_path):
+            yield kannel, simulator
 
 
 def test_bearerbox_binds_to_the_simulator_and_gets_its_receipts(
@@ -110,6 +129,47 @@ def test_bearerbox_binds_to_the_simulator_and_gets_its_receipts(
     interop(
         "Kannel's bearerbox", "ESME", "simulator",
         "bind as transceiver", "GSM 03.38", "UCS-2", "long messages by `udh8`", "receipts, DELIVRD and UNDELIV",
+    )  # fmt: skip
+
+
+def test_one_receiver_reads_messages_from_phones_of_either_gateway(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
+) -> None:
+    """The fields of Kannel's get-url have what ours have, by docs/migrating-from-kannel.md, and the answer replies."""
+    messages = [
+        whole("pizza", text="PIZZA with €5 {olives}", gsm=True, **{"from": "491701234561"}),
+        whole("fox", text="Guten Tag 🦊", **{"from": "491701234562"}),
+        *parts("long", "udh8", 7, 3, **{"from": "491701234563"}),
+    ]
+    sink.sink.default = Answer(200, {"Content-Type": "text/plain; charset=UTF-8"}, "Grüße".encode())
+    kept: list[list[tuple[str, ...]]] = []
+    replies: list[list[tuple[str, ...]]] = []
+
+    def noted(operator: Phones, fields: list[dict[str, str]]) -> None:
+        kept.append(sorted(tuple(each[name] for name in ("from", "to", "content")) for each in fields))
+        replies.append(sorted(tuple(each.values()) for each in operator.submitted()))
+
+    with Phones(tmp_path, messages, pause_ms=50) as operator:
+        kannel = Kannel(tmp_path, operator.port, GET_URL.format(url=sink.url("/kannel")))
+        with kannel.running(tmp_path):
+            eventually(lambda: len(operator.submitted()) == 3, "Kannel's replies")
+        queries = [urllib.parse.urlsplit(received.target).query for received in sink.requests]
+        noted(operator, [kannel_fields(query) for query in queries])
+    told = len(sink.requests)
+    with Phones(tmp_path, messages, pause_ms=50) as operator:
+        admin.operator(operator.port)
+        admin.account("acme", "10")
+        admin("account", "set", "acme", f"inbound_url={sink.url('/ours')}", "inbound_reply=body")
+        admin("number", "add", "3388", "--account", "acme")
+        with GatewayProcess(data) as gateway:
+            eventually(lambda: len(operator.submitted()) == 3, "our replies")
+            assert gateway.stop() == 0
+        noted(operator, [received.form for received in sink.requests[told:]])
+    assert kept[0] == kept[1]
+    assert replies[0] == replies[1]
+    interop(
+        "Kannel's smsbox", "receiver", "gateway",
+        "messages from phones as its get-url has them", "replies in the answer",
     )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 //   node phones.js MESSAGES.json [PAUSE_MS]
 //
 // The file is a list of objects: name, from, to, text, and for one part of a long message also reference, total, number
-// and how (`udh8`, `udh16` or `sar`). They are sent in this order, over all links in turn, one each PAUSE_MS. What is
-// submitted for phones is taken, and told. Writes a
+// and how (`udh8`, `udh16` or `sar`). One with `gsm` goes in the library's own GSM 03.38, others in UCS-2. They are sent
+// in this order, over all links in turn, one each PAUSE_MS. What is submitted for phones is taken, and told. Writes a
 // JSON object a line for what comes; the first says where it listens.
 const fs = require('fs');
 const smpp = require('smpp');
@@ -23,7 +23,9 @@ function header(message) {
 }
 
 function pdu(message) {
-  const made = {source_addr: message.from, destination_addr: message.to, data_coding: 8};
+  const to = {source_addr: message.from, destination_addr: message.to};
+  if (message.gsm) return {...to, data_coding: 0, short_message: message.text};
+  const made = {...to, data_coding: 8};
   const text = Buffer.from(message.text, 'utf16le').swap16();
   if (!message.how) return {...made, short_message: text};
   if (message.how === 'sar') {

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import defaultdict
 from types import TracebackType
 from typing import Self
 
@@ -29,6 +30,14 @@ class BackgroundSink:
     def ids(self) -> set[str]:
         """The messages that receipts have come for, by their ids as the API gives them."""
         return {received.form["id"].replace("-", "") for received in self.requests}
+
+    def from_phones(self) -> dict[str, set[str]]:
+        """The texts of messages from phones, and the ids under which each has come."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for received in self.requests:
+            if not received.of_receipt:
+                found[received.form["content"]].add(received.form["id"])
+        return found
 
     def receipts(self, message: str) -> list[Received]:
         return [received for received in self.requests if received.form["id"].replace("-", "") == message]

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
@@ -20,6 +20,10 @@ from tests.support.timeouts import COMMAND_S
 
 WINDOW = 10
 CREDIT = 1_000_000
+NUMBER = "3388"
+"""What phones write to, meanwhile."""
+
+PHONES: dict[str, Any] = {"inbound_rate": 300, "inbound_to": NUMBER, "inbound_text": "Number {n}"}
 SETTLED_S = 60.0
 """Seconds without another receipt after which the missing ones count as lost."""
 
@@ -49,6 +53,12 @@ class Toll:
     lost_receipts: set[str] = field(default_factory=set)
     receipts_again: int = 0
     """Receipts that were posted once more than needed."""
+    from_phones: int = 0
+    """Messages from phones that were acknowledged before the last customer stopped."""
+    lost_from_phones: set[str] = field(default_factory=set)
+    """Those that never reached the customer, by their texts."""
+    doubled_from_phones: set[str] = field(default_factory=set)
+    """Those that reached the customer under two ids."""
     wrong_charges: Decimal = Decimal(0)
     """Credits by which the balance is not the price of the operator's messages; each costs one."""
     problems: list[str] = field(default_factory=list)
@@ -68,10 +78,14 @@ class Toll:
         many = any(
             so_far > WINDOW * (kills + self.given_up) for kills, so_far in enumerate(accumulate(self.repeats), 1)
         )
+        # among several nodes what a dead one was about to commit may come twice: docs/reliability.md
+        doubled = len(self.doubled_from_phones) > (self.kills if self.nodes > 1 else 0)
         return [
             *([f"lost: {_some(self.lost)}"] if self.lost else []),
             *([f"sent though nobody asked: {_some(self.invented)}"] if self.invented else []),
             *([f"receipts lost: {_some(self.lost_receipts)}"] if self.lost_receipts else []),
+            *([f"from phones and lost: {_some(self.lost_from_phones)}"] if self.lost_from_phones else []),
+            *([f"from phones and doubled: {_some(self.doubled_from_phones)}"] if doubled else []),
             *([f"charges wrong by {self.wrong_charges}"] if self.wrong_charges else []),
             *([f"{self.repeats} repeats after each kill, with a window of {WINDOW}"] if many else []),
             *([f"the operator's limit of binds was tried: {self.binds}"] if self.binds != {"ESME_ROK"} else []),
@@ -170,8 +184,13 @@ def kill_under_load(
     with (
         # receipts are in the air for a while, so that each kill leaves some whose fate is unknown
         BackgroundSink(Answer(delay=0.2)) as sink,
-        SimulatorProcess(folder, magic=False, receipt_delay_ms=30, latency_ms=latency, max_binds=nodes) as simulator,
+        BackgroundSink() as inbound_sink,
+        SimulatorProcess(
+            folder, magic=False, receipt_delay_ms=30, latency_ms=latency, max_binds=nodes, **PHONES
+        ) as simulator,
     ):
+        admin("account", "set", "acme", f"inbound_url={inbound_sink.url()}")
+        admin("number", "add", NUMBER, "--account", "acme")
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", str(nodes))
         seen_at_kill = []
         with Gateways(folder, shared, nodes) as gateways:
@@ -188,11 +207,14 @@ def kill_under_load(
                     gateways.revive(victim, wait=chance.random() < 0.7)
                 customers.wait_for(len(customers.accepted) + 100)
                 customers.stop()
-                _settle(customers, sink)
+                acknowledged = set(simulator.acknowledged())
+                _settle(set(customers.accepted.values()), sink.ids)
+                _settle(acknowledged, lambda: set(inbound_sink.from_phones()))
                 gateways.stop()
                 toll.given_up = gateways.given_up
         assert simulator.stop() == 0
         sent = _compare(toll, customers, simulator, sink)
+        _compare_from_phones(toll, acknowledged, inbound_sink)
         toll.repeats = _repeats(simulator.seen_path, seen_at_kill)
     toll.problems = admin("audit")["problems"]
     # each message was charged, also one whose sender never heard of it, and nothing else was
@@ -200,12 +222,11 @@ def kill_under_load(
     return toll
 
 
-def _settle(load: Load, sink: BackgroundSink) -> None:
-    """Waits for all receipts, as long as some come; for those that are lost not for ever."""
-    ids = set(load.accepted.values())
-    missing, since = len(ids) + 1, time.monotonic()
+def _settle(owed: set[str], told: Callable[[], set[str]]) -> None:
+    """Waits until the customer was told of all, as long as some come; for those that are lost not for ever."""
+    missing, since = len(owed) + 1, time.monotonic()
     while missing and time.monotonic() - since < SETTLED_S:
-        if (now := len(ids - sink.ids())) < missing:
+        if (now := len(owed - told())) < missing:
             missing, since = now, time.monotonic()
         time.sleep(0.5)
 
@@ -223,6 +244,13 @@ def _compare(toll: Toll, load: Load, simulator: SimulatorProcess, sink: Backgrou
     toll.receipts_again = arrived.total() - len(arrived)
     _time(toll, load, simulator)
     return sent
+
+
+def _compare_from_phones(toll: Toll, acknowledged: set[str], sink: BackgroundSink) -> None:
+    told = sink.from_phones()
+    toll.from_phones = len(acknowledged)
+    toll.lost_from_phones = acknowledged - told.keys()
+    toll.doubled_from_phones = {text for text, ids in told.items() if len(ids) > 1}
 
 
 def _time(toll: Toll, load: Load, simulator: SimulatorProcess) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -237,6 +238,22 @@ class SimulatorProcess(Process):
         """The submit_sm that came, as PDUs with the names of the specification."""
         requests = [line["pdu"] for line in self.seen() if line["event"] == "request"]
         return [pdu for pdu in requests if pdu["command"] == "submit_sm"]
+
+    def acknowledged(self) -> dict[str, float]:
+        """The texts of messages from phones that were acknowledged, and when: in seconds since the Unix epoch, not
+        before it was so."""
+        sent: dict[tuple[int, int], str] = {}
+        found: dict[str, float] = {}
+        for line in self.seen():
+            pdu = line.get("pdu", {})
+            if line["event"] == "from_phone":
+                sent[line["link"], line["sequence"]] = line["text"]
+            elif line["event"] == "answer" and pdu["command"] == "deliver_sm_resp" and pdu["status"] == "ESME_ROK":
+                text = sent.get((line["link"], pdu["sequence"]), "")
+                # the log has whole milliseconds
+                found.setdefault(text, datetime.fromisoformat(line["at"]).timestamp() + 0.001)
+        found.pop("", None)  # receipts
+        return found
 
     def destinations(self) -> list[str]:
         return [pdu["destination_addr"] for pdu in self.submits()]

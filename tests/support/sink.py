@@ -40,6 +40,11 @@ class Received:
     def form(self) -> dict[str, str]:
         return dict(parse_qsl(self.body.decode(), keep_blank_values=True, strict_parsing=True))
 
+    @property
+    def of_receipt(self) -> bool:
+        """Whether it tells of a receipt, not of a message from a phone."""
+        return not self.headers.get("webhook-id", "").startswith("mo_")
+
 
 @dataclass(slots=True)
 class Answer:

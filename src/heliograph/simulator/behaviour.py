@@ -273,7 +273,7 @@ class Behaviour:
     inbound_to: str = _knob(
         "phones", "", "numbers that phones write to; replies to senders that are names go to the first", "number,..."
     )
-    inbound_text: str = _knob("phones", "Hello from a phone", "what they write at that rate")
+    inbound_text: str = _knob("phones", "Hello from a phone", "what they write at that rate; {n} is its number")
 
     cut_after: int = _knob("links", 0, "cut each link instead of answering its nth submit; 0: never", "messages")
     cut_share: float = _share("links", "share of submits at which the link is cut instead")

@@ -21,6 +21,12 @@ from heliograph.smpp.pdu import DeliverSm
 PHONES: Final = 1_000
 """Phones that write at inbound_rate: 447700900000 and on, numbers that nobody has."""
 
+NUMBER_PLACE: Final = "{n}"
+"""In a text that is sent at inbound_rate, the place of its number: 1 for the first since the start."""
+
+PARTS_WAITING: Final = 1_000
+"""Parts of messages from phones that wait; beyond that the rate's are dropped: receipts have their room."""
+
 BEHIND_S: Final = 1.0
 """A rate that cannot be kept is not made up for beyond this time."""
 
@@ -43,6 +49,8 @@ class PhonePart(DeliverRequest):
 
     sender: str
     number: str
+    text: str
+    """All of the message's."""
     place: int
     total: int
 
@@ -50,6 +58,7 @@ class PhonePart(DeliverRequest):
         return "from_phone", {
             "source_addr": self.sender,
             "destination_addr": self.number,
+            "text": self.text,
             "part": self.place,
             "parts": self.total,
         }
@@ -115,6 +124,7 @@ class Phones:
         self._now = now
         self._later = later
         self._references = count()
+        self._by_rate_so_far = count(1)
         self._behaviour = Behaviour()
         self._random = Random()
         self._turn = 0
@@ -162,8 +172,16 @@ class Phones:
             if receivers := self._deliveries.receivers():
                 phone = f"447700900{self._random.randrange(PHONES):03}"
                 number = self._random.choice(behaviour.inbound_numbers)
-                self._deliver(self._random.choice(receivers), None, phone, number, behaviour.inbound_text)
+                self._by_rate(self._random.choice(receivers), phone, number)
         self._later(self._due - now, partial(self._next, turn))
+
+    def _by_rate(self, system_id: str, phone: str, number: str) -> None:
+        if self._counters.waiting < PARTS_WAITING:
+            text = self._behaviour.inbound_text.replace(NUMBER_PLACE, str(next(self._by_rate_so_far)))
+            self._deliver(system_id, None, phone, number, text)
+        else:
+            self._counters.planned += 1
+            self._counters.dropped += 1
 
     def _deliver(self, system_id: str, home: SimulatorLink | None, phone: str, number: str, text: str) -> int:
         reference = next(self._references) % 256
@@ -178,6 +196,7 @@ class Phones:
                     home=home,
                     sender=phone,
                     number=number,
+                    text=text,
                     place=place,
                     total=len(encoded),
                 )

@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.simulator.behaviour import Alphabet, Behaviour
 from heliograph.simulator.magic_numbers import SCENARIOS
-from heliograph.simulator.phone import PhoneProblem
+from heliograph.simulator.phone import PARTS_WAITING, PhoneProblem
 from heliograph.simulator.text import decode, split_header
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
@@ -48,6 +48,7 @@ async def test_on_demand(start: Start) -> None:
     await smsc.stop()
     [line] = [line for line in map(json.loads, log.getvalue().splitlines()) if line["event"] == "from_phone"]
     assert (line["source_addr"], line["destination_addr"], line["parts"]) == (PHONE, "3388", 1)
+    assert line["text"] == "Grüße, 5 €"
 
 
 async def test_a_long_one_comes_in_parts(start: Start) -> None:
@@ -140,17 +141,27 @@ async def test_it_cannot_write_back_to_a_name(start: Start) -> None:
 
 
 async def test_at_a_rate(start: Start) -> None:
-    smsc = await start(inbound_rate=200.0, inbound_to="3388,ACME", inbound_text="Yes")
+    smsc = await start(inbound_rate=200.0, inbound_to="3388,ACME", inbound_text="Yes {n}")
     esme = await smsc.bind()
     loop = asyncio.get_running_loop()
     begun = loop.time()
     messages = await written(esme, 60)
     assert loop.time() - begun >= 60 / 200 - 0.1
     assert {message.destination_addr for message in messages} == {"3388", "ACME"}
-    assert {text_of([message]) for message in messages} == {"Yes"}
+    assert [text_of([message]) for message in messages[:60]] == [f"Yes {number}" for number in range(1, 61)]
     assert len({message.source_addr for message in messages}) > 10
     smsc.simulator.behaviour = Behaviour()
     planned = smsc.simulator.counters.from_phones.planned
     await smsc.until(lambda: smsc.simulator.counters.from_phones.answered == planned)
     await asyncio.sleep(0.05)  # ten of them would have come in this time
     assert smsc.simulator.counters.from_phones.planned == planned
+
+
+async def test_a_rate_that_is_not_taken_leaves_receipts_their_room(start: Start) -> None:
+    smsc = await start(inbound_rate=10_000.0, inbound_to="3388")
+    esme = await smsc.bind(receipt_status=None)
+    counters = smsc.simulator.counters.from_phones
+    await smsc.until(lambda: counters.dropped > 100)
+    assert counters.waiting == PARTS_WAITING
+    assert counters.planned == counters.sent + counters.waiting + counters.dropped
+    await esme.close()

@@ -63,6 +63,7 @@ class Foreign:
     def __init__(self, port: int, password: str = "secret") -> None:
         self.sent: list[tuple[int, str]] = []
         self.receipts: list[tuple[str, int, str]] = []
+        self.from_phones: list[tuple[str, str, str]] = []
         self.client = smpplib.client.Client("127.0.0.1", port, timeout=PATIENCE_S, allow_unknown_opt_params=True)
         self.client.set_message_sent_handler(lambda pdu: self.sent.append((pdu.sequence, pdu.message_id.decode())))
         self.client.set_message_received_handler(self._received)
@@ -73,10 +74,10 @@ class Foreign:
             self.client.disconnect()
             raise
 
-    def submit(self, destination: str, text: bytes) -> None:
+    def submit(self, destination: str, text: bytes, source: str = "Acme") -> None:
         self.client.send_message(
-            source_addr_ton=smpplib.consts.SMPP_TON_ALNUM,
-            source_addr="Acme",
+            source_addr_ton=smpplib.consts.SMPP_TON_UNK if source.isdecimal() else smpplib.consts.SMPP_TON_ALNUM,
+            source_addr=source,
             dest_addr_ton=smpplib.consts.SMPP_TON_INTL,
             dest_addr_npi=smpplib.consts.SMPP_NPI_ISDN,
             destination_addr=destination,
@@ -84,9 +85,9 @@ class Foreign:
             registered_delivery=True,
         )
 
-    def read_until_receipts(self, number: int) -> None:
+    def read_until_receipts(self, number: int, from_phones: int = 0) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while len(self.receipts) < number:
+        while len(self.receipts) < number or len(self.from_phones) < from_phones:
             assert time.monotonic() < deadline
             self.client.read_once()
 
@@ -95,6 +96,10 @@ class Foreign:
         self.client.disconnect()
 
     def _received(self, pdu: Any) -> int:
+        if pdu.receipted_message_id is None:
+            sender, number = pdu.source_addr.decode(), pdu.destination_addr.decode()
+            self.from_phones.append((sender, number, pdu.short_message.decode()))
+            return 0
         self.receipts.append((pdu.receipted_message_id.decode(), pdu.message_state, pdu.short_message.decode()))
         return 0
 
@@ -124,6 +129,18 @@ def test_smpplib_submits_and_understands_receipts(program: Program, interop: Int
         "PyPI `smpplib`", "ESME", "simulator",
         "bind as transceiver", "unbind", "receipts by text and TLV, three final states",
     )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+def test_smpplib_understands_what_phones_write(program: Program, interop: Interop) -> None:
+    foreign = Foreign(program.port)
+    foreign.submit("447700909021", b"Weekly offers", source="3388")
+    foreign.read_until_receipts(1, from_phones=1)
+    foreign.close()
+    assert foreign.from_phones == [("447700909021", "3388", "STOP")]
+    program.stop()
+    interop("PyPI `smpplib`", "ESME", "simulator", "messages from phones")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.background_sink import BackgroundSink
+from tests.support.crash import NUMBER, PHONES
 from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.peers import ROOT
@@ -122,8 +123,10 @@ def under_load(folder: Path, messages: int, commands: int = 1, **recorded: Any) 
     told.accounts["acme"] = time.time()
     with (
         BackgroundSink() as sink,
-        SimulatorProcess(folder, magic=False, receipt_delay_ms=30, latency_ms=2) as simulator,
+        SimulatorProcess(folder, magic=False, receipt_delay_ms=30, latency_ms=2, **PHONES) as simulator,
     ):
+        admin("account", "set", "acme", f"inbound_url={sink.url('/mo')}")
+        admin("number", "add", NUMBER, "--account", "acme")
         admin.operator(simulator.port, "operator", "", "--window", str(WINDOW))
         with (
             GatewayProcess(data, settings=recorder.settings) as gateway,

@@ -57,6 +57,8 @@ class Told:
     """The operator's receipt was acknowledged."""
     posted: dict[str, float] = field(default_factory=dict)
     """The customer has the callback, by the message's id."""
+    from_phones: dict[str, float] = field(default_factory=dict)
+    """A message from a phone was acknowledged, by its text."""
     accounts: dict[str, float] = field(default_factory=dict)
     """By their names, as commands have answered that they are there."""
     top_ups: list[tuple[str, Decimal, float]] = field(default_factory=list)
@@ -73,7 +75,8 @@ class Told:
 
         return Told(
             {to: (id_, at) for to, (id_, at) in self.accepted.items() if at < moment},
-            some(self.cancelled), some(self.submitted), some(self.receipted), some(self.posted), some(self.accounts),
+            some(self.cancelled), some(self.submitted), some(self.receipted), some(self.posted), some(self.from_phones),
+            some(self.accounts),
             [each for each in self.top_ups if each[2] < moment], some(self.copies), some(self.copied),
         )  # fmt: skip
 
@@ -81,7 +84,11 @@ class Told:
         """Takes in the promises that customers, the operator and receivers of callbacks were given."""
         for to, id_ in load.accepted.items():
             self.accepted[to] = (id_, load.answered_at[to])
+        self.from_phones = simulator.acknowledged()
         for received in sink.requests:
+            if not received.of_receipt:
+                self.from_phones.setdefault(received.form["content"], received.at)
+                continue
             self.posted.setdefault(received.form["id"].replace("-", ""), received.at)
         receipts: dict[tuple[int, int], str] = {}
         for line in simulator.seen():
@@ -93,7 +100,8 @@ class Told:
             elif line["event"] == "receipt":
                 receipts[line["link"], line["sequence"]] = line["source_addr"]
             elif line["event"] == "answer" and pdu["command"] == "deliver_sm_resp" and pdu["status"] == "ESME_ROK":
-                self.receipted.setdefault(receipts[line["link"], pdu["sequence"]], at)
+                self.receipted.setdefault(receipts.get((line["link"], pdu["sequence"]), ""), at)
+        self.receipted.pop("", None)  # messages from phones
 
 
 def broken(store: Path, told: Told) -> list[str]:
@@ -136,6 +144,8 @@ def _unknown(db: sqlite3.Connection, told: Told) -> Iterator[str]:
         yield f"the operator has the message to {to}, and nothing says that it may have left"
     for to in told.receipted.keys() - column(_RECEIPT_WAS_KEPT):
         yield f"the receipt for {to} was acknowledged and is lost"
+    for text in told.from_phones.keys() - column("SELECT content FROM inbound"):
+        yield f"{text!r} of a phone was acknowledged and is lost"
     ended = column("SELECT key FROM final WHERE state IS NOT NULL")
     for id_ in told.posted:
         if (parse(id_) or (0, 0))[0] not in ended:
