@@ -144,6 +144,11 @@ KILLS := 50
 crash: install ## kill the installed program under load, many times, and compare what everybody was told
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES))
 
+# --- pace: `make pace` for the table in docs/smpp.md, 16 minutes; `make pace LATENCIES=50`
+.PHONY: pace
+pace: install ## send to operators that limit by all that is known, and measure what they get
+	@$(BIN)/python -m tests.e2e.pace $(if $(LATENCIES),--latencies $(LATENCIES)) $(if $(WRITE),--write)
+
 # --- power: `make power` for 1,000 losses of power; `make power CUTS=100 SEED=7`
 CUTS := 1000
 

@@ -290,7 +290,7 @@ class ScriptedCarrier:
     def committed(self, facts: Facts) -> None:
         """The store has written these facts."""
         answers = [(each.connector, each.key, each.segment) for each in facts.submissions]
-        answers += [(each.connector, each.key, each.segment) for each in facts.attempts]
+        answers += [(each.connector, each.key, each.segment) for each in (*facts.attempts, *facts.throttles)]
         for connector, key, segment in answers:
             if connector == self.operator.connector.id and self.places[key, segment] > 0:
                 self.places[key, segment] -= 1

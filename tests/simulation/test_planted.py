@@ -837,6 +837,7 @@ _WRONG: dict[str, Any] = {
     "queueings": Queueing(2, 7, 1, 0, 0, attempted=False, held=False),
     "sending": (2, 7),
     "attempts": Attempt(2, 7, 0, 1, 0, 0),
+    "throttles": Attempt(2, 7, 0, 1, 0x58, 0),
     "submissions": Submission(2, 7, 0, 1, "id", 0, 0),
     "dequeued": (2, 7),
     "parts": PartReceipt(2, 7, 0, Delivery.DELIVRD, "000", 0),

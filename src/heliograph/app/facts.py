@@ -367,6 +367,8 @@ class Facts:
     sending: list[MessageName] = field(default_factory=list)
     """Messages with a row in the queue that go to the operator right after this commit, which marks them attempted."""
     attempts: list[Attempt] = field(default_factory=list)
+    throttles: list[Attempt] = field(default_factory=list)
+    """Parts that the operator throttled: for those who watch, no store keeps them."""
     submissions: list[Submission] = field(default_factory=list)
     dequeued: list[MessageName] = field(default_factory=list)
     """Messages whose row in the queue is to be deleted."""
@@ -405,6 +407,7 @@ class Facts:
             or self.sending
             or self.queueings
             or self.attempts
+            or self.throttles
             or self.dequeued
             or self.parts
             or self.progress

@@ -28,7 +28,7 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
         yield f"The links{node}, as said {ago:.0f} s ago" + ("" if ago * 1000 < FRESH_MS else "; no gateway runs now")
         yield f"  state     {state.summary}"
         yield f"  window    {state.window_used} of {state.capacity} in use"
-        yield f"  rate      {_rate(state)}"
+        yield f"  rate      {_rate(state, each.at)}"
         since = "" if state.oldest is None else f", the oldest for {duration(each.at - state.oldest)}"
         yield f"  waiting   {counted(state.waiting, 'message')} in memory{since}"
         if state.credentials_refused:
@@ -45,10 +45,16 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
             yield from _bind(bind, each.at, now)
 
 
-def _rate(state: "ConnectorState") -> str:
+def _rate(state: "ConnectorState", said: int) -> str:
     words = f"{state.rate:g} a second at most" if state.rate else "no limit is set"
-    if state.pace is not None and state.pace != state.rate:
-        words += f"; {state.pace:g} a second now, which is what the operator takes"
+    if state.pace_learnt is not None:
+        words += (
+            f"; {state.pace:g} a second now, which is what the operator takes, for {duration(said - state.pace_learnt)}"
+        )
+    elif state.pace is not None and state.pace != state.rate:
+        words += f"; {state.pace:g} a second so far, to find out what the operator takes"
+    if state.put_off:
+        words += f"; {state.put_off:.0%} of the parts are throttled at any pace, and sent again"
     return words + (f"; throttled {counted(state.throttles, 'time')}" if state.throttles else "")
 
 

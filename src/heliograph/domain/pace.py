@@ -1,245 +1,466 @@
-"""The pace at which one operator is sent to: never above the configured rate, and below it as fast as it takes parts.
+"""The pace at which one operator is sent to: what it takes, as far as anybody knows, and never more than is configured.
 
-An operator that is sent too much answers ESME_RTHROTTLED. Then the pace is cut to what it took just before, and raised
-again while it is silent: slowly first, since the limit is near, faster the longer it stays silent, since the limit must
-have moved. Times are seconds of a clock that does not go back.
+An operator that is sent too much answers ESME_RTHROTTLED or ESME_RMSGQFUL, and says no word about what it would take:
+so many in any second, in each second of a clock or of a minute, a bucket that fills, a queue that drains, a limit that
+others share. What holds of all of them is used:
+
+- **Growing.** While nothing is throttled the pace grows, slowly where answers are slow, since what is under way when
+  the first one is throttled will be throttled too.
+- **Cut** to what was taken over at least a second, by answers to parts that were written since the last change; never
+  by a guess. A door that was shut for most of the time is measured from one opening to the next.
+- **Raised** in steps that double, each once the one before has stood; one that is throttled goes back to the one
+  before, and that, if it is throttled too, to the one before it. A pace so found waits before it tries again: the
+  longer the more parts the last try cost.
+- **Pauses** double while nothing is taken, and end with a single part that asks.
+- **Noise.** Where cuts do not help, and the same share is throttled at any pace, it is not the pace that is refused:
+  single recipients' queues are full. It is taken back to where it was, and the share is borne.
+
+Parts are spaced evenly, since some operators mean it. Times are seconds of a clock that does not go back.
 """
 
-from math import inf
+from math import exp, inf
+from typing import Final
 
-from heliograph.domain.throttle import TokenBucket
+from heliograph.domain.congestion import NEARING, Congestion
+from heliograph.domain.goodput import SPAN_S, Goodput
+from heliograph.domain.noise import Noise
+from heliograph.domain.pause import Pauses
+from heliograph.domain.throttle import SHARE_OF_BURST, TokenBucket
 
-SPAN_S = 1.0
-"""The span before a throttle answer, in seconds, whose parts count as what the operator takes."""
+START: Final = 30.0
+"""Parts a second to begin with."""
 
-BURST_S = 0.2
-"""Operators let through about so many seconds' worth at once: what they took before the first throttle answer, where
-nothing is known of the time before, was taken in so many seconds at least."""
+AT_ONCE: Final = 10.0
+"""Parts that go at once while nothing is known: a small window of them."""
 
-CUT = 0.97
-"""Factor that a cut applies to the pace, or to the rate that the operator took."""
+NO_LIMIT: Final = 100_000.0
+"""Parts a second from which on a pace is none."""
 
-DEEP_CUT = 0.93
-"""Factor of a cut that follows one which did not help."""
+GROWTH: Final = 8.0
+"""Exponent by which it grows, a second, where answers come at once."""
 
-EPISODE_S = 0.5
-"""Throttle answers within so many seconds of a cut belong to what was sent before it."""
+GROWTH_A_ROUND_TRIP: Final = 0.05
+LEAST_GROWTH: Final = 0.3
 
-AGAIN_S = 2.0
-"""A throttle answer within so many seconds of a cut says that it was not deep enough."""
+LATE_S: Final = 0.002
+"""Seconds by which a part may be late and the next ones make up for it."""
 
-QUIET_S = 2.0
-"""Seconds of silence before the pace is raised, and between two raises."""
+UNDER: Final = 0.98
+"""Share of what an operator took that a cut leaves."""
 
-FIRST_RAISE = 0.005
-"""Share of the pace by which the first raise adds to it. Each next one in the same silence adds twice as much, up to a
-doubling of the pace."""
+CUTS: Final = (0.98, 0.95, 0.9, 0.8)
+"""Shares of the pace that are left at most by a cut, and by others that follow it."""
 
-FREE_FACTOR = 20.0
-"""A pace without a configured limit that has grown so many times since its last cut is no limit any more."""
+TOLERATED: Final = 0.01
+"""Share of throttle answers that a pace is not cut for which has stood."""
 
-VAIN_CUTS = 5
-"""Cuts in a row that did not help, after which throttle answers are not about the pace."""
+SURE_STEP: Final = 0.03
+"""Share by which a pace is raised that has stood; each next raise adds twice as much, up to a doubling."""
 
-DEAF_S = 30.0
-"""Seconds for which throttle answers are then ignored, as long as they stay few."""
+UNSURE_STEP: Final = 0.08
 
-FEW = 0.2
-"""The share of throttle answers up to which they may be about something else than the pace."""
+NEAR: Final = 1.25
+"""A raised pace up to so many times the one it was raised from was throttled by the same limit."""
 
-NEARING = 80
-"""congestion_state from which on the pace is not raised: the operator nears congestion (SMPP v5.0, 4.8.4.18)."""
+STANDS_S: Final = 1.0
+"""Seconds for which a pace must stand before it is raised, and two round trips."""
 
-CONGESTED = 90
-"""congestion_state from which on the pace is cut."""
+QUIET_S: Final = 5.0
+"""Seconds for which a pace that has stood is left alone, at least."""
 
-EASE = 0.98
-"""Factor that a cut for congestion applies to the pace, or to the rate that the operator took."""
+UNUSED_S: Final = 10.0
+"""Seconds after which it is looked at anew whether a pace is used."""
 
-EASE_S = 1.0
-"""Seconds between two such cuts, and before the first."""
+QUIET_PARTS: Final = 120
+"""Parts to be sent for each that the last try to raise it cost."""
 
-EASE_TO = 0.5
-"""Share of the pace at which congestion began that such cuts leave, since others may be its cause."""
+LONGEST_QUIET_S: Final = 40.0
 
-EASE_LEAST = 10.0
-"""Parts a second down to which congestion cuts the pace: fewer do not congest an operator."""
+PAUSE_S: Final = 0.02
+"""Seconds of a pause, at least, where the pace is sure."""
 
-GUESS = 10.0
-"""Parts a second that an operator is believed to take where less was asked of it before its first throttle answer."""
+UNSURE_PAUSE_S: Final = 0.1
 
-LEAST = 0.5
-"""Parts a second: the pace is never cut below that."""
+EARLY_S: Final = 0.2
+"""Seconds in which what an operator took was taken at least, before it is known for longer."""
+
+SHUT: Final = 3
+"""Pauses in a row after which an operator was shut."""
+
+SHUT_LONG_S: Final = 3.0
+"""Seconds after which what an operator took before it shut is no part of what it takes."""
+
+FEWEST_OF_A_CYCLE: Final = 5
+"""Parts that were taken, at least, from one opening to the next."""
+
+LEAST: Final = 0.2
+"""Parts a second: the pace is never less."""
 
 
 class Pace:
-    """A token bucket whose rate follows the operator. `limit` is what is configured, in parts a second, 0 for none."""
+    """Number of parts that may be written now. `limit` is what is configured, in parts a second; 0 is none."""
 
     __slots__ = (
+        "_asked",
         "_bucket",
-        "_congested_at",
-        "_cut_at",
-        "_cut_to",
-        "_deaf_until",
-        "_eased_at",
-        "_eased_from",
+        "_changed",
+        "_climbing",
+        "_congestion",
+        "_cost",
+        "_cycle_s",
+        "_episode_until",
+        "_goodput",
+        "_growing",
+        "_grown",
+        "_levels",
         "_limit",
-        "_raise",
-        "_raised_at",
-        "_refused",
-        "_slots",
-        "_span_start",
-        "_vain",
-        "_worth",
+        "_noise",
+        "_opened",
+        "_opened_took",
+        "_pauses",
+        "_raise_at",
+        "_round_trip",
+        "_short",
+        "_shuts",
+        "_step",
+        "_sure",
+        "learnt_at",
         "throttles",
-    )
+    )  # fmt: skip
 
     def __init__(self, limit: float = 0.0) -> None:
-        self._limit = limit if limit > 0 else inf
-        self._bucket: TokenBucket | None = TokenBucket(limit) if limit > 0 else None
-        self._cut_at = -inf
-        self._cut_to = inf
-        self._raise = FIRST_RAISE
-        self._raised_at = 0.0
-        self._span_start = -inf
-        self._slots = [0, 0]
-        self._refused = [0, 0]
-        self._deaf_until = -inf
-        self._vain = 0
-        self._worth = inf
-        self._congested_at = -inf
-        self._eased_at = -inf
-        self._eased_from = inf
+        self._limit = inf
+        self._bucket: TokenBucket | None = None
+        self._changed = 0.0
+        """Time of the last change: answers to parts written before say nothing about this one."""
+        self._raise_at = 0.0
+        self._growing = False
+        """Whether nothing was throttled yet that ended the growth."""
+        self._sure = False
+        """Whether the pace, or the one it was raised from, has stood."""
+        self._climbing = False
+        self._levels: list[float] = []
+        """The paces that it was raised from, which have stood for a moment."""
+        self._step = SURE_STEP
+        self._cost = 0
+        """Parts throttled since the last climb began."""
+        self._episode_until = -inf
+        self._goodput = Goodput()
+        self._pauses = Pauses()
+        self._noise = Noise()
+        self._round_trip = 0.0
+        self._asked = -inf
+        """Time at which somebody last wanted to write."""
+        self._short = False
+        """Whether more was wanted than the pace allowed."""
+        self._grown = 0.0
+        self._opened = 0.0
+        self._opened_took = 0
+        """Parts taken since the operator opened."""
+        self._shuts = False
+        """Whether it was shut for most of the time before it opened."""
+        self._cycle_s = 0.0
+        """Time from one opening to the next, of an operator that was shut for most of it."""
+        self._congestion = Congestion()
         self.throttles = 0
         """Throttle answers so far."""
+        self.learnt_at: float | None = None
+        """Time at which a throttle answer last changed the pace; None where it is not of the operator's making."""
+        self.limit(0.0, limit)
+
+    # --- what is known
 
     @property
     def rate(self) -> float:
         """Parts a second now; infinity where nothing holds them back."""
         return inf if self._bucket is None else self._bucket.rate
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing holds parts back, so that what the operator takes may be told in sums: `took_freely`."""
+        return self._bucket is None
+
+    @property
+    def paused_until(self) -> float:
+        """The time until which nothing is sent, or was sent last."""
+        return self._pauses.until
+
+    @property
+    def noise(self) -> float:
+        """Share of the parts that the operator puts off whatever the pace."""
+        return self._noise.share
+
+    # --- what is configured
+
     def limit(self, now: float, limit: float) -> None:
-        """Changes the configured limit; 0 is none."""
+        """Changes the configured limit; 0 is none. What was learnt is forgotten."""
         wanted = limit if limit > 0 else inf
-        if wanted == self._limit:
+        if wanted == self._limit and self._bucket is not None:
             return
         self._limit = wanted
-        self._cut_to = inf
-        self._set(now, wanted)
+        self._growing = limit <= 0
+        self._sure = not self._growing
+        self._step = SURE_STEP
+        self._climbing = False
+        self._levels = []
+        self._cost = 0
+        self._episode_until = -inf
+        self._noise.forget()
+        self.learnt_at = None
+        self._change(now, wanted if limit > 0 else START)
+
+    # --- sending
 
     def take(self, now: float, n: int) -> int:
         """Uses up and returns as many of `n` parts as may be written now."""
-        bucket = self._recovered(now)
-        return n if bucket is None else bucket.take(now, n)
+        if now - self._asked > SPAN_S and not self._pauses.run:
+            # nobody knows what it would have taken meanwhile
+            self._begin_anew(now)
+        self._asked = now
+        if self._bucket is None:
+            return n
+        if self._pauses.holds_back(now):
+            return 0
+        if self._pauses.probing:
+            granted = self._bucket.take(now, 1)
+            if granted:
+                self._pauses.probe(now)
+            return granted
+        bucket = self._followed(now)
+        if bucket is None:
+            return n
+        granted = bucket.take(now, n)
+        if granted < n:
+            self._short = True
+        return granted
 
     def ready_at(self, now: float) -> float:
-        """The earliest time at which `take` grants one."""
-        return now if self._bucket is None else self._bucket.ready_at(now)
+        """The earliest time at which `take` grants some."""
+        bucket = self._bucket
+        if bucket is None:
+            return now
+        return max(self._pauses.ready_at(), bucket.ready_at(now, max(1, int(bucket.rate * LATE_S))))
 
-    def taken(self, now: float, n: int = 1) -> None:
-        """Notes that the operator took `n` parts."""
-        self._turn(now)
-        self._slots[1] += n
+    # --- what the operator says
 
-    def throttled(self, now: float) -> bool:
-        """Notes a throttle answer and cuts the pace; returns whether to pause sending for a moment."""
+    def taken(self, written: float, now: float) -> None:
+        """Notes that the operator took a part that was written then."""
+        self._answered(written, now)
+        self._opened_took += 1
+        pauses = self._pauses
+        if pauses.is_over(written, self._changed):
+            shut = pauses.run >= SHUT
+            if pauses.end(now, 1 / self.rate):
+                self._goodput.leave_out(now - written)
+            if shut:
+                self._open(now, written)
+        if written >= self._changed:
+            self._goodput.take(written)
+
+    def took_freely(self, now: float, n: int) -> None:
+        """Notes that the operator took so many parts of late, where the pace is free."""
+        self._opened_took += n
+        self._goodput.take(now, n)
+        self._look_anew(now)
+
+    def throttled(self, written: float, now: float, *, full: bool = False) -> None:
+        """Notes a throttle answer to a part that was written then, and changes the pace if it is news. `full`: it said
+        that a queue is full."""
         self.throttles += 1
-        self._turn(now)
-        self._refused[1] += 1
-        few = sum(self._refused) <= FEW * (sum(self._refused) + sum(self._slots))
-        if now < self._deaf_until:
-            if few:
-                return False
-            self._deaf_until = -inf
-        if now - self._cut_at < EPISODE_S:
-            return True
-        took = self._recent(now)
-        if now - self._cut_at < AGAIN_S:
-            self._vain += 1
-            if few and self._vain >= VAIN_CUTS:
-                self._stop_minding(now)
-                return False
-            rate = self.rate * DEEP_CUT if few else min(self.rate * DEEP_CUT, max(took, self.rate / 2))
-        else:
-            self._vain, self._worth = 0, self.rate
-            known = max(took, GUESS) if self._cut_to == inf else max(took, self._cut_to)
-            rate = min(self.rate, known) * CUT
-        self._cut_at = self._raised_at = now
-        self._raise = FIRST_RAISE
-        self._cut_to = max(LEAST, rate)
-        self._set(now, self._cut_to)
-        return True
-
-    def congested(self, now: float, percent: int) -> None:
-        """Notes the operator's load, 0 to 99: from CONGESTED on the pace is cut gently, from NEARING on it is not
-        raised."""
-        if percent < NEARING:
+        self._answered(written, now)
+        if written < self._changed:
+            self._cost += not self._noise.share
             return
-        self._raised_at = now
-        self._raise = FIRST_RAISE
-        if percent < CONGESTED:
+        self._goodput.refuse(written, full=full)
+        if self._noise.explains(self._goodput):
             return
-        self._turn(now)
-        since, self._congested_at = now - self._congested_at, now
-        took = self._recent(now)
-        if since >= QUIET_S:
-            self._eased_at = now
-            self._eased_from = inf
-        if now - self._eased_at < EASE_S:
+        self._cost += 1
+        if not self._pauses.is_news(written):
             return
-        self._eased_at = now
-        if self._eased_from == inf:
-            self._eased_from = min(self.rate, took)
-        rate = min(self.rate, took if self._cut_to == inf else max(took, self._cut_to)) * EASE
-        rate = max(rate, self._eased_from * EASE_TO, EASE_LEAST)
-        if rate < self.rate:
-            self._cut_to = rate
-            self._set(now, rate)
+        self._pause(now, written)
+        self._heed(now)
+        self._raise_at = max(self._raise_at, now + self._stands_s())
 
-    def _stop_minding(self, now: float) -> None:
-        """Ignores throttle answers for a while: some operators mean one message's queue, and they come at any pace."""
-        self._deaf_until = self._raised_at = now + DEAF_S
-        self._vain = 0
-        self._set(now, self._worth)
-        self._cut_to = self._worth
+    def _answered(self, written: float, now: float) -> None:
+        took = now - written
+        self._round_trip += (took - self._round_trip) / (16 if self._round_trip else 1)
 
-    def _turn(self, now: float) -> None:
-        """Starts a new span of counting when the last one is over."""
-        since = now - self._span_start
-        if since >= SPAN_S:
-            recent = since < 2 * SPAN_S
-            self._slots = [self._slots[1] if recent else 0, 0]
-            self._refused = [self._refused[1] if recent else 0, 0]
-            self._span_start = now
+    def _pause(self, now: float, written: float) -> None:
+        least = PAUSE_S if self._sure else UNSURE_PAUSE_S
+        if self._growing:
+            least = max(least, 2 * self._round_trip)
+        self._pauses.begin(now, written, least, 1 / self.rate, probe=self._growing)
 
-    def _recent(self, now: float) -> float:
-        """Parts a second that were taken of late."""
-        since = now - self._span_start
-        if since >= 2 * SPAN_S:
-            return 0.0
-        before, current = self._slots
-        if not before:
-            return current / max(since, BURST_S)
-        return max(before / SPAN_S, current / max(since, SPAN_S), (before + current) / (SPAN_S + since))
+    def _heed(self, now: float) -> None:
+        """Changes the pace for a throttle answer that is news."""
+        if self._growing:
+            self._cut_growing(now)
+        elif self._climbing:
+            near = self.rate <= NEAR * self._levels[0]
+            self._step_back(now, sure=(self._sure and near) or len(self._levels) == 1)
+        elif now < self._episode_until or not self._goodput.took:
+            pass  # that is known, or the operator is shut
+        elif self._levels:
+            self._step_back(now, sure=True)
+        elif not self._sure or (self._goodput.refused > 1 and self._goodput.share_refused >= TOLERATED):
+            self._cut(now)
 
-    def _recovered(self, now: float) -> TokenBucket | None:
-        """The bucket, after a raise if it is time for one."""
-        if self._cut_to == inf or now - self._raised_at < QUIET_S:
-            return self._bucket
-        self._raised_at = now
-        rate = self.rate * (1 + self._raise)
-        self._raise = min(1.0, 2 * self._raise)
-        if rate >= self._limit or (self._limit == inf and rate > FREE_FACTOR * self._cut_to):
-            rate = self._limit
-            self._cut_to = inf
-        self._set(now, rate)
+    # --- up
+
+    def _followed(self, now: float) -> TokenBucket | None:
+        """Returns the bucket, after a raise if it is time for one."""
+        if self._growing:
+            self._grow(now)
+        elif now >= self._raise_at and (self._climbing or not self._sure or now >= self._changed + self._quiet_s()):
+            self._raise(now)
         return self._bucket
 
+    def _grow(self, now: float) -> None:
+        if self._short and self._round_trip:
+            exponent = max(LEAST_GROWTH, min(GROWTH, GROWTH_A_ROUND_TRIP / self._round_trip))
+            self._set(now, self.rate * exp(exponent * min(now - self._grown, 0.1)))
+        self._grown = now
+        self._short = False
+
+    def _raise(self, now: float) -> None:
+        rate, goodput = self.rate, self._goodput
+        if not goodput.is_used(0.8 * (1 - self._noise.share) * rate):
+            self._look_anew(now)
+            return
+        self._noise.stood(goodput)
+        if not self._climbing:
+            self._climbing = True
+            self._levels = []
+            self._cost = 0
+        self._levels.append(rate)
+        step, self._step = self._step, min(1.0, 2 * self._step)
+        self._change(now, rate * (1 + step))
+
+    def _look_anew(self, now: float) -> None:
+        """Counts from now on, where the pace does not change since not all of it is used."""
+        if now - self._changed > UNUSED_S:
+            self._noise.stood(self._goodput)
+            self._changed = now
+            self._goodput.begin(now)
+
+    def _stands_s(self) -> float:
+        """Time for which a pace must stand before it is raised."""
+        return max(STANDS_S + 2 * self._round_trip, self._cycle_s)
+
+    def _quiet_s(self) -> float:
+        """Time for which a sure pace is left alone."""
+        return max(QUIET_S, min(LONGEST_QUIET_S, QUIET_PARTS * self._cost / self.rate))
+
+    # --- down
+
+    def _cut_growing(self, now: float) -> None:
+        """Ends the growth; until enough is known the pace is what was taken so far."""
+        measured = self._goodput.rate()
+        if measured is not None:
+            self._growing = False
+            self._noise.cut(self.rate, self._goodput)
+            self._settle(now, min(self.rate, measured * UNDER), sure=False)
+            return
+        so_far = (self._opened_took + 1) / max(EARLY_S, now - self._opened)
+        if so_far < self.rate:
+            self._set(now, so_far)
+            self.learnt_at = now
+
+    def _step_back(self, now: float, *, sure: bool) -> None:
+        self._settle(now, self._levels.pop(), sure=sure)
+
+    def _cut(self, now: float) -> None:
+        """Cuts the pace to what was taken, if that is known."""
+        measured = self._goodput.rate()
+        if measured is None or self._noise.is_trying(self._goodput):
+            return
+        cuts = self._noise.cut(self.rate, self._goodput)
+        before = self._noise.found()
+        if before is not None:
+            self._pauses.end(now, 0.0)
+            self._settle(now, before, sure=False)
+            return
+        share = CUTS[min(cuts - 1 + (not self._sure), len(CUTS) - 1)]
+        rate = min(self.rate * share, measured * UNDER)
+        self._levels = []
+        self._cost = 1
+        self._settle(now, rate, sure=self._sure and rate >= 0.8 * self.rate)
+
+    def _open(self, now: float, written: float) -> None:
+        """The operator takes parts again after it took none. Where it was shut for most of the time since it last
+        opened, and so it was the time before, the pace is what it took in that time."""
+        cycle_s, took = written - self._opened, self._opened_took
+        shut_s = written - self._pauses.closed_at
+        self._opened, self._opened_took = written, 0
+        again, self._shuts = self._shuts, shut_s >= cycle_s / 2
+        if shut_s > SHUT_LONG_S:
+            self._goodput.begin(now)
+        if not (again and self._shuts and cycle_s >= SPAN_S and took >= FEWEST_OF_A_CYCLE):
+            return
+        if took / cycle_s >= self.rate:
+            return
+        self._growing = False
+        self._cycle_s = cycle_s
+        self._levels = []
+        self._settle(now, took / cycle_s * UNDER, sure=False)
+
+    def _settle(self, now: float, rate: float, *, sure: bool) -> None:
+        """Ends a climb at a pace that stands, or that may."""
+        self._climbing = False
+        self._sure = sure
+        self._step = SURE_STEP if sure else UNSURE_STEP
+        self.learnt_at = now
+        self._change(now, rate)
+        # what is throttled until then was so for the same reason
+        self._episode_until = now + SPAN_S + self._round_trip
+
+    # --- the bucket
+
+    def _change(self, now: float, rate: float) -> None:
+        self._set(now, rate)
+        self._changed = now
+        self._goodput.begin(now)
+        self._raise_at = now + self._stands_s()
+
+    def _begin_anew(self, now: float) -> None:
+        """Forgets what was taken before a time in which nothing was asked of the operator."""
+        self._opened, self._opened_took = now, 0
+        self._grown = now
+        self._goodput.begin(now)
+
     def _set(self, now: float, rate: float) -> None:
-        if rate == inf:
+        rate = max(LEAST, min(rate, self._limit))
+        if rate >= NO_LIMIT:
             self._bucket = None
-        elif self._bucket is None:
-            self._bucket = TokenBucket(rate)
-            self._bucket.take(now, int(self._bucket.burst))
+            self._growing = True
+            self.learnt_at = None
+            return
+        if rate >= self._limit:
+            self.learnt_at = None
+        burst = self._burst(rate)
+        if self._bucket is None:
+            self._bucket = TokenBucket(rate, burst)
+            if self._asked > -inf:
+                self._bucket.take(now, int(burst))
         else:
-            self._bucket.change(now, rate)
+            self._bucket.change(now, rate, burst)
+
+    def _burst(self, rate: float) -> float:
+        """Parts that may go at once: some of what is configured; of what was learnt those alone that are late."""
+        if rate >= self._limit:
+            return max(1.0, SHARE_OF_BURST * rate)
+        return max(1 + rate * LATE_S, AT_ONCE if self._growing and self.learnt_at is None else 1.0)
+
+    # --- congestion
+
+    def congested(self, now: float, percent: int) -> None:
+        """Notes the operator's load, 0 to 99: from NEARING on the pace is not raised, from CONGESTED on it is cut."""
+        if percent < NEARING:
+            return
+        self._raise_at = max(self._raise_at, now + self._stands_s())
+        self._short = False
+        eased = self._congestion.eased(now, percent, self.rate, self._goodput.rate())
+        if eased is not None:
+            self._growing = False
+            self._levels = []
+            self._settle(now, eased, sure=True)

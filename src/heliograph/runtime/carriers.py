@@ -84,11 +84,13 @@ class Carriers:
 
     def _state(self, connector: Connector, carrier: Carrier) -> ConnectorState:
         lane, state = self.dispatcher.lane(connector.id), carrier.state()
-        pace = lane.pace.rate
+        pace, learnt, clock = lane.pace.rate, lane.pace.learnt_at, self._environment.clock
         return ConnectorState(
             **{each.name: getattr(state, each.name) for each in fields(CarrierState)},
             rate=connector.rate,
             pace=round(pace, 1) if pace < inf else None,
+            pace_learnt=None if learnt is None else clock.now() - int((clock.monotonic() - learnt) * 1000),
+            put_off=round(lane.pace.noise, 3),
             throttles=lane.pace.throttles,
             window_used=lane.in_flight,
             waiting=len(lane),

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, NamedTuple, assert_never, get_type_hints
 from uuid import UUID
 
+from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, Limiter, LimiterKind, SlidingLimiter
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus
 
@@ -204,6 +205,18 @@ class Behaviour:
     throttle_burst: int = _knob(
         "refusals", 0, "submits taken at once after a pause; 0: those of 0.2 s, at least 1", "messages"
     )
+    throttle_by: LimiterKind = field(
+        default=LimiterKind.BUCKET,
+        metadata=_about(
+            "refusals", "what the limit counts by: a bucket with that burst, any span, or each of the clock"
+        ),
+    )
+    throttle_span_ms: float = _knob(
+        "refusals", 1_000.0, "that span: so many of it as throttle_per_s makes in it, at least 1", "ms", 1, _LONGEST_MS
+    )
+    throttle_counts_refused: bool = _knob(
+        "refusals", False, "what is throttled counts against the limit as well, not with calendar"
+    )
     queue_full_share: float = _share("refusals", "share of submits answered with ESME_RMSGQFUL")
     queue_limit: int = _knob(
         "refusals", 0, "with so many messages not yet final: ESME_RMSGQFUL; 0: no limit", "messages"
@@ -312,6 +325,20 @@ class Behaviour:
     def burst(self) -> float:
         """Capacity of the throttle's token bucket, in messages."""
         return float(self.throttle_burst or max(1.0, 0.2 * self.throttle_per_s))
+
+    def limiter(self, now: float) -> Limiter:
+        """Makes the throttle of one system_id."""
+        span_s = self.throttle_span_ms / 1000
+        count, counts_refused = max(1, round(self.throttle_per_s * span_s)), self.throttle_counts_refused
+        match self.throttle_by:
+            case LimiterKind.BUCKET:
+                return BucketLimiter(self.throttle_per_s, self.burst, now, counts_refused=counts_refused)
+            case LimiterKind.SLIDING:
+                return SlidingLimiter(count, span_s, counts_refused=counts_refused)
+            case LimiterKind.CALENDAR:
+                return CalendarLimiter(count, span_s)
+            case _:
+                assert_never(self.throttle_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 from heliograph.simulator.behaviour import Behaviour, Notation, ReceiptWording
+from heliograph.simulator.limiter import Limiter
 from heliograph.simulator.magic_numbers import ORDINARY, AnswerFault, Scenario, scenario_for
 from heliograph.smpp import constants as c
 from heliograph.smpp.constants import CommandStatus, MessageState
@@ -82,32 +83,6 @@ class Reaction:
     """Whether the link falls silent now."""
 
 
-class Throttle:
-    """A token bucket."""
-
-    __slots__ = ("_at", "_burst", "_rate", "_tokens")
-
-    def __init__(self, rate: float, burst: float, now: float) -> None:
-        """`rate` a second on average, at most `burst` at once."""
-        self._rate = rate
-        self._burst = burst
-        self._tokens = burst
-        self._at = now
-
-    def take(self, now: float) -> bool:
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
-        self._at = now
-        if self._tokens < 1.0:
-            return False
-        self._tokens -= 1.0
-        return True
-
-    @property
-    def load(self) -> int:
-        """Emptiness of the bucket after the last submit, 0 to 99 percent."""
-        return max(0, min(99, round(100 * (1 - self._tokens / self._burst))))
-
-
 class Reactions:
     """Decides on one submit after another. Deterministic: the same behaviour with a seed and the same submits at the
     same times give the same reactions.
@@ -116,7 +91,7 @@ class Reactions:
     def __init__(self, behaviour: Behaviour) -> None:
         self._behaviour = behaviour
         self._random = Random(behaviour.seed)
-        self._throttles: dict[str, Throttle] = {}
+        self._limiters: dict[str, Limiter] = {}
         self._unfinished: list[float] = []
         self._troubled: OrderedDict[str, None] = OrderedDict()
 
@@ -132,8 +107,8 @@ class Reactions:
         answer = SubmitAnswer(now + self._spread(b.latency_ms, b.latency_jitter_ms))
         answer.wrong_sequence = self._chance(b.wrong_sequence_share)
         answer.status = self._refusal(submit, scenario, now)
-        if b.report_congestion and submit.system_id in self._throttles:
-            answer.congestion = self._throttles[submit.system_id].load
+        if b.report_congestion and submit.system_id in self._limiters:
+            answer.congestion = self._limiters[submit.system_id].load
         if answer.status:
             return Reaction(accepted=False, answer=answer)
         return self._accept(submit, scenario, answer, now)
@@ -193,7 +168,7 @@ class Reactions:
     def _refusal(self, submit: SubmitRequest, scenario: Scenario, now: float) -> int:
         """Returns the command_status of the answer; 0 if the message is taken."""
         b = self._behaviour
-        if b.throttle_per_s and not self._throttle_of(submit.system_id, now).take(now):
+        if b.throttle_per_s and not self._limiter_of(submit.system_id, now).take(now):
             return CommandStatus.ESME_RTHROTTLED
         if not submit.destination:
             return CommandStatus.ESME_RINVDSTADR
@@ -220,12 +195,11 @@ class Reactions:
             self._troubled.popitem(last=False)
         return scenario
 
-    def _throttle_of(self, system_id: str, now: float) -> Throttle:
-        throttle = self._throttles.get(system_id)
-        if throttle is None:
-            b = self._behaviour
-            throttle = self._throttles[system_id] = Throttle(b.throttle_per_s, b.burst, now)
-        return throttle
+    def _limiter_of(self, system_id: str, now: float) -> Limiter:
+        limiter = self._limiters.get(system_id)
+        if limiter is None:
+            limiter = self._limiters[system_id] = self._behaviour.limiter(now)
+        return limiter
 
     def _is_full(self, now: float) -> bool:
         limit = self._behaviour.queue_limit

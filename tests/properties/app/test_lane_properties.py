@@ -19,7 +19,7 @@ class LaneMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.carrier = NotedCarrier(capacity=3)
-        self.lane = Lane(1)
+        self.lane = Lane(1, rate=1_000_000.0)
         self.lane.carrier = self.carrier
         self.message = Messages(SetClock())
         self.accepts: list[Accept] = []

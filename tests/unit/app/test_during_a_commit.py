@@ -29,6 +29,7 @@ class Desk:
         self.dispatcher = Dispatcher(self.gathering, self.clock, matcher, self._finish, lambda _: LIVE)
         self.messages = Messages(self.clock)
         self.lane = self.dispatcher.lane(LIVE)
+        self.lane.pace.limit(0.0, 1_000_000.0)
 
     def _finish(self, message: Message, final: Final) -> None:
         raise AssertionError(f"{message.key} ended: {final}")

@@ -12,6 +12,10 @@ from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, SetClock,
 NOW = 1_000.0
 
 
+UNHURRIED = 1_000_000.0
+"""A rate that holds back nothing here."""
+
+
 @pytest.fixture
 def carrier() -> NotedCarrier:
     return NotedCarrier(capacity=3)
@@ -19,7 +23,7 @@ def carrier() -> NotedCarrier:
 
 @pytest.fixture
 def lane(carrier: NotedCarrier) -> Lane:
-    lane = Lane(1)
+    lane = Lane(1, UNHURRIED)
     lane.carrier = carrier
     return lane
 
@@ -163,7 +167,7 @@ def test_what_is_not_accepted_is_not_sent_and_the_next_is_called_for(
 
 
 def test_a_message_longer_than_the_window_goes_a_window_at_a_time(message: Messages) -> None:
-    lane, carrier = Lane(1), NotedCarrier(capacity=2)
+    lane, carrier = Lane(1, UNHURRIED), NotedCarrier(capacity=2)
     lane.carrier = carrier
     commit(lane, accept_of(message(LONG)), accept_of(message()))
     sent = [part.segment for part in carrier.parts]

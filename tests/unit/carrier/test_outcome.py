@@ -23,8 +23,9 @@ def test_every_status_has_its_outcome() -> None:
         if status is Status.ESME_ROK:
             assert outcome == Accepted("")
         elif status in PASSING:
-            assert outcome == Deferred(status, PAUSES[status], throttled=status in THROTTLING)
-            assert PAUSES[status] > 0
+            full = status is Status.ESME_RMSGQFUL
+            assert outcome == Deferred(status, PAUSES[status], throttled=status in THROTTLING, full=full)
+            assert (PAUSES[status] > 0) != (status in THROTTLING), "or the pace makes the pauses"
         else:
             assert outcome == Refused(status, Delivery.REJECTD, str(status))
 
@@ -47,6 +48,7 @@ def test_the_operators_id_is_kept_as_it_is() -> None:
         ("0x400", "defer 2.5", 0x400, Deferred(0x400, 2.5)),
         ("rthrottled", "defer", 0x58, Deferred(0x58, PAUSES[0x58], throttled=True)),
         ("0x400", "Defer", 0x400, Deferred(0x400, 1.0)),
+        ("0x400", "throttle", 0x400, Deferred(0x400, 0.0, throttled=True)),
         ("0xff", "accept", 0xFF, Accepted("id7")),
         ("rsyserr", "refuse", 0x08, Refused(0x08, Delivery.REJECTD, "8")),
         ("rsyserr", "unknown", 0x08, Unknown("the operator answered ESME_RSYSERR")),

@@ -75,8 +75,14 @@ def test_a_bound_one_tells_window_rate_and_answers() -> None:
 
 
 def test_a_throttled_one_tells_its_pace() -> None:
-    shown = text(said(pace=47.3, throttles=12))
-    assert "100 a second at most; 47.3 a second now, which is what the operator takes; throttled 12 times" in shown
+    shown = text(said(pace=47.3, pace_learnt=NOW - 62_000, throttles=12))
+    assert (
+        "100 a second at most; 47.3 a second now, which is what the operator takes, for 1 min; throttled 12 " in shown
+    )
+    growing = text(said(rate=0.0, pace=340.0))
+    assert "rate      no limit is set; 340 a second so far, to find out what the operator takes\n" in growing
+    noisy = text(said(put_off=0.104))
+    assert "10% of the parts are throttled at any pace, and sent again" in noisy
     assert "rate      no limit is set\n" in text(said(rate=0.0, pace=None))
 
 

@@ -212,7 +212,7 @@ def test_no_more_is_accepted_than_is_sent_however_many_customers_there_are() -> 
     """Each of three hundred sends the next message when the one before has its answer."""
 
     async def story(rig: Rig) -> None:
-        lane, carrier = Lane(1), NotedCarrier(capacity=1_000)
+        lane, carrier = Lane(1, rate=1_000_000.0), NotedCarrier(capacity=1_000)
         lane.carrier = carrier
         accepted = sent = 0
 

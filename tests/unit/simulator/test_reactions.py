@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.simulator.behaviour import Behaviour, Notation, ReceiptWording
-from heliograph.simulator.reactions import Reaction, Reactions, SubmitRequest, Throttle
+from heliograph.simulator.reactions import Reaction, Reactions, SubmitRequest
 from heliograph.smpp.constants import CommandStatus, MessageState
 
 SHARES = st.sampled_from([0.0, 0.0, 0.3, 1.0])
@@ -90,21 +90,6 @@ def test_a_plan_makes_sense_whatever_the_knobs(behaviour: Behaviour, submits: li
 @given(BEHAVIOURS, SUBMITS)
 def test_a_seed_repeats_every_plan(behaviour: Behaviour, submits: list[tuple[str, int, float]]) -> None:
     assert plan_all(behaviour, submits) == plan_all(behaviour, submits)
-
-
-@given(st.lists(st.floats(0.0, 0.5), max_size=200), st.sampled_from([1.0, 7.0, 50.0]), st.sampled_from([1.0, 5.0]))
-def test_a_throttle_never_lets_more_pass(pauses: list[float], rate: float, burst: float) -> None:
-    throttle = Throttle(rate, burst, 0.0)
-    now = 0.0
-    passed = []
-    for pause in pauses:
-        now += pause
-        if throttle.take(now):
-            passed.append(now)
-        assert 0 <= throttle.load <= 99
-    for first in range(len(passed)):
-        for last in range(first, len(passed)):
-            assert last - first + 1 <= burst + rate * (passed[last] - passed[first]) + 1e-6
 
 
 def test_a_throttle_lets_its_rate_pass() -> None:

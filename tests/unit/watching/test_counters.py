@@ -78,7 +78,8 @@ def test_parts_are_counted_by_connector_and_outcome() -> None:
                 Submission(1, 2, 0, 2, "c", 0, NOW, 0, 80),
                 Submission(1, 3, 0, 1, "", 0x0B, NOW, 1, 1),
             ],
-            attempts=[Attempt(1, 4, 0, 1, THROTTLED, NOW), Attempt(1, 5, 0, 1, NO_ANSWER, NOW)],
+            attempts=[Attempt(1, 5, 0, 1, NO_ANSWER, NOW)],
+            throttles=[Attempt(1, 4, 0, 1, THROTTLED, NOW)],
         )
     )
     one, two = counters.lanes[1], counters.lanes[2]
@@ -159,6 +160,7 @@ def test_a_value_on_a_bound_belongs_below_it() -> None:
 
 def test_tallies_of_one_name_add_up() -> None:
     one, two = LaneCounters(), LaneCounters()
+    two.throttled = 1
     for each, code in ((one, 8), (two, 8), (two, THROTTLED)):
         each.accepted += 1
         each.note(code)

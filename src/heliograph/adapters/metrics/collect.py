@@ -166,7 +166,8 @@ class Collector:
             yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
             yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))
             yield Sample("heliograph_connector_rate", label, float(lane.pace.rate))
-            yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(lane.paused_until - now, 3)))
+            paused_s = max(lane.paused_until, lane.pace.paused_until) - now
+            yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(paused_s, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))
 
     def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from heliograph.adapters.smpp.outcome import THROTTLING
 from heliograph.app.ports import Accepted, Clock, Deferred, Journal, Outcome, Refused
 from heliograph.smpp.constants import CommandStatus
 
@@ -56,7 +55,7 @@ class Complaints:
             case Accepted():
                 return
             case Deferred():
-                event = "smpp.throttled" if status in THROTTLING else "smpp.put_off"
+                event = "smpp.throttled" if outcome.throttled else "smpp.put_off"
             case Refused():
                 event = "smpp.refused"
             case _:

@@ -12,7 +12,7 @@ from typing import Final, Protocol, cast
 
 from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import send_at_once
-from heliograph.adapters.smpp.outcome import THROTTLING, outcome_of
+from heliograph.adapters.smpp.outcome import outcome_of
 from heliograph.adapters.smpp.portions import PortionedReader
 from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.receipts import ReceiptReceiver
@@ -202,7 +202,7 @@ class BindConnection(asyncio.Protocol):
         """Handles an answer with an error status, or one whose meaning the connector overrides."""
         context, status = self._context, event.status
         outcome = outcome_of(status, event.message_id, context.dialect.outcomes)
-        if status in THROTTLING:
+        if isinstance(outcome, Deferred) and outcome.throttled:
             self._counters.throttled += 1
         context.complaints.answered(status, outcome)
         self._end(cast("Part", event.token), outcome)

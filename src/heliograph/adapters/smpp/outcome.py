@@ -4,7 +4,8 @@
 command_status                          outcome
 ======================================  ==========================================================================
 ESME_ROK                                Accepted, with the operator's message id (empty where it gives none)
-those of `PAUSES`                       Deferred: sent again after the pause
+those of `THROTTLING`                   Deferred: sent again when the pace says so
+others of `PAUSES`                      Deferred: sent again after the pause
 all others, the operator's own and      Refused: final, the state is REJECTD and the code the status in decimal
 those of generic_nack included
 no answer in time, or the link lost     Unknown: the operator may have it or not
@@ -23,14 +24,14 @@ from heliograph.domain.receipt import Delivery, code_of_status
 from heliograph.smpp.constants import CommandStatus
 
 PAUSES: Final[Mapping[int, float]] = {
-    CommandStatus.ESME_RTHROTTLED: 0.2,
-    CommandStatus.ESME_RMSGQFUL: 0.2,
+    CommandStatus.ESME_RTHROTTLED: 0.0,
+    CommandStatus.ESME_RMSGQFUL: 0.0,
     CommandStatus.ESME_RSYSERR: 1.0,
     CommandStatus.ESME_RX_T_APPN: 1.0,
     CommandStatus.ESME_RINVBNDSTS: 1.0,
     CommandStatus.ESME_RSERTYPUNAVAIL: 5.0,
 }
-"""Passing troubles, and how many seconds they leave the operator alone.
+"""Passing troubles, and how many seconds they leave the operator alone, besides the pauses of the pace.
 
 ESME_RINVBNDSTS on a link that we hold for bound says that the operator does not: the link is bound anew.
 """
@@ -40,14 +41,19 @@ THROTTLING: Final = frozenset({CommandStatus.ESME_RTHROTTLED, CommandStatus.ESME
 
 MAX_PAUSE_S: Final = 3600.0
 
-_DEFERRED: Final = {int(status): Deferred(int(status), pause, status in THROTTLING) for status, pause in PAUSES.items()}
+
+def _deferred(status: int, pause: float) -> Deferred:
+    return Deferred(status, pause, status in THROTTLING, status == CommandStatus.ESME_RMSGQFUL)
+
+
+_DEFERRED: Final = {int(status): _deferred(int(status), pause) for status, pause in PAUSES.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeOverride:
     """A connector's own meaning of one status, in place of the table."""
 
-    kind: Literal["accept", "defer", "refuse", "unknown"]
+    kind: Literal["accept", "defer", "throttle", "refuse", "unknown"]
     pause: float = 0.0
     state: Delivery = Delivery.REJECTD
     err: str = ""
@@ -57,7 +63,9 @@ class OutcomeOverride:
             case "accept":
                 return Accepted(kept(message_id))
             case "defer":
-                return Deferred(status, self.pause, status in THROTTLING)
+                return _deferred(status, self.pause)
+            case "throttle":
+                return Deferred(status, 0.0, throttled=True)
             case "refuse":
                 return Refused(status, self.state, self.err or code_of_status(status))
             case "unknown":
@@ -77,8 +85,8 @@ def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
     """A status by name or number, and what it shall mean; raises ValueError with a sentence for people.
 
     `name` is a name with or without `esme_`, a decimal number, or a hexadecimal one after `0x`. `text` is `accept`,
-    `defer [SECONDS]`, `refuse [STATE [ERR]]` or `unknown`, where STATE is a final one of receipts and ERR three
-    digits.
+    `defer [SECONDS]`, `throttle`, `refuse [STATE [ERR]]` or `unknown`, where STATE is a final one of receipts and ERR
+    three digits.
     """
     status = _status(name)
     kind, *rest = text.split() or [""]
@@ -87,12 +95,14 @@ def read_override(name: str, text: str) -> tuple[int, OutcomeOverride]:
             return status, OutcomeOverride("accept")
         case "unknown", []:
             return status, OutcomeOverride("unknown")
+        case "throttle", []:
+            return status, OutcomeOverride("throttle")
         case "defer", [] | [_]:
             return status, OutcomeOverride("defer", pause=_pause(rest[0]) if rest else PAUSES.get(status, 1.0))
         case "refuse", [] | [_] | [_, _]:
             state = _final(rest[0]) if rest else Delivery.REJECTD
             return status, OutcomeOverride("refuse", state=state, err=_err(rest[1]) if len(rest) > 1 else "")
-    raise ValueError(f"{text!r} is none of accept, defer [SECONDS], refuse [STATE [ERR]], unknown")
+    raise ValueError(f"{text!r} is none of accept, defer [SECONDS], throttle, refuse [STATE [ERR]], unknown")
 
 
 def _status(name: str) -> int:

@@ -129,7 +129,7 @@ class TraceWatcher:
             self._messages.popitem(last=False)
 
     def _note_answers(self, facts: Facts) -> None:
-        for attempt in facts.attempts:
+        for attempt in (*facts.attempts, *facts.throttles):
             context = self._messages.get(attempt.key)
             if context is not None:
                 attributes = {"heliograph.segment": attempt.segment + 1, "smpp.command_status": attempt.status}

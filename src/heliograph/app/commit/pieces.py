@@ -10,7 +10,7 @@ from typing import Any
 from heliograph.app.facts import Facts
 
 OWNED = (
-    "accepts", "queueings", "attempts", "submissions", "parts", "progress", "finals", "withdrawals",
+    "accepts", "queueings", "attempts", "throttles", "submissions", "parts", "progress", "finals", "withdrawals",
     "awaiting", "awaiting_matched",
     "inbound", "inbound_replies", "callbacks", "callback_retries",
 )  # fmt: skip

@@ -89,15 +89,13 @@ class Lane:
         """Whether the queue may hold more messages that are due."""
         self._overtaking = False
         """Whether parts marked by the commit under way stood behind others that are to be marked again."""
-        self._gathered = 0
-        self._committing = 0
-        self._disordered = False
-        self._turn = False
+        self._gathered = self._committing = 0
+        self._disordered = self._turn = False
         self.pace = Pace(rate)
         self.took = 0
-        """Parts that the operator took and that `pace` has not been told of yet."""
-        self.joins = False
+        """Parts taken that `pace` has not been told of, since it is free."""
         self.alphabet = GSM
+        self.joins = False
         """Whether long messages go whole: the operator cuts them up."""
         self.unknown_wait_ms = 0
         """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
@@ -289,18 +287,24 @@ class Lane:
         self._gathered += 1
         return True
 
-    def hold(self, now: float, pause: float, *, throttled: bool) -> None:
-        """Notes a deferred part. Pauses the lane if the operator throttles and the pace says so, or if it deferred
-        `TROUBLES` parts in a row: then the messages are not the reason."""
-        if self.took:
-            self.pace.taken(now, self.took)
-            self.took = self._troubles = 0
-        if throttled:
-            pauses = self.pace.throttled(now)
+    def taken(self, part: Part, now: float) -> None:
+        """Notes that the operator took a part."""
+        self._troubles = 0
+        if self.pace.is_free:
+            self.took += 1
         else:
-            self._troubles += 1
-            pauses = self._troubles >= TROUBLES
-        if pauses:
+            self.pace.taken(part.written, now)
+
+    def throttled(self, part: Part, now: float, pause: float, *, full: bool) -> None:
+        """Notes that the operator throttled a part. `pause` is what is configured besides the pauses of the pace."""
+        self.paused_until = max(self.paused_until, now + pause)
+        self._tell_pace(now)
+        self.pace.throttled(part.written, now, full=full)
+
+    def hold(self, now: float, pause: float) -> None:
+        """Notes a deferred part. Pauses the lane after `TROUBLES` in a row: then the messages are not the reason."""
+        self._troubles += 1
+        if self._troubles >= TROUBLES:
             self.paused_until = max(self.paused_until, now + pause)
 
     # --- keeping order
@@ -422,10 +426,7 @@ class Lane:
         """Begins a commit, which also writes the rows of messages that went from memory to the queue."""
         self._committing += self._gathered
         self._gathered = 0
-        if self.took:
-            self.pace.taken(now, self.took)
-            self.took = 0
-            self._troubles = 0
+        self._tell_pace(now)
         self.queues.begun += 1
         self._begun = True
         for message in (item.message for item in self._returned if item.accept is None):
@@ -441,6 +442,11 @@ class Lane:
                 )
             )
         self._returned.clear()
+
+    def _tell_pace(self, now: float) -> None:
+        if self.took:
+            self.pace.took_freely(now, self.took)
+            self.took = 0
 
     def _leave(self, items: Iterable[LaneItem]) -> None:
         """Notes that items have left `queues`."""

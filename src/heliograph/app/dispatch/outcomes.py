@@ -50,8 +50,9 @@ class PartOutcomes:
         facts = self.gathering.facts
         match outcome:
             case Accepted(operator_id):
-                took = self._took(part)
-                lane.took += 1
+                monotonic = self._clock.monotonic()
+                took = int((monotonic - part.written) * 1000)
+                lane.taken(part, monotonic)
                 self.accept(lane, item, part.segment, operator_id, now, now - took - message.time, took)
             case Refused():
                 took = self._took(part)
@@ -59,9 +60,14 @@ class PartOutcomes:
             case Deferred() if outcome.status == NOT_SENT:
                 lane.take_back(item, part.segment)
                 lane.unready(overtaken=True)
-            case Deferred(status, pause, throttled):
-                facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, status, now))
-                lane.hold(self._clock.monotonic(), pause, throttled=throttled)
+            case Deferred(status, pause, throttled, full):
+                attempt = Attempt(message.account, message.key, part.segment, lane.connector, status, now)
+                if throttled:
+                    facts.throttles.append(attempt)
+                    lane.throttled(part, self._clock.monotonic(), pause, full=full)
+                else:
+                    facts.attempts.append(attempt)
+                    lane.hold(self._clock.monotonic(), pause)
                 if throttled or item.away > 1 or item.to_send or item.withheld:
                     lane.take_back(item, part.segment)
                 else:

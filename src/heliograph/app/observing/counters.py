@@ -14,7 +14,6 @@ from heliograph.domain.receipt import Delivery
 CODES = 40
 """The most command statuses counted apart for one connector: an operator may make up any number of them."""
 
-THROTTLING = frozenset({0x14, 0x58})
 """ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
 
 
@@ -55,8 +54,6 @@ class LaneCounters:
 
     def note(self, status: int) -> None:
         """Counts an answer other than success."""
-        if status in THROTTLING:
-            self.throttled += 1
         self.codes[status if status in self.codes or len(self.codes) < CODES else -1] += 1
 
     def add(self, other: "LaneCounters") -> None:
@@ -125,6 +122,11 @@ class MessageCounters:
             else:
                 lane.deferred += 1
                 lane.note(attempt.status)
+        for throttle in facts.throttles:
+            lane = self._lane(throttle.connector)
+            lane.deferred += 1
+            lane.throttled += 1
+            lane.note(throttle.status)
         if finals:
             self._ended(finals)
         if callbacks:

@@ -79,7 +79,7 @@ class EventFeed:
 
     def _sent(self, facts: Facts) -> list[MessageEvent]:
         found = []
-        for attempt in facts.attempts:
+        for attempt in (*facts.attempts, *facts.throttles):
             name, details = "deferred", {"status": f"0x{attempt.status:08X}"}
             if attempt.status == NO_ANSWER:
                 name, details = "unanswered", {}

@@ -93,7 +93,11 @@ class ConnectorState(CarrierState):
     rate: float = 0.0
     """The configured limit, in parts a second; 0 is none."""
     pace: float | None = None
-    """Parts a second that the operator takes at present; None where nothing limits it."""
+    """Parts a second that are sent at most at present; None where nothing limits it."""
+    pace_learnt: int | None = None
+    """Time at which the operator last throttled it to that, in ms since the epoch; None where it did not."""
+    put_off: float = 0.0
+    """Share of the parts that the operator throttles whatever the pace."""
     throttles: int = 0
     window_used: int = 0
     """Places taken in the window, by parts that await an answer or the commit of one."""
