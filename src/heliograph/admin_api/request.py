@@ -91,7 +91,7 @@ class AdminRequest:
 
     def number(self, name: str, default: int, most: int) -> int:
         """A parameter that is a whole number from 1. Raises Fault."""
-        text = self.query.get(name) or str(default)
+        text = self.query.get(name, str(default))
         if _WHOLE(text) is None or not 1 <= int(text) <= most:
             raise invalid(name, f"The parameter {name} is a whole number from 1 to {most}.")
         return int(text)
