@@ -129,7 +129,7 @@ class Pace:
     )  # fmt: skip
 
     def __init__(self, limit: float = 0.0) -> None:
-        self._limit = inf
+        self._limit = 0.0
         self._bucket: TokenBucket | None = None
         self._changed = 0.0
         """Time of the last change: answers to parts written before say nothing about this one."""
@@ -195,7 +195,7 @@ class Pace:
     def limit(self, now: float, limit: float) -> None:
         """Changes the configured limit; 0 is none. What was learnt is forgotten."""
         wanted = limit if limit > 0 else inf
-        if wanted == self._limit and self._bucket is not None:
+        if wanted == self._limit:
             return
         self._limit = wanted
         self._growing = limit <= 0

@@ -35,11 +35,9 @@ class Pauses:
         """Whether nothing may be written now."""
         return now < self.until or (self._probing and now < self._probe + PROBE_LOST_S)
 
-    def probe(self, now: float) -> bool:
-        """Whether only one part may be written; notes that it is."""
-        if self._probing:
-            self._probe = now
-        return self._probing
+    def probe(self, now: float) -> None:
+        """Notes that a single part is written that asks."""
+        self._probe = now
 
     @property
     def probing(self) -> bool:

@@ -71,6 +71,13 @@ def test_an_operator_that_minds_nothing_is_soon_not_held_back() -> None:
     assert link.pace.ready_at(link.now) == link.now
 
 
+def test_a_pace_that_is_free_stays_so_when_its_configuration_is_read_again() -> None:
+    link = PacedLink(Free(), 0.002, window=1_000)
+    link.run(2)
+    link.pace.limit(link.now, 0)
+    assert link.pace.is_free
+
+
 def test_a_pace_that_is_free_hears_of_a_limit() -> None:
     link = PacedLink(Moving((0, Free()), (3, SlidingLimiter(50, 1))), 0.01, window=200)
     link.run(60)
