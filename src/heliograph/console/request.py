@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.fields import Invalid
+from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import AlreadyThere, Manage, NoSuch
 from heliograph.app.admin.sign_in import Actor
 from heliograph.app.admin.users import ManageUsers
@@ -19,7 +20,8 @@ from heliograph.app.sending.send import Sending
 from heliograph.console import PATH
 from heliograph.console.render import Renderer
 from heliograph.console.sent_lists import ListRuns
-from heliograph.domain.error import Fault
+from heliograph.domain import ids
+from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.http.asgi import Headers
 from heliograph.runtime.recent_activity import RecentActivity
 
@@ -169,8 +171,19 @@ class PageRequest:
         return self.services.admin.views.acting_as(self.actor.name, self.actor.address)
 
     @property
+    def inbound(self) -> ManageInbound:
+        return self.services.admin.inbound.acting_as(self.actor.name, self.actor.address)
+
+    @property
     def now(self) -> int:
         return self.services.clock.now()
+
+    def message_id(self) -> tuple[int, int]:
+        """Returns the key and tail of the message that the path names. Raises Fault where none can have that id."""
+        found = ids.parse(self.path["id"])
+        if found is None:
+            raise Fault(NOT_FOUND, "There is no such message.")
+        return found
 
     def changed(self, before: Mapping[str, str]) -> dict[str, str]:
         """Returns the fields of the form whose texts differ from `before`."""

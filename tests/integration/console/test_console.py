@@ -14,23 +14,13 @@ from heliograph.app.records import SCOPES_OF, AuditEntry, UserRole
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.receipt import Delivery
-from tests.support.admin import STATE, AdminHouse, Answered, Browser, open_house
+from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
 from tests.support.store import Given
 from tests.support.timeouts import PATIENCE_S
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EVIL = "<script>alert(1)</script>"
-
-
-@pytest.fixture
-async def house() -> AdminHouse:
-    return await open_house()
-
-
-@pytest.fixture
-async def ada(house: AdminHouse) -> Browser:
-    return await house.visitor()
 
 
 async def until(look: Callable[[], Awaitable[Answered]], words: str) -> Answered:

@@ -10,19 +10,9 @@ from heliograph.console.pages import conversation, inbound
 from heliograph.domain.ids import to_hex
 from heliograph.domain.opt_out import Wish
 from tests.integration.console.test_console import EVIL, text_of
-from tests.support.admin import AdminHouse, Browser, open_house
+from tests.support.admin import AdminHouse, Browser
 
 PHONE, OTHER = "447700900123", "491701234567"
-
-
-@pytest.fixture
-async def house() -> AdminHouse:
-    return await open_house()
-
-
-@pytest.fixture
-async def ada(house: AdminHouse) -> Browser:
-    return await house.visitor()
 
 
 async def written(house: AdminHouse, text: str, sender: str = PHONE, recipient: str = "3388", **more: Any) -> str:

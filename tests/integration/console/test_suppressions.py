@@ -4,20 +4,10 @@ import pytest
 
 from heliograph.console.pages import suppressions
 from tests.integration.console.test_console import EVIL, text_of
-from tests.support.admin import AdminHouse, Browser, open_house
+from tests.support.admin import AdminHouse, Browser
 
 PAGE = "/suppressions"
 PHONE, OTHER = "447700900123", "491701234567"
-
-
-@pytest.fixture
-async def house() -> AdminHouse:
-    return await open_house()
-
-
-@pytest.fixture
-async def ada(house: AdminHouse) -> Browser:
-    return await house.visitor()
 
 
 async def test_an_account_is_chosen_first(house: AdminHouse, ada: Browser) -> None:

@@ -1,12 +1,10 @@
 """Inbound: messages from phones, what became of each, and whose the unrouted ones are to be."""
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.records import InboundQuery, Scope
 from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain import ids
-from heliograph.domain.error import NOT_FOUND, Fault
 
 PATH = "/inbound"
 PAGE = 50
@@ -14,12 +12,8 @@ UNROUTED = "-"
 """Choice of the form for messages that are nobody's; no account has this name."""
 
 
-def _manage(request: PageRequest) -> ManageInbound:
-    return request.services.admin.inbound.acting_as(request.actor.name, request.actor.address)
-
-
 async def search(request: PageRequest) -> PageResponse:
-    manage, wanted = _manage(request), request.query.get("q", "").strip()
+    manage, wanted = request.inbound, request.query.get("q", "").strip()
     account = request.query.get("account", "")
     query = InboundQuery(None, number_of(wanted), parse_key(request.query.get("before", "")), PAGE)
     problem, found = None, []
@@ -45,16 +39,9 @@ async def search(request: PageRequest) -> PageResponse:
     )
 
 
-def _id(request: PageRequest) -> tuple[int, int]:
-    found = ids.parse(request.path["id"])
-    if found is None:
-        raise Fault(NOT_FOUND, "There is no such message.")
-    return found
-
-
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    manage = _manage(request)
-    record = await manage.show(*_id(request))
+    manage = request.inbound
+    record = await manage.show(*request.message_id())
     accounts = await manage.account_names()
     return request.page(
         "inbound_message.html",
@@ -76,7 +63,7 @@ async def show_page(request: PageRequest) -> PageResponse:
 async def route(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
     try:
-        await _manage(request).route(*_id(request), account)
+        await request.inbound.route(*request.message_id(), account)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"{PATH}/{request.path['id']}", f"The message is {account}'s now.")
@@ -84,7 +71,7 @@ async def route(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     try:
-        await _manage(request).replay(*_id(request))
+        await request.inbound.replay(*request.message_id())
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"{PATH}/{request.path['id']}", "The callback is owed again.")

@@ -7,7 +7,6 @@ from heliograph.admin_api.request import cursor, parse_cursor
 from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
-from heliograph.domain import ids
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
 from heliograph.domain.receipt import in_words
@@ -62,15 +61,8 @@ def _minute(text: str, field: str) -> int | None:
     return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _id(request: PageRequest) -> tuple[int, int]:
-    found = ids.parse(request.path["id"])
-    if found is None:
-        raise Fault(NOT_FOUND, "There is no such message.")
-    return found
-
-
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    view = await request.views.look(*_id(request))
+    view = await request.views.look(*request.message_id())
     trace = view.trace
     message = trace.message
     final = trace.final
@@ -126,7 +118,7 @@ def _status(request: PageRequest, status: int) -> str:
 
 async def cancel(request: PageRequest) -> PageResponse:
     try:
-        await request.views.cancel(*_id(request))
+        await request.views.cancel(*request.message_id())
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message is cancelled and refunded.")
@@ -135,7 +127,7 @@ async def cancel(request: PageRequest) -> PageResponse:
 async def reschedule(request: PageRequest) -> PageResponse:
     text = request.form.get("time", "").replace("T", " ")
     try:
-        await request.views.reschedule(*_id(request), text if text.count(":") == 2 else f"{text}:00")
+        await request.views.reschedule(*request.message_id(), text if text.count(":") == 2 else f"{text}:00")
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
@@ -143,7 +135,7 @@ async def reschedule(request: PageRequest) -> PageResponse:
 
 async def replay(request: PageRequest) -> PageResponse:
     try:
-        await request.views.replay_callback(*_id(request))
+        await request.views.replay_callback(*request.message_id())
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(f"/messages/{request.path['id']}", "The callback is owed again.")

@@ -1,19 +1,14 @@
 """Numbers: which account gets what phones write to a number."""
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.records import Scope
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
 PATH = "/numbers"
 
 
-def _manage(request: PageRequest) -> ManageInbound:
-    return request.services.admin.inbound.acting_as(request.actor.name, request.actor.address)
-
-
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
-    manage = _manage(request)
+    manage = request.inbound
     return request.page(
         "numbers.html",
         status=200 if problem is None else 400,
@@ -34,14 +29,14 @@ async def add(request: PageRequest) -> PageResponse:
         request.form.get(name, "").strip() for name in ("number", "account", "keyword", "connector")
     )
     try:
-        added = await _manage(request).add_number(number.removeprefix("+"), account, keyword, connector)
+        added = await request.inbound.add_number(number.removeprefix("+"), account, keyword, connector)
     except Mistake as mistake:
         return await show(request, problem_of(mistake))
     return request.go(PATH, f"Messages to {added.number} go to {added.account} within five seconds.")
 
 
 async def remove(request: PageRequest) -> PageResponse:
-    await _manage(request).remove_number(parse_key(request.form.get("id", "")) or 0)
+    await request.inbound.remove_number(parse_key(request.form.get("id", "")) or 0)
     return request.go(PATH, "The number is removed; what is written to it is kept, unrouted.")
 
 
