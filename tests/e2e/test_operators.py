@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -250,6 +251,35 @@ def test_a_connector_changes_while_messages_flow(
         assert {pdu["system_type"] for pdu in binds} == {"0011"}
         assert set(new.destinations()) == set(later)
         assert set(old.destinations()) == set(sent)
+
+
+def test_rates_by_time_of_day_change_at_their_second_and_on_the_same_bind(
+    tmp_path: Path, admin: Admin, data: Path
+) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path) as simulator:
+        admin.operator(simulator.port, "op", "", "--window", "50", "--rate", "1")
+        with running(data, account) as (_, customer):
+            begin = int(time.time()) + 20
+            off, slow, end = (time.strftime("%H:%M:%S", time.gmtime(begin + at)) for at in (0, 5, 60))
+            admin("connector", "set", "op", f"rates={end}-{off} off, {off}-{slow} 20, {slow}-{end} 0")
+            eventually(lambda: "nothing is sent until" in shown(admin), "the span that holds", pause=0.3)
+            assert f"{off}Z" in shown(admin)
+            for number in numbers(200):
+                customer.send(1, to=number, content="Hi")
+            eventually(lambda: len(simulator.submits()) >= 200, "all with the operator", pause=0.3)
+            eventually(lambda: "no limit is set until" in shown(admin), "the last span", pause=0.3)
+        seen = [line for line in simulator.seen() if line["event"] == "request"]
+    times = [moment(line) - begin for line in seen if line["pdu"]["command"] == "submit_sm"]
+    assert len(times) == 200
+    assert times[0] >= 0
+    assert sum(at < 5 for at in times) <= 5 * 20 + 3
+    assert times[-1] >= 5
+    assert max(moment(line) - begin for line in seen if "bind_" in line["pdu"]["command"]) < 0
+
+
+def shown(admin: Admin) -> str:
+    return admin.run("connector", "show", "op").stdout
 
 
 def capacity(admin: Admin) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from heliograph.app.configuration import Connector
+from heliograph.domain.timetable import Timetable
 
 SMPP: Final = "smpp"
 """The kind of a connector that was added without naming one."""
@@ -64,6 +65,8 @@ class LanePolicy:
     """Meaning of the default data coding in what is submitted: `gsm`, `latin1` or `ascii`."""
     default_alphabet: str = "gsm"
     """Meaning of data coding 0 in messages from phones: `gsm`, `latin1` or `ascii`."""
+    timetable: Timetable | None = None
+    """Rates by time of day, instead of the connector's."""
 
 
 @dataclass(frozen=True, slots=True)

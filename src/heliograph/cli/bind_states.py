@@ -46,7 +46,11 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
 
 
 def _rate(state: "ConnectorState", said: int) -> str:
-    words = f"{state.rate:g} a second at most" if state.rate else "no limit is set"
+    words = "nothing is sent" if state.off else f"{state.rate:g} a second at most" if state.rate else "no limit is set"
+    if state.rate_until is not None:
+        words += f" until {format_moment(state.rate_until)}"
+    if state.off:
+        return words
     if state.pace_learnt is not None:
         words += (
             f"; {state.pace:g} a second now, which is what the operator takes, for {duration(said - state.pace_learnt)}"

@@ -14,6 +14,7 @@ from heliograph.app.ports import Carrier, CarrierState, ConnectorReport, Connect
 from heliograph.app.receipts.awaiting import AwaitedReceipts
 from heliograph.runtime.bind_slots import BindSlots
 from heliograph.runtime.environment import Environment, NodeRoles
+from heliograph.runtime.lane_limits import LaneLimits, Limit
 from heliograph.runtime.lease import MARGIN_S, Lease
 
 DRAIN_S = 10.0
@@ -43,6 +44,7 @@ class Carriers:
         self._dispatcher: Dispatcher | None = None
         self._awaited: AwaitedReceipts | None = None
         self._reception: Reception | None = None
+        self._limits = LaneLimits(environment.clock, lambda: self.dispatcher.gathering.wake())
         self._up: dict[int, tuple[Connector, Carrier]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -63,16 +65,20 @@ class Carriers:
         """The connectors that there are, by id."""
         return self._own | {connector.id: connector for connector in self._environment.directory.connectors()}
 
-    def suit(self, connector: Connector) -> Lane:
-        """Returns the connector's lane, set to the policy of its settings."""
+    def suit(self, connector: Connector, share: float = 1.0) -> Lane:
+        """Returns the connector's lane, set to the policy of its settings, and to this node's share of its rate."""
         lane = self.dispatcher.lane(connector.id)
         policy = self._environment.policy(connector)
         lane.unknown_wait_ms, lane.joins, lane.alphabet = policy.unknown_wait_ms, policy.joins_parts, policy.alphabet
+        self._limits.set(lane, Limit(policy.timetable, connector.rate, share))
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:
-        """Returns each connector that has a carrier here, with its state, for people."""
-        return [(connector, carrier.state()) for connector, carrier in self._up.values()]
+        """Returns each connector that has a carrier here, with the rate that holds now, and its state, for people."""
+        return [
+            (replace(each, rate=self._limits.held(each.id, each.rate).rate or 0.0), carrier.state())
+            for each, carrier in self._up.values()
+        ]
 
     def reports(self, now: int) -> list[ConnectorReport]:
         """Returns the reports that the store keeps for people, of the connectors that it has."""
@@ -84,10 +90,13 @@ class Carriers:
 
     def _state(self, connector: Connector, carrier: Carrier) -> ConnectorState:
         lane, state = self.dispatcher.lane(connector.id), carrier.state()
+        held = self._limits.held(connector.id, connector.rate)
         pace, learnt, clock = lane.pace.rate, lane.pace.learnt_at, self._environment.clock
         return ConnectorState(
             **{each.name: getattr(state, each.name) for each in fields(CarrierState)},
-            rate=connector.rate,
+            rate=held.rate or 0.0,
+            rate_until=held.until,
+            off=held.rate is None,
             pace=round(pace, 1) if pace < inf else None,
             pace_learnt=None if learnt is None else clock.now() - int((clock.monotonic() - learnt) * 1000),
             put_off=round(lane.pace.noise, 3),
@@ -130,7 +139,7 @@ class Carriers:
 
     def sync(self, drain: float = DRAIN_S) -> None:
         """Starts carriers of new and changed connectors; drains those of changed, disabled and removed ones."""
-        live = self._carried()
+        live, whole = self._carried(), self.live()
         for number, (connector, carrier) in list(self._up.items()):
             wanted = live.get(number)
             if wanted is None or not wanted.enabled or wanted != connector:
@@ -143,17 +152,18 @@ class Carriers:
                 lane.unready()
                 self._end(number, carrier, drain)
         for number, connector in live.items():
-            lane = self.suit(connector)
-            lane.pace.limit(self._environment.clock.monotonic(), connector.rate)
+            lane = self.suit(whole[number], connector.binds / whole[number].binds)
             if connector.enabled and number not in self._up and not (self._lease and self._is_ending(number)):
                 assert self._reception is not None
                 events = LaneEvents(self.dispatcher, lane, self._reception.receive)
                 carrier = self._environment.make_carrier(connector, events)
                 self._up[number] = (connector, carrier)
                 lane.carrier = carrier
+        self._limits.watch(live)
 
     async def drain(self, deadline: float) -> None:
         """Drains all carriers, until `deadline` at the latest (seconds of the loop's clock)."""
+        self._limits.close()
         drains: Iterable[Any] = [carrier.drain(deadline) for _, carrier in self._up.values()]
         await asyncio.gather(*drains, *self._ending, return_exceptions=True)
 

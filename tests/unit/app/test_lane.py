@@ -221,6 +221,28 @@ def test_nothing_goes_while_the_lane_pauses_not_even_what_is_ready(
     assert len(carrier.parts) == 1
 
 
+def test_a_lane_that_is_off_takes_back_what_was_ready_and_sends_it_first_when_it_is_on_again(
+    lane: Lane, carrier: NotedCarrier, message: Messages
+) -> None:
+    first, second = accept_of(message()), accept_of(message())
+    commit(lane, first)
+    carrier.parts.clear()
+    lane.admit(second, second.messages[0])
+    lane.prepare(Facts(), NOW, START)
+    second.verdict = Verdict.ACCEPTED
+    lane.off = True
+    lane.unready()
+    lane.committed()
+    third = accept_of(message())
+    commit(lane, third)
+    assert (carrier.parts, list(lane.ready), lane.capacity, lane.eager(NOW)) == ([], [], 0, False)
+    assert lane.pump(NOW) is None
+    lane.off = False
+    assert lane.eager(NOW)
+    commit(lane)
+    assert [part.message for part in carrier.parts] == [second.messages[0], third.messages[0]]
+
+
 def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_order(
     lane: Lane, carrier: NotedCarrier, message: Messages
 ) -> None:

@@ -9,6 +9,7 @@ from heliograph.adapters.smpp.kind import KIND, SETTINGS, SmppSettings, read_set
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import COMMON
+from heliograph.domain.timetable import HeldRate
 from tests.support.connectors import smpp_connector
 
 HOUR_MS = 3_600_000
@@ -78,3 +79,10 @@ def test_the_alphabet_is_an_option(options: dict[str, Any], alphabet: str) -> No
 )
 def test_whether_parts_are_joined_is_an_option(options: dict[str, Any], joins: bool) -> None:
     assert KIND.policy(smpp_connector(1, "op1", **options)).joins_parts is joins
+
+
+def test_the_rates_by_time_of_day_are_options() -> None:
+    assert KIND.policy(smpp_connector(1, "op1", rates_zone="Asia/Tokyo")).timetable is None
+    timetable = KIND.policy(smpp_connector(1, "op1", rates="08:00-20:00 100", rates_zone="Asia/Tokyo")).timetable
+    assert timetable is not None
+    assert timetable.held(0, 5.0) == HeldRate(100.0, 11 * HOUR_MS)

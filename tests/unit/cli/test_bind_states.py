@@ -86,6 +86,14 @@ def test_a_throttled_one_tells_its_pace() -> None:
     assert "rate      no limit is set\n" in text(said(rate=0.0, pace=None))
 
 
+def test_a_rate_of_this_time_of_day_says_until_when() -> None:
+    until = NOW + 3_600_000
+    assert "rate      100 a second at most until 2027-01-15T09:00:00Z\n" in text(said(rate_until=until))
+    assert "rate      no limit is set until 2027-01-15T09:00:00Z\n" in text(said(rate=0.0, pace=None, rate_until=until))
+    off = said(rate=0.0, off=True, pace=30.0, throttles=3, rate_until=until)
+    assert "rate      nothing is sent until 2027-01-15T09:00:00Z\n" in text(off)
+
+
 def test_wrong_credentials_say_what_is_wrong_and_when_it_is_tried_again() -> None:
     error = "the operator says that the password is wrong (ESME_RINVPASWD); set it with `heliograph connector set`"
     waiting = bind(

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import Account, ApiKey, Connector, Route
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
+from heliograph.domain.calendar import zone
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
+from heliograph.domain.timetable import Timetable, parse_spans
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
@@ -24,7 +27,7 @@ from tests.support.connectors import smpp_connector
 from tests.support.memory_delivery import MemoryCommits, MemoryQueue
 from tests.support.memory_rows import Rows
 from tests.support.memory_store import MemoryStore
-from tests.support.store import CREDIT, HOUR, SECOND
+from tests.support.store import CREDIT, HOUR, SECOND, START
 from tests.support.use_case_fakes import Messages, SetClock, accept_of
 from tests.support.virtual_time import VirtualClock, run
 
@@ -87,6 +90,10 @@ class Rig:
         self.arrived: list[WebhookJob] = []
         self.message = Messages(SetClock())
         self.node = 0
+        self.rates = ""
+
+    def policy(self, connector: Connector) -> LanePolicy:
+        return LanePolicy(timetable=Timetable(parse_spans(self.rates, 1000.0), zone("UTC")) if self.rates else None)
 
     async def furnish(self, **fields: Any) -> None:
         account = Account(0, "acme", "", bytes(32))
@@ -111,6 +118,7 @@ class Rig:
             store=self.store, directory=Directory(self.store.network, self.store.accounts),
             sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
+            policy=self.policy,
             encode_json=lambda fields: repr(fields).encode(),
         )  # fmt: skip
         self.engine = Engine(world, TimeLimits(48, 24, 24), node=self.node)
@@ -446,3 +454,31 @@ def test_another_rate_takes_effect_without_a_new_link() -> None:
         assert 45 <= rig.submits <= 60
 
     scenario(story)
+
+
+def test_a_rate_by_time_of_day_holds_from_its_second_on_without_a_new_link() -> None:
+    """START is 22:13:20 in UTC."""
+
+    async def story(rig: Rig) -> None:
+        async def submits_at(second: float) -> int:
+            await asyncio.sleep((START - rig.clock.now()) / SECOND + second)
+            return rig.submits
+
+        carrier = rig.carriers[1]
+        rig.rates = "22:13:30-22:13:40 5, 22:13:40-22:13:50 off, 22:13:50-22:14 0"
+        rig.rows.revision += 1
+        await submits_at(8.0)
+        await rig.send(*(rig.fresh() for _ in range(300)))
+        own = await submits_at(10.0)
+        await submits_at(15.0)
+        assert [connector.rate for connector, _ in rig.engine.carrier_states()] == [5.0]
+        slow = await submits_at(20.0)
+        assert 38 <= own <= 44
+        assert 48 <= slow - own <= 52
+        assert await submits_at(20.1) <= slow + 1
+        off = await submits_at(21.0)
+        assert await submits_at(29.99) == off
+        assert await submits_at(33.0) == 300
+        assert rig.carriers[1] is carrier
+
+    scenario(story, rate=20.0)

@@ -162,10 +162,10 @@ class Collector:
             yield Sample("heliograph_connector_binds", label, len(state.binds))
             yield Sample("heliograph_connector_binds_up", label, state.bound)
             yield Sample("heliograph_connector_silent_seconds", label, state.silent_s)
-            yield Sample("heliograph_connector_window", label, lane.capacity)
+            yield Sample("heliograph_connector_window", label, state.capacity)
             yield Sample("heliograph_connector_in_flight", label, lane.in_flight)
             yield Sample("heliograph_connector_rate_limit", label, float(connector.rate))
-            yield Sample("heliograph_connector_rate", label, float(lane.pace.rate))
+            yield Sample("heliograph_connector_rate", label, 0.0 if lane.off else float(lane.pace.rate))
             paused_s = max(lane.paused_until, lane.pace.paused_until) - now
             yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(paused_s, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))

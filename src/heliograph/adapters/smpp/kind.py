@@ -17,6 +17,8 @@ from heliograph.app.connector_kind import (
     LanePolicy,
     Setting,
 )
+from heliograph.domain.calendar import zone
+from heliograph.domain.timetable import Timetable
 
 MAX_PORT: Final = 65_535
 MAX_SYSTEM_ID_CHARS: Final = 15
@@ -120,6 +122,7 @@ def _policy(connector: Connector) -> LanePolicy:
         joins_parts=dialect.concatenation == "whole",
         alphabet=dialect.alphabet,
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
+        timetable=Timetable(dialect.rates, zone(dialect.rates_zone)) if dialect.rates else None,
     )
 
 

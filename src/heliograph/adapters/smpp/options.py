@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
+from heliograph.app.connector_kind import MAX_RATE
+from heliograph.domain import calendar
+from heliograph.domain.timetable import RateSpan, parse_spans
 from heliograph.smpp import constants as c
 
 DEFAULT_PORT: Final = 2775
@@ -94,6 +97,10 @@ def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} is neither true nor false")  # noqa: TRY004 - a problem to show, not a fault
     return value
+
+
+def _zone(value: Any) -> str:
+    return calendar.zone(str(value)).key
 
 
 def _version(value: Any) -> int:
@@ -211,6 +218,12 @@ class Dialect:
     key_file: str = option("", _PATH, "its key, unless it is in `cert_file`")
     tls_verify: bool = option(True, _truth, "false takes any certificate: for tests only")
     tls_server_name: str = option("", _text(253), "the name that the certificate must bear, if not the host's")
+    rates: tuple[RateSpan, ...] = option(
+        (),
+        lambda value: parse_spans(str(value), MAX_RATE),
+        "instead of `rate` at some times, `08:00-20:00 100, 20:00-08:00 300`, see [below](#rates-by-time-of-day)",
+    )
+    rates_zone: str = option("UTC", _zone, "their time zone, such as `Europe/Berlin`")
 
     outcomes: Mapping[int, OutcomeOverride] = field(default_factory=dict)
     """Options `outcome_STATUS`, such as `outcome_rinvdstadr` or `outcome_0x401`: see `outcome.read_override`."""

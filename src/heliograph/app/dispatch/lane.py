@@ -46,8 +46,8 @@ class Lane:
     __slots__ = (
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
         "_troubles", "_turn", "ahead", "alphabet", "carrier", "closed", "connector", "cutter", "fast", "filling",
-        "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "overflowing", "pace",
-        "paused_until", "per_account", "queues", "ready", "took", "unknown_wait_ms",
+        "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "off", "overflowing",
+        "pace", "paused_until", "per_account", "queues", "ready", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -76,6 +76,8 @@ class Lane:
         self.in_flight = 0
         """Places of the window in use: by parts in flight, and by parts whose outcome is not committed yet."""
         self.paused_until = 0.0
+        self.off = False
+        """Whether nothing is to be sent at this time of day."""
         self.per_account: dict[int, int] = {}
         self.overflowing = False
         """Whether the commit under way writes messages to the queue, for want of room."""
@@ -106,8 +108,8 @@ class Lane:
 
     @property
     def capacity(self) -> int:
-        """Places in the window, over all binds that are up."""
-        return 0 if self.carrier is None else self.carrier.capacity
+        """Places in the window, over all binds that are up; none where nothing is to be sent."""
+        return 0 if self.carrier is None or self.off else self.carrier.capacity
 
     def __len__(self) -> int:
         """Messages that wait, whole or in part."""
@@ -450,9 +452,7 @@ class Lane:
 
     def _leave(self, items: Iterable[LaneItem]) -> None:
         """Notes that items have left `queues`."""
-        for item in items:
-            if not item.counted:
-                self.ahead -= 1
+        self.ahead -= sum(not item.counted for item in items)
 
     def _order(self) -> None:
         """Sorts the messages that came back by when they were accepted or due."""

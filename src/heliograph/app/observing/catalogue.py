@@ -178,11 +178,14 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _gauge("heliograph_connector_window", "Places in the window, over all binds that are up.", "connector"),
             _gauge("heliograph_connector_in_flight", "Places in use.", "connector"),
             _gauge(
-                "heliograph_connector_rate_limit", "Parts a second that are configured; 0 is no limit.", "connector"
+                "heliograph_connector_rate_limit",
+                "Parts a second that are configured for this time of day; 0 is no limit.",
+                "connector",
             ),
             _gauge(
                 "heliograph_connector_rate",
-                "Parts a second that may go at this moment, as the operator lets them; +Inf is no limit.",
+                "Parts a second that may go at this moment, as the operator lets them; +Inf is no limit, 0 where "
+                "nothing is sent at this time of day.",
                 "connector",
             ),
             _gauge(

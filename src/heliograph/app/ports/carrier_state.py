@@ -91,7 +91,11 @@ class ConnectorState(CarrierState):
     """A carrier's state with that of the lane that feeds it."""
 
     rate: float = 0.0
-    """The configured limit, in parts a second; 0 is none."""
+    """The configured limit that holds now, in parts a second; 0 is none."""
+    rate_until: int | None = None
+    """Time at which another limit holds, in ms since the epoch; None where none is foreseen."""
+    off: bool = False
+    """Whether nothing is sent at this time of day."""
     pace: float | None = None
     """Parts a second that are sent at most at present; None where nothing limits it."""
     pace_learnt: int | None = None

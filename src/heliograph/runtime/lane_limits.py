@@ -1,0 +1,89 @@
+"""The limits of lanes, which change at the times of day that their connectors' timetables say."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.ports import Clock
+from heliograph.domain.timetable import HeldRate, Timetable
+
+LEAST_S = 0.001
+MOST_S = 60.0
+"""Seconds after which the wall clock is looked at again, which may have been set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The limit of one lane: the timetable, if there is one, the rate outside of its spans, and this node's share."""
+
+    timetable: Timetable | None
+    rate: float
+    share: float
+
+    def held(self, now: int) -> HeldRate:
+        """Returns what holds on this node at `now`, in ms since the epoch."""
+        if self.timetable is None:
+            return HeldRate(self.rate * self.share)
+        found = self.timetable.held(now, self.rate)
+        return HeldRate(None if found.rate is None else found.rate * self.share, found.until)
+
+
+class LaneLimits:
+    """Sets the limit of each lane, again whenever another span of its timetable begins."""
+
+    def __init__(self, clock: Clock, wake: Callable[[], None]) -> None:
+        """`wake` is called once more may be sent."""
+        self._clock = clock
+        self._wake = wake
+        self._lanes: dict[int, tuple[Lane, Limit]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, lane: Lane, limit: Limit) -> None:
+        """Sets the limit of a lane; `watch` must follow."""
+        self._lanes[lane.connector] = (lane, limit)
+        self._apply(lane, limit)
+
+    def watch(self, connectors: Collection[int]) -> None:
+        """Forgets all connectors but these, and waits for the next change of the others."""
+        for gone in self._lanes.keys() - connectors:
+            del self._lanes[gone]
+        self._wait()
+
+    def held(self, connector: int, rate: float) -> HeldRate:
+        """Returns what holds now; `rate` where the connector has no limit of its own here."""
+        found = self._lanes.get(connector)
+        return HeldRate(rate) if found is None else found[1].held(self._clock.now())
+
+    def close(self) -> None:
+        """Waits for no change any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _apply(self, lane: Lane, limit: Limit) -> None:
+        rate = limit.held(self._clock.now()).rate
+        if rate is None:
+            lane.off = True
+            lane.unready()
+            return
+        lane.pace.limit(self._clock.monotonic(), rate)
+        if lane.off:
+            lane.off = False
+            self._wake()
+
+    def _wait(self) -> None:
+        self.close()
+        now = self._clock.now()
+        changes = [limit.held(now).until for _, limit in self._lanes.values() if limit.timetable is not None]
+        first = min((change for change in changes if change is not None), default=None)
+        if first is not None:
+            delay = min(MOST_S, max(LEAST_S, (first - now) / 1000))
+            self._timer = asyncio.get_running_loop().call_later(delay, self._change)
+
+    def _change(self) -> None:
+        """Applies what holds now. The commit that is woken sends as much as that allows."""
+        for lane, limit in self._lanes.values():
+            self._apply(lane, limit)
+        self._wake()
+        self._wait()
