@@ -28,7 +28,7 @@ class ForeignCentre(Process):
         super().__init__(folder, "npm", [*command, *map(str, arguments)], environment)
         self.port = int(json.loads(self.first_line())["port"])
 
-    def seen(self, event: str) -> list[dict[str, object]]:
+    def seen(self, event: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.out.rpartition("\n")[0].splitlines()]
         return [line for line in lines if line["event"] == event]
 
@@ -58,6 +58,41 @@ def test_an_operator_that_unbinds_with_messages_in_flight_gets_none_twice(
     assert Counter(each["destination_addr"] for each in taken) == Counter(numbers)
     admin.assert_books_right()
     interop("npm `smpp`", "SMSC", "gateway", "unbind by the operator with messages in flight")
+
+
+@pytest.mark.peer
+def test_addresses_go_as_their_rules_say_and_receipts_find_their_messages(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    receipt = {"dlr": "yes", "dlr_url": sink.url()}
+    sent = [
+        ("Helio", "447700900000"),
+        ("3388", "447700900001"),
+        ("447700900999", "491701234567"),
+        ("Brand2", "15551234567"),
+    ]
+    with ForeignCentre(tmp_path, "smsc.js") as npm:
+        admin.operator(npm.port, "npm")
+        refused = admin.run("connector", "set", "npm", "dest_rules=49*: 1/1, 44* -> 0")
+        assert refused.returncode != 0
+        assert "rule 2, `44* -> 0`, would send messages to another phone" in refused.stdout + refused.stderr
+        admin("connector", "set", "npm", "source_rules=3388: 3/9, 44* -> 0*: 2/1, Brand* -> BRAND: 5/1",
+              "dest_rules=44* -> 0*: 2/8, 49*: 1/0")  # fmt: skip
+        with running(data, account) as (_, customer):
+            ids = [customer.send(1, to=to, content="Hi", **{"from": sender}, **receipt)["Id"] for sender, to in sent]
+            told = [sink.receipt(message).form["message_status"] for message in ids]
+        taken = npm.seen("submit_sm")
+    assert told == ["DELIVRD", "UNDELIV", "DELIVRD", "DELIVRD"]
+    assert {
+        (each["source_addr"], *each["source"], each["destination_addr"], *each["destination"]) for each in taken
+    } == {
+        ("Helio", 5, 0, "07700900000", 2, 8),
+        ("3388", 3, 9, "07700900001", 2, 8),
+        ("07700900999", 2, 1, "491701234567", 1, 0),
+        ("BRAND", 5, 1, "15551234567", 1, 1),
+    }
+    admin.assert_books_right()
 
 
 @contextlib.contextmanager

@@ -111,6 +111,56 @@ def test_a_connector_may_number_senders_its_own_way(
 
 
 @pytest.mark.parametrize(
+    ("sender", "sent", "numbering"),
+    [
+        ("3388", b"3388", (3, 9)),
+        ("33881", b"33881", (7, 7)),
+        ("447700900123", b"07700900123", (2, 1)),
+        ("497700900123", b"+497700900123", (1, 1)),
+        ("BRANDY", b"BRANDY", (5, 1)),
+        ("brandy", b"brandy", (7, 7)),
+        ("Twelve", b"12", (3, 0)),
+        ("Other", b"Helio", (5, 0)),
+    ],
+)
+def test_the_first_rule_that_fits_numbers_a_sender(sender: str, sent: bytes, numbering: tuple[int, int]) -> None:
+    rules = "3388: 3/9, 44* -> 0*: 2 / 1,49*->+49*, BRAND*: 5/1, Twelve -> 12, Other -> Helio: 5/0"
+    general = {"source_ton": 7, "source_npi": 7} if numbering == (7, 7) else {}
+    read = foreign(one(sender=sender), source_rules=rules, **general)
+    assert (read.source_addr, (read.source_addr_ton, read.source_addr_npi)) == (sent, numbering)
+
+
+@pytest.mark.parametrize("concatenation", ["udh8", "udh16", "sar", "payload"])
+@pytest.mark.parametrize(
+    ("destination", "sent", "numbering"),
+    [
+        ("447700900123", b"07700900123", (2, 1)),
+        ("4915112345678", b"4915112345678", (2, 8)),
+        ("491701234567", b"00491701234567", (1, 8)),
+        ("15551234567", b"15551234567", (1, 8)),
+    ],
+)
+def test_the_first_rule_that_fits_numbers_a_destination(
+    destination: str, sent: bytes, numbering: tuple[int, int], concatenation: str
+) -> None:
+    encoder = Encoder(
+        dialect(dest_rules="44* -> 0*: 2/1, 49151*: 2/8, 49* -> 0049*", dest_npi=8, concatenation=concatenation)
+    )
+    other = one(destination="447700900999")
+    for part in (*parts_of("long " * 50, destination=destination, expires=NOW + HOUR_MS), one(destination=destination)):
+        encoder.body(other, NOW)
+        read = parse_pdu(
+            frame_of(encoder.body(part, NOW)), client=SimpleSequenceGenerator(), allow_unknown_opt_params=True
+        )
+        assert (read.destination_addr, (read.dest_addr_ton, read.dest_addr_npi)) == (sent, numbering)
+
+
+def test_what_a_rule_makes_too_long_is_not_sent() -> None:
+    with pytest.raises(FieldError):
+        body(one(sender="447700900123"), source_rules="44* -> +00000000044*")
+
+
+@pytest.mark.parametrize(
     ("kind", "content", "options", "coding", "octets"),
     [
         (Kind.TEXT, "Hi", {}, 0x00, b"Hi"),

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from heliograph.adapters.smpp.address_rules import readdress
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import Part
 from heliograph.domain import alphabet
@@ -27,17 +28,19 @@ _MAX_RELATIVE_DAYS: Final = 30
 _MESSAGE_CLASS_0: Final = 0x10
 """Bit 4 of data_coding: a class is given, and it is 0 (3GPP TS 23.038, 4)."""
 
-_Key = tuple[str, int, int, bool, bool, int]
+_Key = tuple[str, int, int, bool, bool, int, int]
 
 
 class Encoder:
     """Writes bodies; keeps the constant rest of each kind of message ready."""
 
-    __slots__ = ("_codec", "_concatenation", "_dialect", "_templates")
+    __slots__ = ("_codec", "_concatenation", "_dest_rules", "_dialect", "_numbering", "_templates")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._concatenation = dialect.concatenation
+        self._dest_rules = dialect.dest_rules
+        self._numbering = dialect.dest_ton << 8 | dialect.dest_npi
         self._codec = {"gsm": "", "latin1": "latin-1", "ascii": "ascii"}[dialect.alphabet]
         self._templates: dict[_Key, BodyTemplate] = {}
 
@@ -50,26 +53,30 @@ class Encoder:
         """Encodes the body of a part's submit_sm; `now` in ms since the epoch. Raises FieldError for values that no
         submit_sm can hold."""
         message = part.message
+        destination, numbering = message.destination, self._numbering
+        if self._dest_rules:
+            destination, ruled = readdress(destination, self._dest_rules)
+            numbering = numbering if ruled is None else ruled
         encoding, octets = part.encoding, part.octets
         if self._codec and encoding == Encoding.GSM7:
             encoding, octets = self._transcoded(part)
         single = part.total == 1
         validity = self._validity(message.expires, now)
-        key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity)
+        key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity, numbering)
         template = self._templates.get(key) or self._make(key)
         if single:
             if message.segments > 1 or len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
-                return template.payload_body(message.destination, octets)
-            return template.body(message.destination, octets)
+                return template.payload_body(destination, octets)
+            return template.body(destination, octets)
         number = part.segment + 1
         if self._concatenation == "udh8":
             header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
-            return template.body(message.destination, header + octets)
-        return self._rarer(template, part, octets)
+            return template.body(destination, header + octets)
+        return self._rarer(template, part, destination, octets)
 
-    def _rarer(self, template: BodyTemplate, part: Part, octets: bytes) -> bytes:
+    def _rarer(self, template: BodyTemplate, part: Part, destination: str, octets: bytes) -> bytes:
         """Encodes a part of a long message with any but the usual 8-bit numbering."""
-        destination, number = part.message.destination, part.segment + 1
+        number = part.segment + 1
         # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
         match self._concatenation:
@@ -89,16 +96,17 @@ class Encoder:
         return template.body(destination, header + octets)
 
     def _make(self, key: _Key) -> BodyTemplate:
-        sender, kind, encoding, wants_receipt, single, validity = key
+        sender, kind, encoding, wants_receipt, single, validity, numbering = key
         dialect = self._dialect
-        ton, npi = source_numbering(sender, dialect)
+        sender, ruled = readdress(sender, dialect.source_rules)
+        ton, npi = source_numbering(sender, dialect) if ruled is None else divmod(ruled, 256)
         has_header = not single and dialect.concatenation != "sar"
         template = BodyTemplate(
             source_addr=sender,
             source_addr_ton=ton,
             source_addr_npi=npi,
-            dest_addr_ton=dialect.dest_ton,
-            dest_addr_npi=dialect.dest_npi,
+            dest_addr_ton=numbering >> 8,
+            dest_addr_npi=numbering & 0xFF,
             service_type=dialect.service_type,
             esm_class=dialect.esm_class | (c.ESM_UDHI if has_header else 0),
             protocol_id=dialect.protocol_id,
@@ -137,6 +145,7 @@ class Encoder:
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:
     """TON and NPI of a sender by its form: digits are a short code or an international number, the rest is a name."""
+    sender = sender.removeprefix("+")
     if not (sender.isascii() and sender.isdigit()):
         ton, npi = dialect.alphanumeric_ton, dialect.alphanumeric_npi
     elif len(sender) <= dialect.short_code_digits:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
+from heliograph.adapters.smpp.address_rules import AddressRule, reader
 from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
 from heliograph.app.connector_kind import MAX_RATE
 from heliograph.domain import calendar
@@ -184,6 +185,14 @@ class Dialect:
     short_code_digits: int = option(8, _whole(0, 20), "a sender of at most so many digits is a short code")
     dest_ton: int = option(c.Ton.INTERNATIONAL, _OCTET, "of the destination")
     dest_npi: int = option(c.Npi.E164, _OCTET, "")
+    source_rules: tuple[AddressRule, ...] = option(
+        (),
+        reader(numbers=False),
+        "by sender, before all of these: `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`, see [below](#rules-for-addresses)",
+    )
+    dest_rules: tuple[AddressRule, ...] = option(
+        (), reader(numbers=True), "likewise by destination: `49*: 1/1, 44* -> 0*: 2/1`"
+    )
     alphabet: Literal["gsm", "latin1", "ascii"] = option(
         "gsm",
         _one_of("gsm", "latin1", "ascii"),

@@ -1,0 +1,92 @@
+"""Rules for addresses: the TON and NPI of a number or a name, and the form in which it is sent, by how it begins."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from heliograph.smpp import constants as c
+
+MAX_RULES: Final = 100
+
+_RULE = re.compile(
+    r"(?P<begin>[A-Za-z0-9]*)(?P<open>\*?)"
+    r"(?: *-> *(?P<form>\+?[A-Za-z0-9]*)(?P<rest>\*?))?"
+    r"(?: *: *(?P<ton>[0-9]{1,3}) */ *(?P<npi>[0-9]{1,3}))?"
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRule:
+    """A rule. `begin` is how the addresses begin that it fits, or all of the address unless `open`."""
+
+    begin: str
+    open: bool
+    form: str | None
+    """Replacement of `begin`, and with `drops` of all the address; None leaves it as it is."""
+    drops: bool
+    numbering: int | None
+    """TON times 256, and NPI; None leaves both to the general options."""
+
+    def fits(self, address: str) -> bool:
+        return address.startswith(self.begin) if self.open else address == self.begin
+
+    def covers(self, other: "AddressRule") -> bool:
+        """Whether it fits all that the other one does."""
+        return self.fits(other.begin) and (self.open or not other.open)
+
+
+def readdress(address: str, rules: tuple[AddressRule, ...]) -> tuple[str, int | None]:
+    """The address as the first rule that fits has it sent, with its numbering; None if that is for the general options
+    to say."""
+    for rule in rules:
+        if rule.fits(address):
+            if rule.form is not None:
+                address = rule.form if rule.drops else rule.form + address[len(rule.begin) :]
+            return address, rule.numbering
+    return address, None
+
+
+def reader(*, numbers: bool) -> Callable[[Any], tuple[AddressRule, ...]]:
+    """Returns what reads an option such as `44*: 1/1, 3388: 3/0, * -> BRAND: 5/0`. It raises ValueError with a sentence
+    for people. With `numbers` the addresses are destinations, of which nothing but the begin may change."""
+
+    def read(value: Any) -> tuple[AddressRule, ...]:
+        rules: list[AddressRule] = []
+        texts = [text.strip() for text in str(value).split(",") if text.strip()]
+        if len(texts) > MAX_RULES:
+            raise ValueError(f"{len(texts)} rules; the limit is {MAX_RULES}")
+        for number, text in enumerate(texts, 1):
+            rule = _read(f"rule {number}, `{text}`,", text, numbers=numbers)
+            for earlier, before in zip(rules, texts, strict=False):
+                if earlier.covers(rule):
+                    raise ValueError(f"rule {number}, `{text}`, is never reached: `{before}` before it fits the same")
+            rules.append(rule)
+        return tuple(rules)
+
+    return read
+
+
+def _read(which: str, text: str, *, numbers: bool) -> AddressRule:
+    match = _RULE(text)
+    if match is None or not (match["begin"] or match["open"]):
+        raise ValueError(f"{which} cannot be read; write `44*: 1/1` (TON/NPI), `44* -> 0*: 2/1` or `44* -> 0*`")
+    begin, is_open, form, rest = match["begin"], bool(match["open"]), match["form"], bool(match["rest"])
+    if form is None and match["ton"] is None:
+        raise ValueError(f"{which} says neither TON and NPI nor another form; write `{text}: 1/1`")
+    if numbers and begin and not begin.isdigit():
+        raise ValueError(f"{which} fits no destination; these are digits")
+    if form is not None:
+        if rest and not is_open:
+            raise ValueError(f"{which} has a `*` after the arrow that stands for nothing; put one before it too")
+        if not (form or rest) or len(form) >= c.ADDRESS_OCTETS:
+            raise ValueError(f"{which} needs 1 to {c.ADDRESS_OCTETS - 1} characters after the arrow")
+        if numbers and not rest:
+            raise ValueError(f"{which} would send messages to another phone; end both sides of the arrow with `*`")
+    numbering = None
+    if match["ton"] is not None:
+        ton, npi = int(match["ton"]), int(match["npi"])
+        if ton > 255 or npi > 255:
+            raise ValueError(f"{which} has a TON or NPI above 255")
+        numbering = ton << 8 | npi
+    return AddressRule(begin, is_open, form, not rest, numbering)
