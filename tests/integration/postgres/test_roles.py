@@ -157,14 +157,16 @@ def test_receipts_of_what_a_node_sent_alone_come_to_one_that_joins_it(
     admin.assert_books_right()
 
 
-def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rates", ["rate=30", "rates=00:00-12:00 30, 12:00-24:00 30"])
+def test_a_rate_holds_over_all_nodes(own_server: Server, tmp_path: Path, rates: str) -> None:
     """Three nodes with a bind each send as fast as they may, and together not faster than the operator allows."""
     rate, messages = 30, 240
     url = own_server.url()
     admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": url})
     account = admin.account("acme", str(CREDIT))
     with SimulatorProcess(tmp_path, magic=False, max_binds=3) as simulator, ExitStack() as stack:
-        admin.operator(simulator.port, "operator", "", "--rate", str(rate), "--binds", "3")
+        admin.operator(simulator.port, "operator", "", "--rate", "1000", "--binds", "3")
+        admin("connector", "set", "operator", rates)
         nodes = [stack.enter_context(node(tmp_path, url, name, SENDER, 1)) for name in ("one", "two", "three")]
         for each in nodes:
             each.until(lambda each=each: each.bound("operator"), "it is bound")  # type: ignore[misc]
