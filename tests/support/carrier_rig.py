@@ -11,7 +11,9 @@ from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
+from heliograph.domain.extras import NONE, Extras
 from heliograph.domain.message import Kind
+from heliograph.domain.repertoire import PLAIN, Repertoire
 from heliograph.domain.segment import split
 from tests.support.connectors import smpp_connector
 
@@ -125,9 +127,11 @@ def parts_of(
     reference: int = 77,
     key: int | None = None,
     header_octets: int = 6,
+    repertoire: Repertoire = PLAIN,
+    extras: Extras = NONE,
 ) -> list[Part]:
     """All parts of one message."""
-    cut = split(content, kind, header_octets)
+    cut = split(content, kind, header_octets, repertoire, extras.elements)
     encoding, pieces = cut.encoding, cut.parts
     now = time.time_ns() // 1_000_000
     message = Message(
@@ -144,9 +148,12 @@ def parts_of(
         connector=1,
         wants_receipt=wants_receipt,
         key=next(_keys) if key is None else key,
+        extras=extras.text(),
     )
+    total = len(pieces)
+    reference = reference if total > 1 else 0
     return [
-        Part(message, number, len(pieces), encoding, piece, reference if len(pieces) > 1 else 0, None, header_octets)
+        Part(message, number, total, encoding, piece, reference, None, header_octets, cut.elements)
         for number, piece in enumerate(pieces)
     ]
 

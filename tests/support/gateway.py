@@ -261,6 +261,9 @@ def read(who: Principal, *, form: bool = False, **values: Any) -> Fields:
     return read_fields({names.get(name, name): value for name, value in values.items()}, who, is_form=form)
 
 
+USUAL = LanePolicy()
+
+
 async def open_gateway(
     *,
     rules: SendRules | None = None,
@@ -269,9 +272,9 @@ async def open_gateway(
     credit: str = "1000",
     routes: tuple[str, ...] = ("",),
     list_interval: float = LIST_INTERVAL_S,
-    alphabet: str = "gsm",
+    policy: LanePolicy = USUAL,
 ) -> Gateway:
-    """With the accounts `acme` and `other`, a connector with an `alphabet`, and routes to it."""
+    """With the accounts `acme` and `other`, a connector with a `policy`, and routes to it."""
     store, clock, secrets, journal = MemoryStore(), HandClock(), PlainSecrets(), MemoryJournal()
     for name in ("acme", "other"):
         account = Account(0, name, secrets.hash_password(PASSWORD), bytes(32), created=START)
@@ -280,7 +283,7 @@ async def open_gateway(
     connector = await store.network.add_connector(smpp_connector(0, "operator", "127.0.0.1", 2775, "id", "pw"))
     for prefix in routes:
         await store.network.add_route(Route(0, prefix, connector.id))
-    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(alphabet=alphabet))
+    directory = Directory(store.network, store.accounts, policy=lambda _: policy)
     await directory.refresh()
 
     async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:

@@ -46,6 +46,7 @@ def account(found: configuration.Account, balance: int) -> shapes.AccountShape:
         created=format_utc(found.created),
         inbound_url=found.inbound_url,
         inbound_reply=found.inbound_reply,
+        smart=found.smart,
         opt_out=found.opt_out,
         stop_text=found.stop_text,
         help_text=found.help_text,

@@ -84,6 +84,7 @@ class AccountShape(Struct):
     created: Moment
     inbound_url: str
     inbound_reply: str
+    smart: str
     opt_out: Annotated[str, Meta(description="Whether texts such as STOP are acted on: keywords or off.")]
     stop_text: Annotated[str, Meta(description="Confirmation of a STOP; empty is none.")]
     help_text: Annotated[str, Meta(description="Answer to HELP; empty is none.")]
@@ -115,6 +116,7 @@ class AccountSettings(Accepts):
     senders: list[str] | UnsetType = UNSET
     inbound_url: str | UnsetType = UNSET
     inbound_reply: str | UnsetType = UNSET
+    smart: Literal["off", "on"] | UnsetType = UNSET
     opt_out: Literal["keywords", "off"] | UnsetType = UNSET
     stop_text: str | UnsetType = UNSET
     help_text: str | UnsetType = UNSET

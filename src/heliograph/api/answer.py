@@ -24,7 +24,7 @@ from heliograph.app.admin.history import history
 from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
 from heliograph.app.ports import MessageRecord
 from heliograph.app.sending.reschedule import Rescheduled
-from heliograph.domain import ids, segment
+from heliograph.domain import ids
 from heliograph.domain.calendar import format_local
 from heliograph.domain.error import (
     CONFLICT,
@@ -39,6 +39,8 @@ from heliograph.domain.error import (
 from heliograph.domain.gate import SUPPRESSED
 from heliograph.domain.message import State
 from heliograph.domain.money import format_credits
+from heliograph.domain.national import LANGUAGE_NAMES
+from heliograph.domain.segment import Split
 from heliograph.domain.suppression import Suppression
 from heliograph.http.reply import Reply
 
@@ -118,10 +120,14 @@ def of_rescheduled(moved: Rescheduled) -> Reply:
     return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 
-def of_quote(accept: Accept, encoding: segment.Encoding, segments: int) -> Reply:
-    """`encoding` and `segments` are those of the destination that takes most segments."""
+def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) -> Reply:
+    """`longest` is the message that takes most segments, and `split` how it goes; `asked` is the content as given."""
     parts = [QuotePart(each.destination, _number(each.price), each.segments) for each in accept.messages]
-    return of(QuoteResult("00", _number(accept.total), encoding.label, segments, parts))
+    language = LANGUAGE_NAMES[split.language].capitalize() if split.language else msgspec.UNSET
+    content = longest.content if longest.content != asked else msgspec.UNSET
+    return of(
+        QuoteResult("00", _number(accept.total), split.encoding.label, longest.segments, parts, language, content)
+    )
 
 
 def of_message(message: Message, zone: ZoneInfo) -> Reply:

@@ -283,7 +283,7 @@ class Api:
         fields = send_fields(decode.media_type(call.content_type, body), body, call.who)
         accept = self._sending.quote(call.who, fields)
         longest = max(accept.messages, key=lambda message: message.segments)
-        return answer.of_quote(accept, self._sending.encoding(longest), longest.segments)
+        return answer.of_quote(accept, longest, self._sending.split(longest), fields.content)
 
     async def _list(self, call: Call, _: bytes) -> Reply:
         query = decode.query(call.scope["query_string"])

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from heliograph.app.ports.inbound import PAGE_OCTETS
+from heliograph.app.sending import wishes
 from heliograph.app.sending.browse import BOOLEAN_WORDS
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain import limits, phone
+from heliograph.domain.header import MAX_HEADER_OCTETS
 from heliograph.domain.message import KIND_NAMES, KIND_WORDS, Kind
 from heliograph.domain.segment import SINGLE_SEPTETS, SINGLE_UNITS, USER_DATA_OCTETS
+from heliograph.domain.tlv_rules import MAX_TLVS
 
 Schema = dict[str, Any]
 """A JSON Schema (draft 2020-12)."""
@@ -66,6 +69,8 @@ class Field(NamedTuple):
     required: bool = False
     repeats: bool = False
     """A form may have it more than once."""
+    in_forms: bool = True
+    """A form may have it."""
 
 
 class Parameter(NamedTuple):
@@ -198,9 +203,63 @@ REFERENCE = Field(
     (lambda _: {"type": "number"},),
 )
 
+VALIDITY = Field(
+    wishes.VALIDITY,
+    lambda terms, _: (
+        f"How long it may be tried: seconds from {wishes.LEAST_VALIDITY_S}, or a time as `time` has it; at most "
+        f"{terms.rules.validity_ms // 1000:,} seconds after it is due, which is the default. Then it is EXPIRED."
+    ),
+    _of({"type": "string", "pattern": f"^[0-9]{{1,9}}$|{TIME}"}),
+    "600",
+    (lambda _: {"type": "number"},),
+)
+PRIORITY = Field(
+    wishes.PRIORITY,
+    _said(f"The priority_flag that the operator is given, 0 to {wishes.MOST_PRIORITY}; the default is the operator's."),
+    _of({"type": "string", "enum": [str(number) for number in range(wishes.MOST_PRIORITY + 1)]}),
+    "1",
+    (lambda _: {"type": "integer", "minimum": 0, "maximum": wishes.MOST_PRIORITY},),
+)
+UDH = Field(
+    wishes.UDH,
+    _said(
+        "A user data header of your own in hexadecimal, its length octet first, such as `0605040B8423F0` for the port "
+        "of WAP push. It takes room in each segment."
+    ),
+    _of({"type": "string", "pattern": _HEX, "maxLength": 2 * MAX_HEADER_OCTETS}),
+    "0605040B8423F0",
+)
+CODING = Field(
+    wishes.CODING,
+    _said("The data_coding of a `binary` message, 0 to 255, decimal or `0x` hexadecimal; default the operator's."),
+    _of({"type": "string", "pattern": "^(0[xX][0-9A-Fa-f]{1,2}|[0-9]{1,3})$"}),
+    "0xF5",
+    (lambda _: {"type": "integer", "minimum": 0, "maximum": 255},),
+)
+TLVS = Field(
+    wishes.TLVS,
+    _said(
+        f"Optional parameters for the operator, at most {MAX_TLVS}, by number or by a name that the connector "
+        'gives them: `{"0x1400": "text", "0x1401": {"hex": "0102"}}`. In a form each has a field: `tlv_0x1400=text`. '
+        "Those that do not pass to the number's operator are refused."
+    ),
+    _of({"type": "object", "maxProperties": MAX_TLVS}),
+    {"0x1400": "1101456789000012345"},
+    in_forms=False,
+)
+PROGRESS = Field(
+    wishes.PROGRESS,
+    _said("Whether ENROUTE and ACCEPTD are posted too, where the operator tells them; with `dlr`. Default no."),
+    _of({"type": "string", "enum": ["yes", "no", "true", "false", "1", "0", "on", "off"]}),
+    "no",
+    (lambda _: {"type": "boolean"},),
+)
+
+_WISHES = (VALIDITY, PRIORITY, UDH, CODING, TLVS, PROGRESS)
+
 SEND: dict[int, tuple[Field, ...]] = {
-    1: (TO, FROM, CONTENT, TIME_FIELD, KIND, DLR, DLR_URL, REFERENCE),
-    2: (TO, FROM, CONTENT, KIND, DLR, DLR_URL, REFERENCE),
+    1: (TO, FROM, CONTENT, TIME_FIELD, KIND, DLR, DLR_URL, REFERENCE, *_WISHES),
+    2: (TO, FROM, CONTENT, KIND, DLR, DLR_URL, REFERENCE, *_WISHES),
 }
 """The fields of a request to send, by API version, in the order in which they are checked."""
 
@@ -223,6 +282,8 @@ def form_body(fields: tuple[Field, ...], terms: Terms, version: int) -> Schema:
     """The object that a form is read as."""
     properties = {}
     for field in fields:
+        if not field.in_forms:
+            continue
         schema = field.text(version)
         if field.repeats:
             schema = {"anyOf": [schema, {"type": "array", "minItems": 1, "items": schema}]}
@@ -249,6 +310,9 @@ def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: i
     if KIND in fields:
         binary = _given("type", [KIND_NAMES[Kind.BINARY]])
         conditions.append({"if": binary, "then": {"properties": {"content": {"pattern": _HEX}}}})
+    if CODING in fields:
+        binary = {"properties": {"type": {"enum": [KIND_NAMES[Kind.BINARY]]}}, "required": ["type"]}
+        conditions.append({"if": {"required": ["coding"], "not": _given("coding", [None, ""])}, "then": binary})
     if version != 1 and DLR_URL in fields:
         url = {"properties": {"dlr-url": DLR_URL.text(version)}, "required": ["dlr-url"]}
         conditions.append({"if": _given("dlr", list(WANTED)), "then": url})

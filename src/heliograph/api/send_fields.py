@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 from heliograph.api.decode import FORM, form, json_object, single
 from heliograph.api.fields import DLR_WORDS, SEND
+from heliograph.app.sending import wishes
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
@@ -28,6 +29,11 @@ _TYPE: Final = _NAMES[4]
 _DLR: Final = _NAMES[5]
 _DLR_URL: Final = _NAMES[6]
 _REFERENCE: Final = _NAMES[7]
+
+_USUAL: Final = frozenset(_NAMES[:8])
+
+TLV_PREFIX: Final = "tlv_"
+"""In a form, the name of a field that gives a TLV begins so."""
 
 
 def send_fields(media: int, body: bytes, who: Principal) -> Fields:
@@ -84,9 +90,22 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fie
         fields.url = url
     else:
         fields.refuse(_DLR_URL, invalid(_DLR_URL, "The dlr-url must be a text: an absolute http or https URL."))
+    fields.given = None if values.keys() <= _USUAL else _given(values, is_form=is_form)
     is_read = reference is None or type(reference) is str
     fields.reference = reference if is_read else _kept(fields, _REFERENCE, _reference, reference)
     return fields
+
+
+def _given(values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
+    """Returns the fields of `app.sending.wishes` among the values; of a form, TLVs have a field each."""
+    given = {name: values[name] for name in wishes.NAMES if values.get(name) is not None}
+    if is_form:
+        given = {name: text for name, text in given.items() if text}
+        given.pop(wishes.TLVS, None)
+        tlvs = {name.removeprefix(TLV_PREFIX): text for name, text in values.items() if name.startswith(TLV_PREFIX)}
+        if tlvs:
+            given[wishes.TLVS] = tlvs
+    return given or None
 
 
 def _kept(fields: Fields, name: str, read: Callable[[Any], Value], value: Any) -> Value | None:

@@ -8,7 +8,7 @@ from heliograph.domain.error import CATALOGUE, FORBIDDEN
 from heliograph.domain.limits import LIST_LIMIT, PULL_LIMIT, RECEIPT_TEXT_CHARS
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery, is_final
-from heliograph.domain.segment import Encoding
+from heliograph.domain.repertoire import Encoding
 from heliograph.domain.suppression import SOURCES
 
 HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
@@ -120,6 +120,14 @@ class QuoteResult(Struct, rename="pascal"):
         ),
     ]
     messages: Annotated[list[QuotePart], Meta(description="Each destination, in the order given.", min_length=1)]
+    language: Annotated[
+        str | UnsetType,
+        _text("The language whose national tables of GSM-7 it goes in, if it does.", "Turkish"),
+    ] = UNSET
+    content: Annotated[
+        str | UnsetType,
+        _text("The text as it is sent, where signs of it are replaced (account setting `smart`).", "It's 5 - 7"),
+    ] = UNSET
 
 
 class Record(Struct, rename="pascal"):

@@ -44,13 +44,15 @@ class Account:
     """Confirmation of a STOP; empty: none."""
     help_text: str = ""
     """Answer to HELP; empty: none."""
+    smart: str = "off"
+    """`off` or `on`: whether typographic signs are replaced where that takes fewer segments."""
 
 
 #: What `account set` may change, and nothing else.
 ACCOUNT_FIELDS = (
     "password_hash", "signing_secret", "timezone", "plan", "credit_limit", "suspended", "list_interval", "rate",
     "callback_url", "callback_format", "content_decoding", "networks", "senders", "inbound_url",
-    "inbound_reply", "opt_out", "stop_text", "help_text",
+    "inbound_reply", "opt_out", "stop_text", "help_text", "smart",
 )  # fmt: skip
 
 

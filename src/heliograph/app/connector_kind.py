@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from heliograph.app.configuration import Connector
+from heliograph.domain.repertoire import PLAIN, Repertoire
 from heliograph.domain.timetable import Timetable
+from heliograph.domain.tlv_rules import TlvRule
 
 SMPP: Final = "smpp"
 """The kind of a connector that was added without naming one."""
@@ -61,8 +63,10 @@ class LanePolicy:
     """Milliseconds for which a part without an answer is held before it is sent again; 0 sends it at once."""
     joins_parts: bool = False
     """Whether all parts of a long message are submitted as one."""
-    alphabet: str = "gsm"
-    """Meaning of the default data coding in what is submitted: `gsm`, `latin1` or `ascii`."""
+    repertoire: Repertoire = PLAIN
+    """The alphabets that the operator takes texts in."""
+    tlvs: tuple[TlvRule, ...] = ()
+    """Rules for the optional parameters that requests may give."""
     default_alphabet: str = "gsm"
     """Meaning of data coding 0 in messages from phones: `gsm`, `latin1` or `ascii`."""
     timetable: Timetable | None = None

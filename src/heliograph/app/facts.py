@@ -45,6 +45,8 @@ class Message:
     """Whether a row of the queue owes the message's dispatch, rather than the fast lane."""
     key: int = 0
     tail: int = 0
+    extras: str = ""
+    """The text of its `domain.extras`, empty for nearly all."""
 
 
 class Verdict(IntEnum):

@@ -79,6 +79,14 @@ def encode(text: str) -> bytes | None:
         return None
 
 
+def latin1(text: str) -> bytes | None:
+    """The octets of a text in ISO 8859-1; None when it has a character outside of it."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return None
+
+
 def is_plain(text: str) -> bool:
     """True when every character is one septet, its ASCII code: a quick test, and the common case."""
     return text.isascii() and not text.encode("ascii").translate(None, _SAME_AS_ASCII)

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from heliograph.domain import alphabet, national
+from heliograph.domain.header import (
+    CONCATENATION_8,
+    CONCATENATION_16,
+    NATIONAL_LOCKING,
+    NATIONAL_SINGLE,
+    Element,
+    elements_of,
+)
 from heliograph.domain.ids import to_uuid
-
-CONCATENATION_8: Final = 0x00
-CONCATENATION_16: Final = 0x08
-NATIONAL_SINGLE: Final = 0x24
-NATIONAL_LOCKING: Final = 0x25
 
 GSM: Final = "gsm"
 LATIN_1: Final = "latin1"
@@ -28,9 +31,6 @@ _DEFAULT: Final = "default"
 
 Place = tuple[int, int, int]
 """Reference, total, and number from 1 of a part of a long message."""
-
-Element = tuple[int, bytes]
-"""Identifier and data of an element of a user data header."""
 
 
 @dataclass(slots=True)
@@ -76,27 +76,12 @@ def read(octets: bytes, coding: int, *, has_header: bool, sar: Place | None = No
     if has_header and octets and octets[0] < len(octets):
         end = octets[0] + 1
         data.octets = octets[end:]
-        elements = _elements(octets[1:end])
+        elements = elements_of(octets[1:end])
         if elements is not None:
             _read_elements(data, elements)
     if data.place is None and sar is not None:
         data.place = _sound(sar)
     return data
-
-
-def _elements(header: bytes) -> list[Element] | None:
-    """Returns the elements of a header; None where they do not fill it (9.2.3.24 has all of it ignored then)."""
-    elements: list[Element] = []
-    at, end = 0, len(header)
-    while at < end:
-        if at + 2 > end:
-            return None
-        start = at + 2
-        at = start + header[at + 1]
-        if at > end:
-            return None
-        elements.append((header[start - 2], header[start:at]))
-    return elements
 
 
 def _read_elements(data: UserData, elements: list[Element]) -> None:

@@ -7,9 +7,17 @@ Android's `GsmAlphabet` decided: 0x2C of the Indic tables is a comma, and 0x24 o
 specification prints PA twice. What a table leaves empty reads as a space.
 """
 
+import codecs
+from functools import cache
 from typing import Final
 
 from heliograph.domain import alphabet
+
+LANGUAGES: Final[dict[str, int]] = {
+    "turkish": 1, "spanish": 2, "portuguese": 3, "bengali": 4, "gujarati": 5, "hindi": 6, "kannada": 7, "malayalam": 8,
+    "oriya": 9, "punjabi": 10, "tamil": 11, "telugu": 12, "urdu": 13,
+}  # fmt: skip
+"""The numbers of the languages, by name."""
 
 _LOCKING_CHANGES: dict[int, dict[int, str]] = {
     1: {0x04: "€", 0x07: "ı", 0x0B: "Ğğ", 0x1C: "Şş", 0x40: "İ", 0x60: "ç"},  # Turkish
@@ -227,3 +235,31 @@ def decode(septets: bytes, locking: int, single: int) -> str:
     if escaped:
         characters.append(" ")
     return "".join(characters)
+
+
+LANGUAGE_NAMES: Final[dict[int, str]] = {number: name for name, number in LANGUAGES.items()}
+
+
+def has_locking(language: int) -> bool:
+    """Tells whether a language has a locking shift table; each has a single shift table."""
+    return language in _LOCKING_TABLES
+
+
+def encode(text: str, locking: int, single: int) -> bytes | None:
+    """Returns the septets of a text by these tables, as `decode` reads them; None when it has another character."""
+    try:
+        return codecs.charmap_encode(text, "strict", _septets(locking, single))[0]
+    except UnicodeEncodeError:
+        return None
+
+
+@cache
+def _septets(locking: int, single: int) -> dict[int, bytes]:
+    """Returns the septets of each character: one of the first table where that has it, else two."""
+    extension = _SINGLE_TABLES.get(single, alphabet.EXTENSION)
+    found = {ord(char): bytes((alphabet.ESCAPE, septet)) for septet, char in extension.items()}
+    table = _LOCKING_TABLES.get(locking, _DEFAULT_TABLE)[:128]
+    found |= {ord(char): bytes((septet,)) for septet, char in enumerate(table) if septet != alphabet.ESCAPE}
+    # what is empty in a table reads as a space, and is not one
+    found[ord(" ")] = b" "
+    return found

@@ -8,11 +8,11 @@ so that the number of parts is not always the length divided by the size of a pa
 
 import re
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from heliograph.domain import alphabet
 from heliograph.domain.message import Kind
+from heliograph.domain.repertoire import PLAIN, Encoded, Encoding, Repertoire
 
 USER_DATA_OCTETS: Final = 140
 """TP-User-Data of one short message (3GPP TS 23.040, 9.2.3.24)."""
@@ -22,23 +22,11 @@ SINGLE_UNITS: Final = 70
 HEADER_OCTETS: Final = 6
 """Length octet, and the concatenation element with an 8-bit reference (9.2.3.24.1); 7 with a 16-bit one."""
 
+LEAST_ROOM: Final = 8
+"""Octets that each part of a longer message has for its text, at least: see `MAX_REPEATED_OCTETS`."""
 
-class Encoding(IntEnum):
-    GSM7 = 0
-    UCS2 = 1
-    BINARY = 2
-
-    @property
-    def label(self) -> str:
-        """The word that the API shows."""
-        return _LABELS[self]
-
-
-_LABELS: dict[Encoding, str] = {
-    Encoding.GSM7: "GSM-7",
-    Encoding.UCS2: "UCS-2",
-    Encoding.BINARY: "binary",
-}
+MAX_REPEATED_OCTETS: Final = 100
+"""Octets of elements, at most, that a message of several parts may have in each of them."""
 
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+").fullmatch
 _TEXT: Final = Kind.TEXT
@@ -50,6 +38,10 @@ class Split:
     encoding: Encoding
     parts: list[bytes]
     """User data without its header: unpacked septets, UTF-16BE, or octets."""
+    elements: bytes = b""
+    """Elements of the header of each part, but that which numbers it."""
+    language: int = 0
+    """The language whose national tables hold; 0 is none."""
 
 
 def hex_problem(content: str) -> str | None:
@@ -63,45 +55,78 @@ def hex_problem(content: str) -> str | None:
     return "The content of a binary message must be hexadecimal, two digits for each octet, such as 0605040B."
 
 
-def split(content: str, kind: int, header_octets: int = HEADER_OCTETS, default: str = alphabet.GSM) -> Split:
-    """The content of a `Kind` as one part, or as parts that leave `header_octets` (length octet included) for a header.
+def split(
+    content: str, kind: int, header_octets: int = HEADER_OCTETS, repertoire: Repertoire = PLAIN, elements: bytes = b""
+) -> Split:
+    """The content of a `Kind` as one part, or as parts that leave `header_octets` (length octet included) for a header
+    that numbers them, each of them with room for `elements` of a header besides.
 
-    `default` is what the operator takes for the default alphabet: where that lacks a letter the content goes as UCS-2.
-
-    Never without a part: no content is one empty part. Raises ValueError on a lone surrogate and on binary
-    content that `hex_problem` refuses.
+    A text goes in the alphabet of the operator's `repertoire` in which it makes the fewest parts; where two make as
+    many, in the more usual one. Never without a part: no content is one empty part. Raises ValueError on a lone
+    surrogate and on binary content that `hex_problem` refuses.
     """
-    room = USER_DATA_OCTETS - header_octets
-    encoding, data = _encode(content, kind, default)
-    if encoding is _GSM7:
-        if len(data) <= SINGLE_SEPTETS:
-            return Split(encoding, [data])
-        return Split(encoding, _cut_septets(data, room * 8 // 7))
-    if len(data) <= USER_DATA_OCTETS:
-        return Split(encoding, [data])
-    if encoding is Encoding.UCS2:
-        return Split(encoding, _cut_utf16(data, room // 2 * 2))
-    return Split(encoding, [data[start : start + room] for start in range(0, len(data), room)])
-
-
-def count(content: str, kind: Kind, default: str = alphabet.GSM) -> tuple[Encoding, int]:
-    """The encoding and the number of parts that `split` makes with the usual header; raises what it does."""
-    if kind is _TEXT and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
-        return _GSM7, 1
-    cut = split(content, kind, HEADER_OCTETS, default)
-    return cut.encoding, len(cut.parts)
-
-
-def _encode(content: str, kind: int, default: str) -> tuple[Encoding, bytes]:
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
             raise ValueError(problem)
-        return Encoding.BINARY, bytes.fromhex(content)
-    if kind != Kind.UNICODE:
-        septets = alphabet.encode(content)
-        if septets is not None and alphabet.has_letters(content, default):
-            return _GSM7, septets
-    return Encoding.UCS2, content.encode("utf-16-be")
+        return _cut(Encoded(Encoding.BINARY, bytes.fromhex(content)), header_octets, elements)
+    if kind == Kind.UNICODE:
+        return _cut(Encoded(Encoding.UCS2, content.encode("utf-16-be")), header_octets, elements)
+    if not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
+        return Split(_GSM7, [content.encode("ascii")])
+    ways = repertoire.ways(content, flash=kind == Kind.FLASH)
+    best = _cut(next(ways), header_octets, elements)
+    for way in ways:
+        cut = _cut(way, header_octets, elements)
+        if len(cut.parts) < len(best.parts):
+            best = cut
+    return best
+
+
+def split_into(
+    total: int, content: str, kind: int, repertoire: Repertoire = PLAIN, elements: bytes = b""
+) -> Split | None:
+    """The content as exactly so many parts, of which some may be shorter than they could; None where it takes more."""
+    cut = split(content, kind, HEADER_OCTETS, repertoire, elements)
+    data = b"".join(cut.parts)
+    step = 2 if cut.encoding is Encoding.UCS2 else 1
+    limit = _limit(cut.encoding, max(LEAST_ROOM, USER_DATA_OCTETS - HEADER_OCTETS - len(cut.elements)))
+    while len(cut.parts) < total and limit > 2 * step:
+        limit -= step
+        cut.parts = _pieces(cut.encoding, data, limit)
+    return cut if len(cut.parts) == total else None
+
+
+def count(content: str, kind: Kind, repertoire: Repertoire = PLAIN, elements: bytes = b"") -> tuple[Encoding, int]:
+    """The encoding and the number of parts that `split` makes with the usual header; raises what it does."""
+    if kind is _TEXT and not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
+        return _GSM7, 1
+    cut = split(content, kind, HEADER_OCTETS, repertoire, elements)
+    return cut.encoding, len(cut.parts)
+
+
+def _cut(way: Encoded, header_octets: int, elements: bytes) -> Split:
+    encoding, data = way.encoding, way.data
+    elements += way.elements
+    whole = USER_DATA_OCTETS - len(elements) - 1 if elements else USER_DATA_OCTETS
+    if len(data) <= _limit(encoding, whole):
+        return Split(encoding, [data], elements, way.language)
+    limit = _limit(encoding, max(LEAST_ROOM, USER_DATA_OCTETS - header_octets - len(elements)))
+    return Split(encoding, _pieces(encoding, data, limit), elements, way.language)
+
+
+def _limit(encoding: Encoding, room: int) -> int:
+    """Returns how much data fits into so many octets: septets, or octets."""
+    if encoding is _GSM7:
+        return room * 8 // 7
+    return room // 2 * 2 if encoding is Encoding.UCS2 else room
+
+
+def _pieces(encoding: Encoding, data: bytes, limit: int) -> list[bytes]:
+    if encoding is _GSM7:
+        return _cut_septets(data, limit)
+    if encoding is Encoding.UCS2:
+        return _cut_utf16(data, limit)
+    return [data[start : start + limit] for start in range(0, len(data), limit)]
 
 
 def _cut_septets(data: bytes, limit: int) -> list[bytes]:

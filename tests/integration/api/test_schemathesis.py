@@ -1,7 +1,8 @@
 """A foreign tool reads the OpenAPI document and tries whether the server does what it says, and nothing else.
 
 What a schema cannot say is left out of account here, and tried elsewhere: that a `time` lies in the future, that a
-`dlr-url` leads to a host that may be called, and that a character is printable.
+`dlr-url` leads to a host that may be called, that a character is printable, how long a `validity` is, that a `udh` is a
+header, that `progress` needs a receipt, and which `tlvs` pass.
 """
 
 import asyncio
@@ -81,6 +82,14 @@ def what_a_schema_cannot_say(case: Any) -> None:
         case.body["time"] = SOON if isinstance(case.body["time"], str) else SOON_S
     if case.body.get("dlr-url"):
         case.body["dlr-url"] = "https://example.com/receipts"
+    optional = {"validity": "600", "udh": "0605040B8423F0", "progress": "no"}
+    case.body.update({name: value for name, value in optional.items() if case.body.get(name)})
+    for name in [name for name in case.body if name.startswith("tlv")]:
+        del case.body[name]
+    if case.body.get("type") != "binary":
+        case.body.pop("coding", None)
+    elif isinstance(case.body.get("coding"), str):
+        case.body["coding"] = case.body["coding"] and "0xF5"
     if isinstance(case.body.get("reference"), str):
         case.body["reference"] = "".join(each if each.isprintable() else "x" for each in case.body["reference"])
 

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.sending.compose import SendRules
+from heliograph.domain.extras import Extras, read_extras
 from heliograph.domain.message import Kind
+from heliograph.domain.repertoire import Repertoire
+from heliograph.domain.tlv_rules import TlvForm, TlvRule
 from tests.support.gateway import START, Gateway, open_gateway, set_price
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
@@ -479,7 +483,7 @@ async def test_v2_refuses_what_it_never_takes_though_v1_took_it_under_its_refere
 async def test_what_the_operators_alphabet_lacks_goes_as_ucs2_and_costs_so(
     alphabet: str, content: str, encoding: str, segments: int, kind: str
 ) -> None:
-    gateway = await open_gateway(alphabet=alphabet)
+    gateway = await open_gateway(policy=LanePolicy(repertoire=Repertoire(alphabet)))
     quote = (await gateway.send(but(content=content, type=kind), "/api/v1/messages/quote")).json
     assert (quote["Encoding"], quote["Segments"], quote["Rate"]) == (encoding, segments, segments)
     assert [each["Segments"] for each in quote["Messages"]] == [segments]
@@ -488,7 +492,7 @@ async def test_what_the_operators_alphabet_lacks_goes_as_ucs2_and_costs_so(
 
 
 async def test_what_would_take_too_many_segments_in_the_operators_alphabet_is_refused_before_it_is_charged() -> None:
-    gateway = await open_gateway(alphabet="latin1", rules=SendRules(max_segments=2))
+    gateway = await open_gateway(policy=LanePolicy(repertoire=Repertoire("latin1")), rules=SendRules(max_segments=2))
     reply = await gateway.send(but(content="€" + "x" * 160))
     assert reply.status == 400
     assert (
@@ -527,3 +531,128 @@ async def test_a_price_that_nobody_can_mean_is_told_before_the_store_meets_it(ga
         reply = await gateway.send(much, path)
         assert reply.fault == (400, "03", "to")
         assert "This costs 2000000000," in reply.json["Message"]
+
+
+@pytest.mark.parametrize(
+    ("repertoire", "content", "encoding", "language", "segments"),
+    [
+        (Repertoire(latin1=True), "ë" * 140, "Latin-1", None, 1),
+        (Repertoire(latin1=True), "ë" * 70, "UCS-2", None, 1),
+        (Repertoire(tables=((0, 1), (1, 1))), "ğ" * 145, "GSM-7", "Turkish", 1),
+        (Repertoire(tables=((0, 6), (6, 6))), "नमस्ते " * 20, "GSM-7", "Hindi", 1),
+        (Repertoire(latin1=True, tables=((0, 2),)), "ж" * 71, "UCS-2", None, 2),
+    ],
+)
+async def test_a_quote_tells_the_alphabet_that_takes_the_fewest_segments(
+    repertoire: Repertoire, content: str, encoding: str, language: str | None, segments: int
+) -> None:
+    gateway = await open_gateway(policy=LanePolicy(repertoire=repertoire))
+    quote = (await gateway.send(but(content=content), "/api/v1/messages/quote")).json
+    assert (quote["Encoding"], quote.get("Language"), quote["Segments"]) == (encoding, language, segments)
+    assert (await gateway.send(but(content=content))).json["Rate"] == segments
+
+
+CURLY = "\u201cIt\u2019s" + "x" * 100 + "\u201d"
+
+
+async def test_signs_are_replaced_where_the_account_wants_it_and_the_quote_tells(gateway: Gateway) -> None:
+    assert (await gateway.send(but(content=CURLY))).json["Rate"] == 2
+    await gateway.change_account(smart="on")
+    quote = (await gateway.send(but(content=CURLY), "/api/v1/messages/quote")).json
+    plainer = "\"It's" + "x" * 100 + '"'
+    assert (quote["Encoding"], quote["Segments"], quote["Content"]) == ("GSM-7", 1, plainer)
+    assert (await gateway.send(but(content=CURLY))).json["Rate"] == 1
+    assert gateway.intake.accepted[-1].messages[0].content == plainer
+    for same in (CURLY + "ж", "\u201cshort\u201d ж", "plain"):
+        quote = (await gateway.send(but(content=same), "/api/v1/messages/quote")).json
+        assert "Content" not in quote
+    unicode = (await gateway.send(but(content=CURLY, type="unicode"), "/api/v1/messages/quote")).json
+    assert unicode["Segments"] == 2
+
+
+# --- wishes
+
+TLVS = (TlvRule(0x1400, 0x1400, "entity", TlvForm.TEXT), TlvRule(0x1500, 0x15FF))
+WISHING = but(type="binary", content="0106")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/messages", V2])
+async def test_wishes_are_stored_with_the_message(path: str) -> None:
+    gateway = await open_gateway(policy=LanePolicy(tlvs=TLVS))
+    elements = bytes.fromhex("05040b8423f0")
+    expected = Extras(2, 0xF5, elements, ((0x1400, b"110\0"), (0x1501, b"\1\2")), progress=True)
+    url = {"dlr-url": "https://example.com/r"}
+    wishes = {"priority": 2, "udh": "0605040B8423F0", "coding": "0xF5", "validity": 600, "progress": True} | url
+    tlvs = {"entity": "110", "0x1501": {"hex": "0102"}}
+    assert (await gateway.send(WISHING | wishes | {"tlvs": tlvs}, path)).status == 200
+    [message] = gateway.intake.accepted[-1].messages
+    assert read_extras(message.extras) == expected
+    assert message.expires == message.time + 600_000
+    form = {name: str(value) for name, value in wishes.items()} | {"tlv_entity": "110", "tlv_5377": "x"}
+    assert (await gateway.send_form(WISHING | form, path)).status == 200
+    [message] = gateway.intake.accepted[-1].messages
+    assert read_extras(message.extras).tlvs == ((0x1400, b"110\0"), (0x1501, b"x"))
+
+
+@pytest.mark.parametrize(
+    ("wish", "field"),
+    [
+        ({"validity": 59}, "validity"),
+        ({"validity": 172_801}, "validity"),
+        ({"validity": "2027-01-15 07:59:59"}, "validity"),
+        ({"validity": "soon"}, "validity"),
+        ({"validity": True}, "validity"),
+        ({"priority": 4}, "priority"),
+        ({"priority": -1}, "priority"),
+        ({"priority": "high"}, "priority"),
+        ({"udh": "0605040B8423"}, "udh"),
+        ({"udh": "06 05040B8423F0"}, "udh"),
+        ({"udh": "zz"}, "udh"),
+        ({"udh": 5}, "udh"),
+        ({"coding": 256, "type": "binary", "content": "00"}, "coding"),
+        ({"coding": 8}, "coding"),
+        ({"tlvs": "x"}, "tlvs"),
+        ({"tlvs": {"0x1600": "x"}}, "tlvs"),
+        ({"progress": "maybe"}, "progress"),
+        ({"progress": "yes"}, "progress"),
+        ({"udh": "0500030A0201", "content": "x" * 154}, "content"),
+        ({"udh": "0605040B8423F0", "content": "x" * 1500}, "content"),
+    ],
+)
+async def test_a_wish_that_cannot_be_met_is_refused(wish: dict[str, Any], field: str) -> None:
+    gateway = await open_gateway(policy=LanePolicy(tlvs=TLVS))
+    assert (await gateway.send(GOOD | wish)).fault == (400, "03", field)
+    assert gateway.intake.accepted == []
+
+
+async def test_wishes_are_checked_last_and_empty_ones_of_a_form_are_none(gateway: Gateway) -> None:
+    bad = but(priority=9, reference="")
+    assert (await gateway.send(bad)).fault == (400, "03", "reference")
+    empty = dict.fromkeys(("validity", "priority", "udh", "coding", "progress"), "")
+    assert (await gateway.send_form(GOOD | empty)).status == 200
+    assert gateway.intake.accepted[-1].messages[0].extras == ""
+
+
+async def test_a_header_takes_room_in_each_segment(gateway: Gateway) -> None:
+    for length, segments in ((152, 1), (153, 2), (292, 2), (293, 3)):
+        reply = await gateway.send(but(udh="0605040B8423F0", content="x" * length), "/api/v1/messages/quote")
+        assert reply.json["Segments"] == segments, length
+
+
+async def test_wishes_are_part_of_what_a_reference_stands_for(gateway: Gateway) -> None:
+    named = but(reference="r-9")
+    assert (await gateway.send(named | {"priority": 1})).status == 200
+    assert (await gateway.send(named | {"priority": 1})).headers["idempotency-replayed"] == "true"
+    assert (await gateway.send(named | {"priority": 2})).fault == (409, "09", "reference")
+    assert (await gateway.send(named)).fault == (409, "09", "reference")
+
+
+async def test_a_rescheduled_message_is_valid_for_as_long(gateway: Gateway) -> None:
+    reply = await gateway.send(but(time=str(START // 1000 + 60), validity=600))
+    sent = gateway.intake.accepted[-1].messages[0]
+    path, moved = f"/api/v1/messages/{reply.json['Id']}", f"time={START // 1000 + 120}".encode()
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert (await gateway.call("PUT", path, moved, headers=kind)).status == 200
+    message = await gateway.store.customers.message(sent.account, sent.key, sent.tail)
+    assert message is not None
+    assert (message.time, message.expires) == (START + 120_000, START + 720_000)

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from heliograph.domain import alphabet, inbound, national
 from heliograph.domain.inbound import UserData, read, text_of
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import Encoding, split
+from heliograph.domain.repertoire import Encoding
+from heliograph.domain.segment import split
 
 OCTETS = st.binary(max_size=200)
 CODINGS = st.integers(0, 255)

@@ -1,9 +1,11 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heliograph.domain import alphabet
+from heliograph.domain import alphabet, inbound
+from heliograph.domain.header import elements_of
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import Encoding, count, split
+from heliograph.domain.repertoire import Encoding, Repertoire
+from heliograph.domain.segment import count, split, split_into
 
 PLAIN = "abcXYZ 019,.\n"
 GSM = PLAIN + "@$_éÇΔ" + "^{}[]\\~|€\f"
@@ -96,10 +98,49 @@ def test_text_that_both_can_carry_never_costs_more_in_gsm(text: str) -> None:
 @given(TEXTS, TEXT_KINDS, HEADERS, st.sampled_from(["latin1", "ascii"]))
 @example("€" + "x" * 80, Kind.TEXT, 6, "latin1")
 def test_no_letter_is_lost_in_an_operators_alphabet(text: str, kind: Kind, header: int, operators: str) -> None:
-    cut = split(text, kind, header, operators)
+    cut = split(text, kind, header, Repertoire(operators))
     if cut.encoding is Encoding.GSM7:
         assert "".join(map(alphabet.decode, cut.parts)).encode(alphabet.CODECS[operators]).decode("latin-1") == text
     else:
         assert b"".join(cut.parts).decode("utf-16-be") == text
     assert cut.encoding is split(text, kind, header).encoding or not alphabet.has_letters(text, operators)
-    assert count(text, kind, operators) == (cut.encoding, len(split(text, kind, default=operators).parts))
+    again = split(text, kind, repertoire=Repertoire(operators))
+    assert count(text, kind, Repertoire(operators)) == (cut.encoding, len(again.parts))
+
+
+TABLES = st.sampled_from(
+    [(0, 0), *((0, each) for each in range(1, 14)), *((each, each) for each in (1, 3, *range(4, 14)))]
+)
+NATIONAL = st.text(st.sampled_from("abc 1€ğşİñáçãõअआइকখগಅಆതമరలاب\n[~"), min_size=1, max_size=400)
+
+
+@given(NATIONAL | TEXTS, TEXT_KINDS, st.lists(TABLES, max_size=4), st.booleans(), st.binary(max_size=30))
+def test_a_text_in_any_alphabet_is_read_as_it_was_and_fits(
+    text: str, kind: Kind, tables: list[tuple[int, int]], latin1: bool, elements: bytes
+) -> None:
+    repertoire = Repertoire(latin1=latin1, tables=tuple(tables))
+    cut = split(text, kind, repertoire=repertoire, elements=elements)
+    coding = {Encoding.GSM7: 0, Encoding.UCS2: 8, Encoding.LATIN1: 3}[cut.encoding]
+    names = elements_of(cut.elements[len(elements) :]) or []
+    shifts = {kind: value[0] for kind, value in names}
+    data = inbound.UserData(coding, b"".join(cut.parts), None, shifts.get(0x25, 0), shifts.get(0x24, 0))
+    assert inbound.text_of(data, "gsm") == text
+    header = (1 if cut.elements else 0) + len(cut.elements) + (0 if len(cut.parts) == 1 else 6 - bool(cut.elements))
+    for part in cut.parts:
+        octets = -(-len(part) * 7 // 8) if cut.encoding is Encoding.GSM7 else len(part)
+        assert header + octets <= 140
+    assert len(cut.parts) <= len(split(text, kind, elements=elements).parts)
+
+
+@given(TEXTS, TEXT_KINDS, st.integers(1, 12))
+def test_a_text_goes_in_just_as_many_parts_as_were_charged(text: str, kind: Kind, total: int) -> None:
+    least = len(split(text, kind).parts)
+    cut = split_into(total, text, kind)
+    if total < least:
+        assert cut is None
+    elif cut is not None:
+        assert len(cut.parts) == total
+        assert b"".join(cut.parts) == b"".join(split(text, kind).parts)
+    else:
+        # of a short text not every number can be made
+        assert total > max(least, len(text) // 8)

@@ -11,6 +11,7 @@ from heliograph.app.sending import directory as directory_module
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.numbers import InboundNumber
 from heliograph.domain.pricing import BUILT_IN_PRICE
+from heliograph.domain.repertoire import PLAIN, Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 
@@ -41,16 +42,17 @@ async def test_it_reads_only_what_has_changed() -> None:
 
 
 async def test_it_knows_what_operators_take_for_the_default_alphabet() -> None:
+    latin1 = Repertoire("latin1")
     store = MemoryStore()
     usual, other = await add_connector(store, "usual", "44"), await add_connector(store, "other", "49")
     directory = Directory(
         store.network,
         store.accounts,
-        policy=lambda each: LanePolicy(alphabet="latin1" if each.name == "other" else "gsm"),
+        policy=lambda each: LanePolicy(repertoire=latin1 if each.name == "other" else PLAIN),
     )
-    assert directory.alphabet(other) == "gsm"
+    assert directory.repertoire(other) is PLAIN
     await directory.refresh()
-    assert [directory.alphabet(each) for each in (usual, other, 99)] == ["gsm", "latin1", "gsm"]
+    assert [directory.repertoire(each) for each in (usual, other, 99)] == [PLAIN, latin1, PLAIN]
 
 
 async def test_it_keeps_what_it_has_while_the_store_is_away() -> None:

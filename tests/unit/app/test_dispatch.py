@@ -20,12 +20,14 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Report, Unavailable, Unknown
+from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain import alphabet
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.message import Kind
 from heliograph.domain.receipt import Delivery
-from heliograph.domain.segment import Encoding, count
+from heliograph.domain.repertoire import Encoding, Repertoire
+from heliograph.domain.segment import count
 from tests.support.memory_store import MemoryStore
 from tests.support.store import HOUR, START
 from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, accept_of
@@ -560,18 +562,24 @@ def test_without_the_connectors_binds_new_messages_go_to_the_queue_and_so_does_w
     ("charged_for", "now", "encoding"),
     [
         ("latin1", "latin1", Encoding.UCS2),
-        ("latin1", "gsm", Encoding.UCS2),
+        ("latin1", "gsm", Encoding.GSM7),
         ("gsm", "gsm", Encoding.GSM7),
-        ("gsm", "latin1", Encoding.GSM7),
     ],
 )
-def test_a_text_is_cut_as_it_was_charged(
+def test_a_text_is_cut_into_as_many_parts_as_were_charged(
     desk: Desk, charged_for: str, now: str, encoding: Encoding, kind: Kind
 ) -> None:
     content = "€" + "x" * 200
-    desk.lane.alphabet = now
-    message = desk.message(content, kind=kind, segments=count(content, kind, charged_for)[1])
+    desk.lane.repertoire = Repertoire(now)
+    message = desk.message(content, kind=kind, segments=count(content, kind, Repertoire(charged_for))[1])
     parts = desk.sent(message)
     assert {part.encoding for part in parts} == {encoding}
     octets = b"".join(part.octets for part in parts)
     assert (alphabet.decode(octets) if encoding is Encoding.GSM7 else octets.decode("utf-16-be")) == content
+
+
+def test_a_text_that_takes_more_parts_than_were_charged_cannot_be_sent(desk: Desk) -> None:
+    content = "€" + "x" * 200
+    desk.lane.repertoire = Repertoire("latin1")
+    parts = desk.sent(desk.message(content, segments=count(content, Kind.TEXT)[1]))
+    assert [(part.encoding, part.octets) for part in parts] == [(UNSENDABLE, b"")] * 2

@@ -14,6 +14,7 @@ from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message import Kind, State
 from heliograph.domain.opt_out import Wish
+from heliograph.domain.repertoire import Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_store import MemoryStore
@@ -59,7 +60,7 @@ async def test_answers_cost_what_they_take_in_the_operators_alphabet(journal: Me
     store = MemoryStore()
     connector = await store.network.add_connector(smpp_connector(0, "a", "h", 1, "id", "pw"))
     await store.network.set_price(Price("own", "49", 5))
-    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(alphabet="ascii"))
+    directory = Directory(store.network, store.accounts, policy=lambda _: LanePolicy(repertoire=Repertoire("ascii")))
     await directory.refresh()
     opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
     owner = replace(OWNER, stop_text="ü" * 71)

@@ -10,8 +10,11 @@ from smpplib.smpp import parse_pdu
 from heliograph.adapters.smpp.encoding import Encoder, validity_period
 from heliograph.adapters.smpp.options import Dialect, Timings, read_options
 from heliograph.app.ports import Part
-from heliograph.domain import alphabet
+from heliograph.app.ports.carrier import UNSENDABLE
+from heliograph.domain import alphabet, inbound
+from heliograph.domain.extras import Extras
 from heliograph.domain.message import Kind
+from heliograph.domain.repertoire import Repertoire
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.error import FieldError
@@ -175,8 +178,6 @@ def test_what_a_rule_makes_too_long_is_not_sent() -> None:
         (Kind.BINARY, "00ff", {"binary_coding": 2}, 0x02, b"\0\xff"),
         (Kind.TEXT, "@è", {"alphabet": "latin1"}, 0x00, b"@\xe8"),
         (Kind.TEXT, "@{}", {"alphabet": "ascii"}, 0x00, b"@{}"),
-        (Kind.TEXT, "5 €", {"alphabet": "latin1"}, 0x08, b"\x005\0 \x20\xac"),
-        (Kind.TEXT, "è", {"alphabet": "ascii"}, 0x08, b"\0\xe8"),
         (Kind.UNICODE, "è", {"alphabet": "ascii"}, 0x08, b"\0\xe8"),
     ],
 )
@@ -186,12 +187,66 @@ def test_content_and_its_coding(kind: Kind, content: str, options: dict[str, Any
 
 
 @pytest.mark.parametrize("operators", ["latin1", "ascii"])
-@pytest.mark.parametrize("content", ["€" + "x" * 70, "€" + "x" * 160, "x" * 160 + "€"])
+@pytest.mark.parametrize("content", ["€", "€" + "x" * 160, "x" * 160 + "€"])
 def test_what_the_operators_alphabet_lacks_is_never_marked(operators: str, content: str) -> None:
-    """Such a text is cut as UCS-2; one that was cut for another operator does not go at all, not even in part."""
-    for part in parts_of(content, expires=NOW + HOUR_MS):
-        with pytest.raises(FieldError, match="lacks letters"):
-            body(part, alphabet=operators)
+    """Such a text is cut as UCS-2; a part that was cut a moment ago for another alphabet does not go."""
+    long = parts_of(content, expires=NOW + HOUR_MS)
+    first = next(part for part in long if b"\x1be" in part.octets)
+    with pytest.raises(FieldError, match="lacks letters"):
+        body(first, alphabet=operators)
+
+
+def test_a_message_that_takes_more_parts_than_were_charged_does_not_go() -> None:
+    part = one("Hi")
+    part.encoding = UNSENDABLE
+    with pytest.raises(FieldError, match="more parts"):
+        body(part)
+
+
+SPANISH, TURKISH = Repertoire(tables=((0, 2),)), Repertoire(tables=((1, 1),))
+
+
+@pytest.mark.parametrize(
+    ("content", "repertoire", "concatenation", "coding", "header"),
+    [
+        ("ë" * 100, Repertoire(latin1=True), "udh8", 3, b""),
+        ("ë" * 141, Repertoire(latin1=True), "udh8", 3, b"\5\0\3\7\2\1"),
+        ("á" * 77, SPANISH, "udh8", 0, b"\3\x24\1\2"),
+        ("á" * 140, SPANISH, "udh8", 0, b"\x08\0\3\7\2\1\x24\1\2"),
+        ("á" * 140, SPANISH, "udh16", 0, b"\x09\x08\4\xb9\7\2\1\x24\1\2"),
+        ("á" * 140, SPANISH, "sar", 0, b"\3\x24\1\2"),
+        ("ğ" * 140, TURKISH, "udh8", 0, b"\6\x24\1\1\x25\1\1"),
+    ],
+)
+def test_latin_1_and_national_tables(
+    content: str, repertoire: Repertoire, concatenation: str, coding: int, header: bytes
+) -> None:
+    options = {"concatenation": concatenation, "latin1_coding": 3}
+    octets = Encoder(dialect(**options)).header_octets
+    long = parts_of(content, expires=NOW + HOUR_MS, reference=7, key=1, repertoire=repertoire, header_octets=octets)
+    read = [foreign(part, **options) for part in long]
+    assert {each.data_coding for each in read} == {coding}
+    assert read[0].short_message[: len(header)] == header
+    assert {bool(each.esm_class & 0x40) for each in read} == {bool(header)}
+    has_header = bool(header)
+    data = [inbound.read(each.short_message, coding, has_header=has_header, sar=None) for each in read]
+    if concatenation == "sar":
+        assert [each.sar_segment_seqnum for each in read] == list(range(1, len(read) + 1))
+    assert "".join(inbound.text_of(each, "gsm") for each in data) == content
+
+
+def test_extras_of_a_message_win_over_the_options() -> None:
+    extras = Extras(priority=2, coding=0xF5, elements=bytes.fromhex("05040b8423f0"), tlvs=((0x1400, b"abc"),))
+    [part] = parts_of("0102", kind=Kind.BINARY, expires=NOW + HOUR_MS, extras=extras)
+    read = foreign(part, priority=1, binary_coding=4)
+    assert (read.priority_flag, read.data_coding, read.esm_class) == (2, 0xF5, 0x40)
+    assert read.short_message == bytes.fromhex("0605040b8423f00102")
+    assert own(part).tlvs == ((0x1400, b"abc"),)
+
+
+def test_progress_asks_for_intermediate_notifications() -> None:
+    [part] = parts_of("x", expires=NOW + HOUR_MS, wants_receipt=True, extras=Extras(progress=True))
+    assert foreign(part).registered_delivery == 0x11
 
 
 def parts(**fields: Any) -> list[Part]:

@@ -71,7 +71,7 @@ def test_whether_an_unknown_part_waits_is_an_option(options: dict[str, Any], ms:
 
 @pytest.mark.parametrize(("options", "alphabet"), [({}, "gsm"), ({"alphabet": "LATIN1"}, "latin1")])
 def test_the_alphabet_is_an_option(options: dict[str, Any], alphabet: str) -> None:
-    assert KIND.policy(smpp_connector(1, "op1", **options)).alphabet == alphabet
+    assert KIND.policy(smpp_connector(1, "op1", **options)).repertoire.default == alphabet
 
 
 @pytest.mark.parametrize(

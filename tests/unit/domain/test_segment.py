@@ -1,7 +1,8 @@
 import pytest
 
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import Encoding, count, hex_problem, split
+from heliograph.domain.repertoire import Encoding
+from heliograph.domain.segment import count, hex_problem, split
 
 GSM7, UCS2, BINARY = Encoding.GSM7, Encoding.UCS2, Encoding.BINARY
 SMILE = "\U0001f600"  # two UTF-16 code units
@@ -63,7 +64,7 @@ def test_what_the_parts_hold() -> None:
 
 
 def test_labels() -> None:
-    assert [encoding.label for encoding in Encoding] == ["GSM-7", "UCS-2", "binary"]
+    assert [encoding.label for encoding in Encoding] == ["GSM-7", "UCS-2", "binary", "Latin-1"]
 
 
 @pytest.mark.parametrize("content", ["00", "0aF9", "DEADBEEF"])

@@ -6,9 +6,12 @@ from typing import Final
 from heliograph.adapters.smpp.address_rules import readdress
 from heliograph.adapters.smpp.options import Dialect
 from heliograph.app.ports import Part
+from heliograph.app.ports.carrier import UNSENDABLE
 from heliograph.domain import alphabet
+from heliograph.domain.extras import read_extras
 from heliograph.domain.message import Kind
-from heliograph.domain.segment import HEADER_OCTETS, USER_DATA_OCTETS, Encoding
+from heliograph.domain.repertoire import Encoding
+from heliograph.domain.segment import HEADER_OCTETS
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.error import FieldError
@@ -28,7 +31,7 @@ _MAX_RELATIVE_DAYS: Final = 30
 _MESSAGE_CLASS_0: Final = 0x10
 """Bit 4 of data_coding: a class is given, and it is 0 (3GPP TS 23.038, 4)."""
 
-_Key = tuple[str, int, int, bool, bool, int, int]
+_Key = tuple[str, int, int, bool, bool, int, int, str]
 
 
 class Encoder:
@@ -53,54 +56,63 @@ class Encoder:
         """Encodes the body of a part's submit_sm; `now` in ms since the epoch. Raises FieldError for values that no
         submit_sm can hold."""
         message = part.message
+        if part.encoding == UNSENDABLE:
+            raise FieldError("short_message", "the operator's alphabets take more parts for it than were charged")
         destination, numbering = message.destination, self._numbering
         if self._dest_rules:
             destination, ruled = readdress(destination, self._dest_rules)
             numbering = numbering if ruled is None else ruled
-        encoding, octets = part.encoding, part.octets
+        encoding, octets, elements = part.encoding, part.octets, part.elements
         if self._codec and encoding == Encoding.GSM7:
-            encoding, octets = self._transcoded(part)
+            octets = self._transcoded(octets)
         single = part.total == 1
+        has_header = bool(elements) or not (single or self._concatenation == "sar")
         validity = self._validity(message.expires, now)
-        key = (message.sender, message.kind, encoding, message.wants_receipt, single, validity, numbering)
+        key = (
+            message.sender, message.kind, encoding, message.wants_receipt, has_header, validity, numbering,
+            message.extras,
+        )  # fmt: skip
         template = self._templates.get(key) or self._make(key)
+        tlvs = read_extras(message.extras).tlvs if message.extras else ()
         if single:
+            if elements:
+                octets = b"%c%b%b" % (len(elements), elements, octets)
             if message.segments > 1 or len(octets) > c.MAX_SHORT_MESSAGE_OCTETS:
-                return template.payload_body(destination, octets)
-            return template.body(destination, octets)
-        number = part.segment + 1
+                return template.payload_body(destination, octets, tlvs)
+            return template.body(destination, octets, tlvs)
         if self._concatenation == "udh8":
-            header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
-            return template.body(destination, header + octets)
-        return self._rarer(template, part, destination, octets)
+            return template.body(destination, _numbered(part, octets), tlvs)
+        return self._rarer(template, part, destination, octets, tlvs)
 
-    def _rarer(self, template: BodyTemplate, part: Part, destination: str, octets: bytes) -> bytes:
+    def _rarer(self, template: BodyTemplate, part: Part, destination: str, octets: bytes, tlvs: tlv.Tlvs) -> bytes:
         """Encodes a part of a long message with any but the usual 8-bit numbering."""
         number = part.segment + 1
         # The reference's low octet keeps it apart from those in flight, the high one from earlier ones.
         wide = (part.message.key * 0x9E3779B97F4A7C15 >> 32 & 0xFF) << 8 | part.reference & 0xFF
         match self._concatenation:
             case "udh16" if part.header_octets >= HEADER16_OCTETS:
-                header = b"\6\x08\4%c%c%c%c" % (wide >> 8, wide & 0xFF, part.total, number)
-                return template.body(destination, header + octets)
+                numbers = (wide >> 8, wide & 0xFF, part.total, number)
+                header = b"%c\x08\4%c%c%c%c%b" % (6 + len(part.elements), *numbers, part.elements)
+                return template.body(destination, header + octets, tlvs)
             case "sar":
                 numbering = (
                     tlv.make(tlv.SAR_MSG_REF_NUM, wide),
                     tlv.make(tlv.SAR_TOTAL_SEGMENTS, part.total),
                     tlv.make(tlv.SAR_SEGMENT_SEQNUM, number),
                 )
-                return template.body(destination, octets, numbering)
-        header = b"\5\0\3%c%c%c" % (part.reference & 0xFF, part.total, number)
+                if part.elements:
+                    octets = b"%c%b%b" % (len(part.elements), part.elements, octets)
+                return template.body(destination, octets, numbering + tlvs)
         if self._concatenation == "payload":
-            return template.payload_body(destination, header + octets)
-        return template.body(destination, header + octets)
+            return template.payload_body(destination, _numbered(part, octets), tlvs)
+        return template.body(destination, _numbered(part, octets), tlvs)
 
     def _make(self, key: _Key) -> BodyTemplate:
-        sender, kind, encoding, wants_receipt, single, validity, numbering = key
+        sender, kind, encoding, wants_receipt, has_header, validity, numbering, text = key
+        extras = read_extras(text)
         dialect = self._dialect
         sender, ruled = readdress(sender, dialect.source_rules)
         ton, npi = source_numbering(sender, dialect) if ruled is None else divmod(ruled, 256)
-        has_header = not single and dialect.concatenation != "sar"
         template = BodyTemplate(
             source_addr=sender,
             source_addr_ton=ton,
@@ -110,10 +122,10 @@ class Encoder:
             service_type=dialect.service_type,
             esm_class=dialect.esm_class | (c.ESM_UDHI if has_header else 0),
             protocol_id=dialect.protocol_id,
-            priority_flag=dialect.priority,
+            priority_flag=dialect.priority if extras.priority is None else extras.priority,
             validity_period=validity_period(validity, dialect.validity == "absolute"),
-            registered_delivery=dialect.registered_delivery if wants_receipt else c.RECEIPT_NONE,
-            data_coding=data_coding(kind, encoding, dialect),
+            registered_delivery=_registered(dialect, extras.progress) if wants_receipt else c.RECEIPT_NONE,
+            data_coding=data_coding(kind, encoding, dialect) if extras.coding is None else extras.coding,
         )
         if len(self._templates) >= MAX_TEMPLATES:
             self._templates.clear()
@@ -130,17 +142,23 @@ class Encoder:
             case _:
                 return 0
 
-    def _transcoded(self, part: Part) -> tuple[int, bytes]:
+    def _transcoded(self, septets: bytes) -> bytes:
         """The text in the operator's own alphabet. One with other letters was cut as UCS-2 (`domain.segment.split`),
-        unless it was charged for another operator or other settings: then it goes as UCS-2 if one short message can
-        hold it. Raises FieldError for all parts of any other one: no letter is lost, and none of it is sent."""
-        text = alphabet.decode(part.octets)
-        if alphabet.has_letters(part.message.content, self._dialect.alphabet):
-            return Encoding.GSM7, text.encode(self._codec)
-        wide = text.encode("utf-16-be")
-        if part.total == 1 and len(wide) <= USER_DATA_OCTETS:
-            return Encoding.UCS2, wide
-        raise FieldError("short_message", "the operator's alphabet lacks letters of the text, charged for fewer parts")
+        unless the option was changed a moment ago: then it raises FieldError. No letter is lost."""
+        try:
+            return alphabet.decode(septets).encode(self._codec)
+        except UnicodeEncodeError:
+            raise FieldError("short_message", "the operator's alphabet lacks letters of the text") from None
+
+
+def _numbered(part: Part, octets: bytes) -> bytes:
+    """The octets of a part after the header with an 8-bit reference."""
+    numbers = (part.reference & 0xFF, part.total, part.segment + 1)
+    return b"%c\0\3%c%c%c%b%b" % (5 + len(part.elements), *numbers, part.elements, octets)
+
+
+def _registered(dialect: Dialect, progress: bool) -> int:
+    return dialect.registered_delivery | (c.RECEIPT_INTERMEDIATE if progress else 0)
 
 
 def source_numbering(sender: str, dialect: Dialect) -> tuple[int, int]:
@@ -162,6 +180,8 @@ def data_coding(kind: int, encoding: int, dialect: Dialect) -> int:
     """data_coding (SMPP v3.4, 5.2.19); of a flash message with its class, in GSM's own coding group."""
     if encoding == Encoding.BINARY:
         return dialect.binary_coding
+    if encoding == Encoding.LATIN1 and dialect.latin1_coding is not None:
+        return dialect.latin1_coding
     if kind == Kind.FLASH:
         return _MESSAGE_CLASS_0 | (c.DataCoding.UCS2 if encoding == Encoding.UCS2 else c.DataCoding.DEFAULT)
     return dialect.unicode_coding if encoding == Encoding.UCS2 else dialect.text_coding

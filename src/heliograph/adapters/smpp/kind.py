@@ -18,6 +18,7 @@ from heliograph.app.connector_kind import (
     Setting,
 )
 from heliograph.domain.calendar import zone
+from heliograph.domain.repertoire import Repertoire
 from heliograph.domain.timetable import Timetable
 
 MAX_PORT: Final = 65_535
@@ -120,7 +121,8 @@ def _policy(connector: Connector) -> LanePolicy:
     return LanePolicy(
         wait_ms,
         joins_parts=dialect.concatenation == "whole",
-        alphabet=dialect.alphabet,
+        repertoire=Repertoire(dialect.alphabet, dialect.latin1_coding is not None, dialect.national),
+        tlvs=dialect.tlvs,
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
         timetable=Timetable(dialect.rates, zone(dialect.rates_zone)) if dialect.rates else None,
     )

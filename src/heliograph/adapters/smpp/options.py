@@ -12,8 +12,13 @@ from heliograph.adapters.smpp.address_rules import AddressRule, reader
 from heliograph.adapters.smpp.outcome import OutcomeOverride, read_override
 from heliograph.app.connector_kind import MAX_RATE
 from heliograph.domain import calendar
+from heliograph.domain.alphabet import GSM
+from heliograph.domain.national import LANGUAGES, has_locking
+from heliograph.domain.repertoire import Tables
 from heliograph.domain.timetable import RateSpan, parse_spans
+from heliograph.domain.tlv_rules import TlvForm, TlvRule
 from heliograph.smpp import constants as c
+from heliograph.smpp import tlv
 
 DEFAULT_PORT: Final = 2775
 """The port that IANA lists for SMPP."""
@@ -104,12 +109,58 @@ def _zone(value: Any) -> str:
     return calendar.zone(str(value)).key
 
 
+def _languages(value: Any) -> tuple[Tables, ...]:
+    """`turkish, hindi/single`: the tables of each language, the single shift table alone where it is said so."""
+    tables: list[Tables] = []
+    for word in filter(None, (word.strip() for word in str(value).lower().split(","))):
+        name, _, alone = word.partition("/")
+        language = LANGUAGES.get(name)
+        if language is None or alone not in ("", "single"):
+            raise ValueError(f"{word!r} is no language; there are {', '.join(LANGUAGES)}, each with /single or without")
+        tables.append((0, language))
+        if has_locking(language) and not alone:
+            tables += ((language, 0), (language, language))
+    return tuple(tables)
+
+
+def _tlv_rules(value: Any) -> tuple[TlvRule, ...]:
+    """`user_message_reference, entity=0x1400, 0x1500-0x15ff/text` as rules."""
+    return tuple(_tlv_rule(word) for word in filter(None, (word.strip() for word in str(value).split(","))))
+
+
+def _tlv_rule(word: str) -> TlvRule:
+    named, _, form = word.lower().partition("/")
+    name, _, tags = named.rpartition("=")
+    known = _TAGS.get(tags)
+    try:
+        low, _, high = tags.partition("-")
+        first = known if known is not None else int(low, 0)
+        last = int(high, 0) if known is None and high else first
+        written = TlvForm(form) if form else TlvForm.OCTETS
+    except ValueError:
+        raise ValueError(f"{word!r} is no TLV; write entity=0x1400, 0x1500-0x15ff/text or a name of SMPP's") from None
+    if not 0 < first <= last <= 0xFFFF or (name and first != last) or (written is TlvForm.INTEGER and known is None):
+        raise ValueError(f"{word!r} has tags that cannot be: one with a name, or a range without, up to 0xffff")
+    if ours := sorted(tag for tag in _OURS if first <= tag <= last):
+        raise ValueError(f"{word!r} has {tlv.name_of(ours[0])}, which the gateway sets by itself")
+    if known is None:
+        return TlvRule(first, last, name, written)
+    definition = tlv.DEFINITIONS[known]
+    form_of = {tlv.ValueForm.INTEGER: TlvForm.INTEGER, tlv.ValueForm.TEXT: TlvForm.TEXT}
+    octets = definition.octets if definition.kind is tlv.ValueForm.INTEGER else 0
+    written = written if form else form_of.get(definition.kind, TlvForm.OCTETS)
+    return TlvRule(first, last, name or tags, written, octets)
+
+
 def _version(value: Any) -> int:
     version = {"3.3": c.INTERFACE_VERSION_33, "3.4": c.INTERFACE_VERSION_34, "5.0": c.INTERFACE_VERSION_50, "5": 0x50}
     if str(value) not in version:
         raise ValueError(f"{value!r} is none of 3.3, 3.4, 5.0")
     return version[str(value)]
 
+
+_TAGS: Final = {definition.name: tag for tag, definition in tlv.DEFINITIONS.items()}
+_OURS: Final = frozenset((tlv.SAR_MSG_REF_NUM, tlv.SAR_TOTAL_SEGMENTS, tlv.SAR_SEGMENT_SEQNUM, tlv.MESSAGE_PAYLOAD))
 
 _OCTET: Final = _whole(0, 255)
 _PATH: Final = _text(4096)
@@ -203,6 +254,18 @@ class Dialect:
         _one_of("", "gsm", "latin1", "ascii"),
         "what data_coding 0 means in messages from phones, where that is not `alphabet`",
     )
+    latin1_coding: int | None = option(
+        None, _OCTET, "data_coding of Latin-1 (3 in SMPP), where the operator takes it; without it none goes so"
+    )
+    national: tuple[Tables, ...] = option(
+        (),
+        _languages,
+        "languages whose [national tables](#national-alphabets) phones there have, comma separated, such as "
+        "`turkish, spanish`; `turkish/single` for its single shift table alone",
+    )
+    tlvs: tuple[TlvRule, ...] = option(
+        (), _tlv_rules, "the optional parameters that requests may give, see [below](#optional-parameters)"
+    )
     text_coding: int = option(c.DataCoding.DEFAULT, _OCTET, "data_coding of text")
     unicode_coding: int = option(c.DataCoding.UCS2, _OCTET, "data_coding of UCS-2")
     binary_coding: int = option(c.DataCoding.BINARY, _OCTET, "data_coding of binary content")
@@ -259,6 +322,8 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
             problems.append(f"option {name}: {error}")
     if values.get("key_file") and not values.get("cert_file"):
         problems.append("option key_file: a key needs its certificate: set cert_file")
+    if values.get("national") and values.get("alphabet", GSM) != GSM:
+        problems.append(f"option national: it needs the alphabet gsm, not {values['alphabet']}")
     wanted = Timings(**{name: times.get(name, getattr(timings, name)) for name in _TIMES})
     return Dialect(**values, outcomes=outcomes), wanted, problems
 

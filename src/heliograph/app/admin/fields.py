@@ -186,6 +186,11 @@ ACCOUNT: Mapping[str, FieldRule] = {
         _reply, "what confirms a STOP; empty is nothing", "ACME: you get no more messages. Send START to come back."
     ),
     "help_text": FieldRule(_reply, "what answers HELP; empty is nothing", "ACME alerts. Send STOP to end them."),
+    "smart": FieldRule(
+        one_of("off", "on"),
+        "off or on: whether curly quotes, dashes and the like become plain ones where a text then costs less",
+        "on",
+    ),
     "callback_format": FieldRule(
         one_of("form", "json"), "form or json: how receipts and messages from phones are written", "json"
     ),

@@ -9,9 +9,9 @@ from heliograph.app.dispatch.parts import PartCutter
 from heliograph.app.facts import Accept, Facts, Message, Queueing, Verdict
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Carrier, Part
-from heliograph.domain.alphabet import GSM
 from heliograph.domain.message import State
 from heliograph.domain.pace import Pace
+from heliograph.domain.repertoire import PLAIN
 from heliograph.domain.segment import HEADER_OCTETS
 
 FAST_MESSAGES = 4_000
@@ -45,9 +45,9 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_committing", "_crowded", "_disordered", "_gathered", "_overtaking", "_returned",
-        "_troubles", "_turn", "ahead", "alphabet", "carrier", "closed", "connector", "cutter", "fast", "filling",
+        "_troubles", "_turn", "ahead", "carrier", "closed", "connector", "cutter", "fast", "filling",
         "flying", "front", "holders", "in_flight", "incoming", "joins", "mark", "marked", "more", "off", "overflowing",
-        "pace", "paused_until", "per_account", "queues", "ready", "took", "unknown_wait_ms",
+        "pace", "paused_until", "per_account", "queues", "ready", "repertoire", "took", "unknown_wait_ms",
     )  # fmt: skip
 
     def __init__(self, connector: int, rate: float = 0.0, mark: int = 0) -> None:
@@ -96,7 +96,7 @@ class Lane:
         self.pace = Pace(rate)
         self.took = 0
         """Parts taken that `pace` has not been told of, since it is free."""
-        self.alphabet = GSM
+        self.repertoire = PLAIN
         self.joins = False
         """Whether long messages go whole: the operator cuts them up."""
         self.unknown_wait_ms = 0
@@ -221,7 +221,7 @@ class Lane:
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue
-            parts = self.cutter.cut(item, header_octets, joins=self.joins, alphabet=self.alphabet)
+            parts = self.cutter.cut(item, header_octets, joins=self.joins, repertoire=self.repertoire)
             self.marked += parts
             free -= len(parts)
             if item.row:

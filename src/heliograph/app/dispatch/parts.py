@@ -3,21 +3,13 @@
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Message
 from heliograph.app.ports import Part
-from heliograph.domain.alphabet import CODECS, GSM
-from heliograph.domain.segment import HEADER_OCTETS, Split, split
+from heliograph.app.ports.carrier import UNSENDABLE
+from heliograph.domain.extras import read_extras
+from heliograph.domain.repertoire import PLAIN, Repertoire
+from heliograph.domain.segment import HEADER_OCTETS, split, split_into
 
 REFERENCES = 255
 """Concatenation references of 8 bits, 0 left out: so many long messages to one number are under way at most."""
-
-
-def _charged(message: Message, alphabet: str) -> Split:
-    """Cuts a message as it was charged: for this operator, or for one that has another alphabet."""
-    cut = split(message.content, message.kind, HEADER_OCTETS, alphabet)
-    for other in (GSM, *CODECS):
-        if len(cut.parts) == message.segments:
-            break
-        cut = split(message.content, message.kind, HEADER_OCTETS, other)
-    return cut
 
 
 class PartCutter:
@@ -32,28 +24,34 @@ class PartCutter:
         """Counts the numbers to which long messages are under way."""
         return len(self._used)
 
-    def cut(self, item: LaneItem, header_octets: int, *, joins: bool, alphabet: str = GSM) -> list[Part]:
+    def cut(self, item: LaneItem, header_octets: int, *, joins: bool, repertoire: Repertoire = PLAIN) -> list[Part]:
         """Cuts the waiting parts of the item, and takes them from `to_send`. The parts leave `header_octets` free,
         unless that would make more of them than the customer was charged for. `joins`: a long message becomes one
-        part. `alphabet` is what the operator takes for the default one: a text with other letters goes as UCS-2, unless
-        it was charged for another operator."""
+        part. `repertoire` has the alphabets that the operator takes: a message charged for another operator, or other
+        settings, is cut into as many parts as were charged, or cannot be sent."""
         message = item.message
         total = message.segments
         item.shape(joins)
         if total == 1:
             header_octets = HEADER_OCTETS
-        cut = split(message.content, message.kind, header_octets, alphabet)
+        elements = read_extras(message.extras).elements if message.extras else b""
+        cut = split(message.content, message.kind, header_octets, repertoire, elements)
+        encoding: int = cut.encoding
         if len(cut.parts) != total:
             header_octets = HEADER_OCTETS
-            cut = _charged(message, alphabet)
-        encoding, pieces = cut.encoding, cut.parts
+            again = split_into(total, message.content, message.kind, repertoire, elements)
+            if again is None:
+                encoding, cut.parts = UNSENDABLE, [b""] * total
+            else:
+                encoding, cut = again.encoding, again
+        pieces = cut.parts
         if item.whole:
             total, pieces = 1, [b"".join(pieces)]
         elif total > 1 and not item.reference:
             item.reference = self._reference(message)
         numbers, item.to_send = item.waiting, []
         return [
-            Part(message, number, total, encoding, pieces[number], item.reference, item, header_octets)
+            Part(message, number, total, encoding, pieces[number], item.reference, item, header_octets, cut.elements)
             for number in numbers
         ]
 

@@ -65,7 +65,7 @@ class OptOuts:
         if reason is not None or price is None:
             self._journal.say("warning", "opt_out.not_replied", account=owner.account, reason=reason)
             return None
-        segments = segment.count(text, Kind.TEXT, self._directory.alphabet(message.connector))[1]
+        segments = segment.count(text, Kind.TEXT, self._directory.repertoire(message.connector))[1]
         charge = price * segments
         reply = Message(
             owner.account, phone_number, number, Kind.TEXT, text, segments, charge, message.at,

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from heliograph.app.facts import Message
 from heliograph.app.ports.carrier_state import CarrierState
 from heliograph.domain.receipt import Delivery
 from heliograph.domain.segment import HEADER_OCTETS
 
+UNSENDABLE: Final = -1
+"""The encoding of parts whose message takes more of them, in the operator's alphabets, than were charged."""
+
 
 @dataclass(slots=True, eq=False)
 class Part:
     """A part of a message, numbered from 0, to be submitted as one submit_sm. `octets` is user data without a header;
-    `reference` is the concatenation reference, the same for all `total` parts of a message. A long message may be a
-    single part: then `octets` is all of it."""
+    `encoding` that of `domain.repertoire`, or UNSENDABLE; `reference` is the concatenation reference, the same for all
+    `total` parts of a message. A long message may be a single part: then `octets` is all of it."""
 
     message: Message
     segment: int
@@ -26,6 +29,8 @@ class Part:
     """The dispatcher's own mark; carriers leave it alone."""
     header_octets: int = HEADER_OCTETS
     """Octets that the parts of a long message leave free for their header."""
+    elements: bytes = b""
+    """Elements of the user data header, but that which numbers the parts."""
     written: float = 0.0
     """Monotonic seconds of its last hand-over to the carrier; the lane's own mark too."""
 

@@ -1,14 +1,15 @@
 """Composing: from a request's fields to the messages to store and charge.
 
 Fields are checked in the order of the API guide: `to`, `from`, `content`, `time`, `type`, `dlr`, `dlr-url`,
-`reference`. The first one at fault is the one that the customer is told.
+`reference`, and then those of `app.sending.wishes`. The first one at fault is the one that the customer is told.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.app.sending.directory import AccountView, Directory
@@ -16,14 +17,23 @@ from heliograph.app.sending.fields import TIME_CHARS, Fields, shown
 from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.wishes import FIRST_UNIX_S, LEAST_VALIDITY_S, VALIDITY, Wishes, read_wishes
 from heliograph.domain import calendar, limits, phone, segment
-from heliograph.domain.alphabet import GSM
 from heliograph.domain.error import MISSING, Fault, invalid, missing
+from heliograph.domain.extras import read_extras
 from heliograph.domain.gate import Refuse, judge_sender
 from heliograph.domain.limits import REFERENCE_CHARS
 from heliograph.domain.message import Kind, State
 from heliograph.domain.money import format_credits
-from heliograph.domain.segment import Encoding
+from heliograph.domain.repertoire import PLAIN, Repertoire
+from heliograph.domain.segment import Split
+from heliograph.domain.typography import plain
+
+Routes = list[tuple[str, int, int]]
+"""Destinations, each with its connector and the price of a segment."""
+
+_SMART = (Kind.TEXT, Kind.FLASH)
+"""Kinds of which typographic signs may be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +62,28 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields.to)
         sender = _sender(who, fields.sender)
-        content, segments = self._content(fields.content, fields.kind)
+        wishes, unwished = _wishes(fields)
+        texts = self._texts(account, fields, fields.kind, routes, wishes)
         at = self._due(who, fields.time, now)
         wants, callback_url = self._callback(who, fields)
         reference = _reference(fields.reference)
+        if unwished is not None:
+            raise unwished
         scheduled = fields.time is not None
         state, expires = State.SCHEDULED if scheduled else State.SENT, at + self._rules.validity_ms
+        if wishes is not None and wishes.validity is not None:
+            expires = self._expires(who, wishes.validity, at)
         batch = len(destinations) > 1
         messages = []
         total = 0
-        for destination, connector, price in routes:
-            alphabet = self._directory.alphabet(connector)
-            count = segments if alphabet == GSM else self._count(content, fields.kind, alphabet)
-            charge = price * count
+        for (destination, connector, price), (content, segments) in zip(routes, texts, strict=True):
+            charge = price * segments
             total += charge
             messages.append(
                 Message(
-                    account.id, destination, sender, fields.kind, content, count, charge, at, expires, state,
+                    account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants, callback_url, None if batch else reference, 0, scheduled,
+                    extras="" if wishes is None else wishes.text(self._directory.tlvs(connector)),
                 )
             )  # fmt: skip
         if total > limits.MAX_CHARGE:
@@ -80,24 +94,25 @@ class Composer:
             accept.fingerprint = fingerprint(fields)
         return accept
 
-    def expiry(self, at: int) -> int:
-        """Returns when the validity of a message that is due at `at` ends."""
-        return at + self._rules.validity_ms
-
     def scheduled_time(self, view: AccountView, text: str, now: int) -> int:
         """Returns a future `time`, in ms. Raises Fault."""
+        at = self._moment(view, "time", text)
         try:
-            if len(text) > TIME_CHARS:
-                raise invalid("time", f"The time {shown(text)} is too long to be one.")
-            at = calendar.parse_time(_decimal(text) if type(text) is Number else text, view.zone)
             calendar.check_future(at, now, self._rules.horizon_days)
         except calendar.TimeProblem as problem:
             raise invalid("time", str(problem)) from None
         return at
 
-    def _destinations(
-        self, view: AccountView, destinations: list[str] | None
-    ) -> tuple[list[str], list[tuple[str, int, int]]]:
+    def _moment(self, view: AccountView, field: str, text: str) -> int:
+        """Returns a time in ms. Raises Fault."""
+        if len(text) > TIME_CHARS:
+            raise invalid(field, f"The {field} {shown(text)} is too long to be a time.")
+        try:
+            return calendar.parse_time(_decimal(text) if type(text) is Number else text, view.zone)
+        except calendar.TimeProblem as problem:
+            raise invalid(field, str(problem)) from None
+
+    def _destinations(self, view: AccountView, destinations: list[str] | None) -> tuple[list[str], Routes]:
         """Returns the destinations; and again with the connector and price of each. Raises Fault."""
         if not destinations:
             raise missing("to")
@@ -120,24 +135,33 @@ class Composer:
             raise invalid("to", f"No route or no price covers {numbers}; leave it out or ask the operator for it.")
         return destinations, routes
 
-    def _content(self, content: str | None, kind: Kind | None) -> tuple[str, int]:
-        """Returns the content and its segments; these are not counted where the kind is not known. Raises Fault."""
-        if content is None:
-            raise missing("content")
-        if not content:
-            raise invalid("content", "The content is empty; give the text of the message.")
-        if "\x00" in content:
-            raise invalid("content", "The content has a NUL character, which no message can carry; leave it out.")
+    def _texts(
+        self, account: Account, fields: Fields, kind: Kind | None, routes: Routes, wishes: Wishes | None
+    ) -> list[tuple[str, int]]:
+        """Returns the content for each route, and its segments; these are not counted where the kind is not known.
+        Raises Fault."""
+        content = _content(fields.content, kind)
         if kind is None:
-            return content, 0
-        if kind is Kind.BINARY and (problem := segment.hex_problem(content)) is not None:
-            raise invalid("content", problem)
-        return content, self._count(content, kind, GSM)
+            return [(content, 0)]
+        smart = account.smart == "on" and kind in _SMART and not content.isascii()
+        segments = segment.count(content, kind)[1]
+        texts = []
+        for _, connector, _ in routes:
+            repertoire = self._directory.repertoire(connector)
+            if repertoire is PLAIN and wishes is None and not smart and segments <= self._rules.max_segments:
+                texts.append((content, segments))
+            else:
+                text = _plainer(content, kind, repertoire) if smart else content
+                texts.append((text, self._count(text, kind, repertoire, wishes)))
+        return texts
 
-    def _count(self, content: str, kind: Kind, alphabet: str) -> int:
-        """Returns the segments that the content takes where the operator has this alphabet. Raises Fault."""
-        encoding, count = segment.count(content, kind, alphabet)
+    def _count(self, content: str, kind: Kind, repertoire: Repertoire, wishes: Wishes | None = None) -> int:
+        """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
+        encoding, count = segment.count(content, kind, repertoire, wishes.extras.elements if wishes else b"")
         most = self._rules.max_segments
+        if wishes is not None and wishes.is_one_part and count > 1:
+            problem = f"With this udh the content must fit into one short message, and takes {count}"
+            raise invalid("content", f"{problem}: the udh numbers parts itself, or leaves them no room. Shorten it.")
         if count <= most:
             return count
         if encoding is segment.count(content, kind)[0]:
@@ -147,9 +171,27 @@ class Composer:
         )
         raise invalid("content", f"{problem}; a message may have {most}. Shorten it.")
 
-    def encoding(self, message: Message) -> Encoding:
+    def split(self, message: Message) -> Split:
         """Returns how the content of a composed message goes over the air."""
-        return segment.count(message.content, Kind(message.kind), self._directory.alphabet(message.connector))[0]
+        elements = read_extras(message.extras).elements
+        repertoire = self._directory.repertoire(message.connector)
+        return segment.split(message.content, message.kind, segment.HEADER_OCTETS, repertoire, elements)
+
+    def _expires(self, who: Principal, validity: Any, at: int) -> int:
+        """Returns when the validity of a message that is due at `at` ends, given as seconds or as a time. Raises
+        Fault."""
+        longest = self._rules.validity_ms
+        if validity is None:
+            return at + longest
+        text = str(validity)
+        if text.isascii() and text.isdigit() and len(text) <= TIME_CHARS and int(text) < FIRST_UNIX_S:
+            ends = at + int(text) * 1000
+        else:
+            ends = self._moment(who.view, VALIDITY, text)
+        if not at + LEAST_VALIDITY_S * 1000 <= ends <= at + longest:
+            bounds = f"from {LEAST_VALIDITY_S} seconds to {longest // 1000} seconds after it is due"
+            raise invalid(VALIDITY, f"The validity {shown(text)} ends outside of what may be: {bounds}.")
+        return ends
 
     def _due(self, who: Principal, time: str | None, now: int) -> int:
         """Returns when the message is to be sent, in ms. Raises Fault."""
@@ -175,10 +217,11 @@ class Composer:
     def _refuse(self, who: Principal, fields: Fields, unreadable: dict[str, Fault], now: int) -> NoReturn:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
         kind = None if "type" in unreadable else fields.kind
+        routes = [] if "to" in unreadable else self._destinations(who.view, fields.to)[1]
         checks: tuple[tuple[str, Callable[[], object]], ...] = (
-            ("to", lambda: self._destinations(who.view, fields.to)),
+            ("to", lambda: None),
             ("from", lambda: _sender(who, fields.sender)),
-            ("content", lambda: self._content(fields.content, kind)),
+            ("content", lambda: self._texts(who.view.account, fields, kind, routes, _wishes(fields)[0])),
             ("time", lambda: self._due(who, fields.time, now)),
             ("type", lambda: None),
             ("dlr", lambda: None),
@@ -220,6 +263,36 @@ def _decimal(number: str) -> Decimal:
         return Decimal(number)
     except InvalidOperation:
         raise calendar.TimeProblem(f"The time {shown(number)} is out of range; give Unix seconds.") from None
+
+
+def _content(content: str | None, kind: Kind | None) -> str:
+    if content is None:
+        raise missing("content")
+    if not content:
+        raise invalid("content", "The content is empty; give the text of the message.")
+    if "\x00" in content:
+        raise invalid("content", "The content has a NUL character, which no message can carry; leave it out.")
+    if kind is Kind.BINARY and (problem := segment.hex_problem(content)) is not None:
+        raise invalid("content", problem)
+    return content
+
+
+def _plainer(content: str, kind: Kind, repertoire: Repertoire) -> str:
+    """Returns the content with plain signs for typographic ones, if it then takes fewer segments."""
+    plainer = plain(content)
+    if segment.count(plainer, kind, repertoire)[1] < segment.count(content, kind, repertoire)[1]:
+        return plainer
+    return content
+
+
+def _wishes(fields: Fields) -> tuple[Wishes | None, Fault | None]:
+    """Returns the wishes of a request, if it has any, or what is wrong with them: that is raised after all others."""
+    if fields.given is None:
+        return None, None
+    try:
+        return read_wishes(fields.given, fields.kind, wants_receipt=fields.wants_receipt), None
+    except Fault as fault:
+        return None, fault
 
 
 def _reference(reference: str | None) -> str | None:

@@ -15,10 +15,11 @@ from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
 from heliograph.domain import calendar
-from heliograph.domain.alphabet import GSM
 from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.numbers import NumberRules, normalise_number
 from heliograph.domain.pricing import DEFAULT_PLAN, PriceBook, Tariff
+from heliograph.domain.repertoire import PLAIN, Repertoire
+from heliograph.domain.tlv_rules import TlvRule
 
 ACCOUNTS_KEPT = 10_000
 """Accounts held in memory; of more, the one read longest ago is dropped."""
@@ -49,7 +50,7 @@ class Directory:
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
     ) -> None:
         """`fallback` is the connector that takes what no route covers: the simulated operator of a development run.
-        `policy` tells the alphabet of a connector."""
+        `policy` tells the repertoire of a connector."""
         self.generation = 0
         self._network = network
         self._stored_accounts = accounts
@@ -58,7 +59,7 @@ class Directory:
         self._accounts: dict[str, AccountView] = {}
         self._policy = policy
         self._connectors: dict[int, Connector] = {}
-        self._alphabets: dict[int, str] = {}
+        self._repertoires: dict[int, Repertoire] = {}
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
@@ -71,10 +72,10 @@ class Directory:
             return False
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
-        self._alphabets = {
-            connector.id: alphabet
+        self._repertoires = {
+            connector.id: repertoire
             for connector in tables.connectors
-            if (alphabet := self._policy(connector).alphabet) != GSM
+            if (repertoire := self._policy(connector).repertoire) != PLAIN
         }
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
@@ -113,9 +114,14 @@ class Directory:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
 
-    def alphabet(self, connector: int) -> str:
-        """Returns what the connector's operator takes for the default alphabet: `gsm`, `latin1` or `ascii`."""
-        return self._alphabets.get(connector, GSM)
+    def tlvs(self, connector: int) -> tuple[TlvRule, ...]:
+        """Returns the rules for the TLVs of requests that the connector's operator is sent."""
+        found = self._connectors.get(connector)
+        return () if found is None else self._policy(found).tlvs
+
+    def repertoire(self, connector: int) -> Repertoire:
+        """Returns the alphabets that the connector's operator takes; PLAIN itself where they are the usual ones."""
+        return self._repertoires.get(connector, PLAIN)
 
     def owner(self, connector: int, number: str, text: str) -> tuple[NumberOwner | None, str]:
         """Returns the account that messages to a number belong to, None where there is none, and the keyword that led

@@ -6,6 +6,7 @@ whichever door they came through.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from heliograph.domain.error import Fault
 from heliograph.domain.message import Kind
@@ -33,6 +34,8 @@ class Fields:
     url: str | None = None
     """Receiver of the receipt."""
     reference: str | None = None
+    given: dict[str, Any] | None = None
+    """The fields of `app.sending.wishes`, as decoded; None for nearly all requests."""
     unreadable: dict[str, Fault] | None = None
     """Faults of the fields that could not be read, by the names that customers know: `to`, `from`, `content`, `time`,
     `type`, `dlr`, `dlr-url`, `reference`."""

@@ -1,6 +1,7 @@
 """Fingerprints: they tell one request from another under the same `reference`."""
 
 import hashlib
+import json
 
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door
@@ -17,6 +18,8 @@ def fingerprint(fields: Fields) -> bytes:
         ",".join(fields.to or ()), fields.sender or "", fields.content or "", str(int(fields.kind)),
         str(int(fields.wants_receipt)), fields.url or "", fields.time or "",
     ]  # fmt: skip
+    if fields.given:
+        parts.append(json.dumps(fields.given, sort_keys=True, default=str))
     digest = hashlib.sha256()
     for part in parts:
         octets = part.encode()
@@ -33,6 +36,6 @@ def could_have_been_accepted(fields: Fields, door: Door) -> bool:
         return False
     if fields.time is not None and not door.schedules:
         return False
-    if fields.wants_receipt and not fields.url and not door.default_callback:
+    if fields.url == "" or (fields.wants_receipt and not fields.url and not door.default_callback):
         return False
     return door.numeric_senders or phone.sender_problem(fields.sender, msisdn_allowed=False) is None

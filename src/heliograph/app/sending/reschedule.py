@@ -48,7 +48,8 @@ class Rescheduling:
         """Moves a message, or all messages of a batch that are still scheduled. Raises Fault (404, 409)."""
         account = view.account.id
         try:
-            messages = await self._customers.reschedule(account, key, tail, time, self._composer.expiry(time), now)
+            expires = time + await self._validity(account, key, tail)
+            messages = await self._customers.reschedule(account, key, tail, time, expires, now)
         except (Missing, NotScheduled) as refusal:
             _refuse(refusal, "rescheduled")
         first = messages[0]
@@ -56,6 +57,16 @@ class Rescheduling:
             return Rescheduled(key, tail, False, first.reference, messages)
         batch = await self._customers.batch(account, key, tail, 0, 1)
         return Rescheduled(key, tail, True, None if batch is None else batch.reference, messages)
+
+    async def _validity(self, account: int, key: int, tail: int) -> int:
+        """Returns for how long after its time a message is valid, in ms; those of a batch are so for as long."""
+        message = await self._customers.message(account, key, tail)
+        if message is None:
+            batch = await self._customers.batch(account, key, tail, 0, 1)
+            if batch is None or not batch.messages:
+                raise Missing
+            message = batch.messages[0]
+        return message.expires - message.time
 
     async def cancel(self, view: AccountView, key: int, tail: int, now: int) -> None:
         """Cancels and refunds a message, or those of a batch that are still scheduled. Raises Fault (404, 409)."""

@@ -27,7 +27,7 @@ from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.gate import PASS, Counters, Policy, Refuse, judge
-from heliograph.domain.segment import Encoding
+from heliograph.domain.segment import Split
 
 
 class Sending:
@@ -67,9 +67,9 @@ class Sending:
         """Returns what `send` would hand to the commit, unjudged by the account's rate. Raises Fault."""
         return self._composer.compose(who, fields, self._clock.now())
 
-    def encoding(self, message: Message) -> Encoding:
+    def split(self, message: Message) -> Split:
         """Returns how the content of a quoted message would go over the air."""
-        return self._composer.encoding(message)
+        return self._composer.split(message)
 
     def may_be_replayed(self, fields: Fields, fault: Fault) -> bool:
         """Says whether a request that ended in this Fault may have been accepted before."""

@@ -119,7 +119,7 @@ def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> Non
             message = accept.messages[0]
             if not told["personal"] and message.segments >= told["segments"]:
                 told["segments"] = message.segments
-                told["encoding"] = request.services.sending.encoding(message).label
+                told["encoding"] = request.services.sending.split(message).encoding.label
         except Fault as fault:
             told["bad"] += 1
             told["problem"] = told["problem"] or fault.message

@@ -147,7 +147,7 @@ CREATE OR REPLACE FUNCTION record_accepts(
     m_request integer[], m_key bigint[], m_tail bigint[], m_price bigint[], m_time bigint[], m_expires bigint[],
     m_connector bigint[], m_segments integer[], m_kind smallint[], m_state smallint[], m_wants_receipt boolean[],
     m_queued boolean[], m_destination text[], m_sender text[], m_callback_url text[], m_reference text[],
-    m_content bytea[], p_exempt boolean
+    m_content bytea[], m_extras text[], p_exempt boolean
 ) RETURNS integer[] LANGUAGE plpgsql AS $$
 DECLARE
     rooms    bigint[];
@@ -220,19 +220,19 @@ BEGIN
     END LOOP;
     INSERT INTO message (
         key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, destination,
-        sender, callback_url, reference, content
+        sender, callback_url, reference, content, extras
     )
     SELECT
         m.key, m.tail, p_accounts[r_place[m.request]], m.price, m.time, m.expires,
         CASE WHEN r_last[m.request] = 0 THEN 0 ELSE r_key[m.request] END,
         m.connector, m.segments, m.kind, m.state, m.wants_receipt, m.destination, m.sender, m.callback_url,
-        m.reference, m.content
+        m.reference, m.content, m.extras
     FROM unnest(
         m_request, m_key, m_tail, m_price, m_time, m_expires, m_connector, m_segments, m_kind, m_state,
-        m_wants_receipt, m_destination, m_sender, m_callback_url, m_reference, m_content
+        m_wants_receipt, m_destination, m_sender, m_callback_url, m_reference, m_content, m_extras
     ) AS m (
         request, key, tail, price, time, expires, connector, segments, kind, state,
-        wants_receipt, destination, sender, callback_url, reference, content
+        wants_receipt, destination, sender, callback_url, reference, content, extras
     )
     WHERE verdicts[m.request] = {Verdict.ACCEPTED};
 
@@ -421,7 +421,8 @@ BEGIN
                 ARRAY[0::bigint], ARRAY[false], ARRAY[NULL::text], ARRAY[NULL::bytea],
                 ARRAY[1], r_key[i : i], r_tail[i : i], r_price[i : i], r_at[i : i], r_expires[i : i],
                 r_connector[i : i], r_segments[i : i], r_kind[i : i], ARRAY[{State.SENT}::smallint], ARRAY[false],
-                ARRAY[true], p_sender[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], true
+                ARRAY[true], p_sender[i : i], r_sender[i : i], ARRAY[''], ARRAY[''], r_content[i : i], ARRAY[''],
+                true
             );
         END IF;
     END LOOP;
@@ -635,7 +636,7 @@ BEGIN
                 array_agg(segments ORDER BY n), array_agg(kind ORDER BY n), array_agg({State.SENT}::smallint),
                 array_agg(wants_receipt ORDER BY n), array_agg(false), array_agg(destination ORDER BY n),
                 array_agg(sender ORDER BY n), array_agg(callback_url ORDER BY n), array_agg(''::text),
-                array_agg(content ORDER BY n), false
+                array_agg(content ORDER BY n), array_agg(''::text), false
             )
             FROM unnest(p_rows) WITH ORDINALITY AS m (
                 place, key, tail, price, time, expires, connector, segments, kind, wants_receipt, destination, sender,

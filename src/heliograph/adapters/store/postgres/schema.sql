@@ -36,7 +36,8 @@ CREATE TABLE account (
     inbound_reply    text NOT NULL,            -- off, body: whether the text of the answer is sent to the phone
     opt_out          text NOT NULL,            -- whether a STOP is acted on
     stop_text        text NOT NULL,            -- confirms a STOP; '': nothing does
-    help_text        text NOT NULL             -- answers HELP
+    help_text        text NOT NULL,            -- answers HELP
+    smart            text NOT NULL             -- off, on: whether typographic signs may be replaced
 ) WITH (fillfactor = 50);
 
 -- When the last list of an account was admitted.
@@ -166,7 +167,8 @@ CREATE TABLE message (
     sender        text NOT NULL,
     callback_url  text NOT NULL,
     reference     text NOT NULL,               -- '' where none was given
-    content       bytea NOT NULL               -- UTF-8; text here cannot hold U+0000, and a message can
+    content       bytea NOT NULL,              -- UTF-8; text here cannot hold U+0000, and a message can
+    extras        text NOT NULL DEFAULT ''     -- JSON of domain.extras; '' for nearly all
 );
 
 -- Pages of a customer's list are read in the order of these.

@@ -79,6 +79,7 @@ def are_single(facts: Facts) -> bool:
             message.state != State.SENT
             or message.queued
             or message.reference
+            or message.extras
             or message.price != accept.total
             or message.time != accept.at
         ):
@@ -123,6 +124,7 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
         *_columns(messages, "destination", "sender", "callback_url"),
         [message.reference or "" for message in messages],
         [message.content.encode() for message in messages],
+        [message.extras for message in messages],
         False,
         name=VERDICTS,
     )

@@ -15,10 +15,10 @@ from heliograph.domain.opt_out import Wish
 
 MESSAGE_COLUMNS = (
     "m.account, m.destination, m.sender, m.kind, m.content, m.segments, m.price, m.time, m.expires, m.state, "
-    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail"
+    "m.connector, m.wants_receipt, m.callback_url, m.reference, m.batch, m.key, m.tail, m.extras"
 )
 
-MESSAGE_WIDTH = 17
+MESSAGE_WIDTH = 18
 
 _ACCOUNT = tuple(each.name for each in fields(Account))
 _CONNECTOR = tuple(each.name for each in fields(Connector))
@@ -70,6 +70,7 @@ def message_of(row: Sequence[Any], *, queued: bool = False) -> Message:
         queued=queued,
         key=row[15],
         tail=row[16],
+        extras=intern(row[17]),
     )
 
 

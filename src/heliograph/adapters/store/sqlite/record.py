@@ -152,6 +152,7 @@ def _message_row(message: Message) -> Row:
         message.batch,
         message.key,
         message.tail,
+        message.extras,
     )
 
 

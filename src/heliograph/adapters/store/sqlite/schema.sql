@@ -29,6 +29,7 @@ CREATE TABLE account (
     opt_out          TEXT NOT NULL,            -- whether a STOP is acted on
     stop_text        TEXT NOT NULL,            -- confirms a STOP; '': nothing does
     help_text        TEXT NOT NULL,            -- answers HELP
+    smart            TEXT NOT NULL,            -- off, on: whether typographic signs may be replaced
     suppressed       INTEGER NOT NULL DEFAULT 0,  -- 1: it has suppressions
     created          INTEGER NOT NULL,
     balance          INTEGER NOT NULL DEFAULT 0,
@@ -149,7 +150,8 @@ CREATE TABLE message (
     wants_receipt INTEGER NOT NULL,
     callback_url  TEXT NOT NULL,
     reference     TEXT NOT NULL,               -- '' where none was given
-    batch         INTEGER NOT NULL             -- the key of its batch, or 0
+    batch         INTEGER NOT NULL,            -- the key of its batch, or 0
+    extras        TEXT NOT NULL                -- JSON of domain.extras; '' for nearly all
 ) STRICT;
 
 -- Pages of a customer's list are read in the order of these; all of them end with the key.

@@ -2,11 +2,11 @@
 INSERT INTO account (
     name, password_hash, signing_secret, timezone, plan, credit_limit, suspended, list_interval, rate,
     callback_url, callback_format, content_decoding, networks, senders, created, inbound_url,
-    inbound_reply, opt_out, stop_text, help_text
+    inbound_reply, opt_out, stop_text, help_text, smart
 ) VALUES (
     :name, :password_hash, :signing_secret, :timezone, :plan, :credit_limit, :suspended, :list_interval, :rate,
     :callback_url, :callback_format, :content_decoding, :networks, :senders, :created, :inbound_url,
-    :inbound_reply, :opt_out, :stop_text, :help_text
+    :inbound_reply, :opt_out, :stop_text, :help_text, :smart
 ) ON CONFLICT (name) DO NOTHING RETURNING id;
 
 -- update_account: Changes all of an account that may be changed.
@@ -15,7 +15,7 @@ UPDATE account SET
     credit_limit = :credit_limit, suspended = :suspended, list_interval = :list_interval, rate = :rate,
     callback_url = :callback_url, callback_format = :callback_format, content_decoding = :content_decoding,
     networks = :networks, senders = :senders, inbound_url = :inbound_url, inbound_reply = :inbound_reply,
-    opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text
+    opt_out = :opt_out, stop_text = :stop_text, help_text = :help_text, smart = :smart
 WHERE id = :id;
 
 -- account_by_id: An account.

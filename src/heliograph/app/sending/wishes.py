@@ -1,0 +1,117 @@
+"""Wishes: the optional fields of a request beyond the usual ones, which few requests have.
+
+They are checked after all others, in the order of `NAMES`.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from heliograph.app.sending.fields import shown
+from heliograph.domain.error import invalid
+from heliograph.domain.extras import NONE, Extras
+from heliograph.domain.header import header_problem, numbers_parts
+from heliograph.domain.message import Kind
+from heliograph.domain.segment import MAX_REPEATED_OCTETS
+from heliograph.domain.tlv_rules import TlvRule, passing
+
+VALIDITY: Final = "validity"
+PRIORITY: Final = "priority"
+UDH: Final = "udh"
+CODING: Final = "coding"
+TLVS: Final = "tlvs"
+PROGRESS: Final = "progress"
+
+NAMES: Final = (VALIDITY, PRIORITY, UDH, CODING, TLVS, PROGRESS)
+
+LEAST_VALIDITY_S: Final = 60
+
+MOST_PRIORITY: Final = 3
+
+FIRST_UNIX_S: Final = 1_000_000_000
+"""A `validity` in digits from here on is a Unix time; below it are seconds."""
+
+_YES: Final = frozenset(("yes", "true", "1", "on"))
+_NO: Final = frozenset(("no", "false", "0", "off"))
+
+
+@dataclass(slots=True)
+class Wishes:
+    """Wishes of a request, those that need no operator to be understood."""
+
+    validity: Any = None
+    extras: Extras = NONE
+    tlvs: dict[str, Any] = field(default_factory=dict)
+    """Optional parameters as given, by name or number."""
+    is_one_part: bool = False
+    """Whether the customer's own header numbers the parts itself, or is too long to be in each: there may be one."""
+
+    def text(self, rules: tuple[TlvRule, ...]) -> str:
+        """Returns the text of the message's extras, to an operator with these rules. Raises Fault."""
+        if not self.tlvs:
+            return self.extras.text()
+        try:
+            return replace(self.extras, tlvs=passing(self.tlvs, rules)).text()
+        except ValueError as problem:
+            raise invalid(TLVS, str(problem)) from None
+
+
+def read_wishes(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> Wishes:
+    """Reads the fields NAMES. Raises Fault."""
+    wishes = Wishes(given.get(VALIDITY))
+    priority = coding = None
+    elements = b""
+    if (value := given.get(PRIORITY)) is not None:
+        priority = _whole(PRIORITY, value, MOST_PRIORITY)
+    if (value := given.get(UDH)) is not None:
+        elements = _header(value)
+        wishes.is_one_part = numbers_parts(elements) or len(elements) > MAX_REPEATED_OCTETS
+    if (value := given.get(CODING)) is not None:
+        coding = _whole(CODING, value, 255)
+        if kind is not Kind.BINARY:
+            raise invalid(CODING, "The coding goes with the type binary; the coding of a text is found by its letters.")
+    if (value := given.get(TLVS)) is not None:
+        if not isinstance(value, dict):
+            raise invalid(TLVS, 'The tlvs are an object by number or name, such as {"0x1400": "text"}.')
+        wishes.tlvs = value
+    progress = False
+    if (value := given.get(PROGRESS)) is not None:
+        progress = _flag(value)
+        if progress and not wants_receipt:
+            raise invalid(PROGRESS, "The progress goes with dlr and a URL; nobody would be told.")
+    wishes.extras = Extras(priority, coding, elements, (), progress)
+    return wishes
+
+
+def _whole(name: str, value: Any, most: int) -> int:
+    text = str(value)
+    base = 16 if text[:2].lower() == "0x" else 10
+    try:
+        number = int(text, base) if not isinstance(value, bool) and text.isascii() and len(text) <= 6 else -1
+    except ValueError:
+        number = -1
+    if not 0 <= number <= most:
+        raise invalid(name, f"The {name} {shown(value)} is no whole number from 0 to {most}.")
+    return number
+
+
+def _header(value: Any) -> bytes:
+    """Returns the elements of a header."""
+    try:
+        header = bytes.fromhex(value) if isinstance(value, str) and value.isalnum() else b""
+    except ValueError:
+        header = b""
+    if not header:
+        problem = f"The udh {shown(value)} is no hexadecimal, two digits for each octet, such as 0605040B8423F0."
+        raise invalid(UDH, problem)
+    if (wrong := header_problem(header)) is not None:
+        raise invalid(UDH, f"The udh is no user data header. {wrong}")
+    return header[1:]
+
+
+def _flag(value: Any) -> bool:
+    text = str(value).lower() if isinstance(value, bool | str) else ""
+    if text in _YES:
+        return True
+    if text not in _NO:
+        raise invalid(PROGRESS, f"The progress {shown(value)} is unknown; give yes or no.")
+    return False

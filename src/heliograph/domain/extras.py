@@ -1,0 +1,65 @@
+"""Extras: fields that few messages are sent with, beside their text. Pure.
+
+A message keeps its extras as one text, which is empty for nearly all. They are read when it is cut and submitted.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+Tlv = tuple[int, bytes]
+"""Tag and value of an optional parameter (SMPP v3.4, 5.3)."""
+
+READ_ONCE: Final = 1024
+"""Texts of extras that are kept as they were read: those of one campaign are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Fields of a submit_sm that a request may set."""
+
+    priority: int | None = None
+    """priority_flag, 0 to 3; None is the connector's."""
+    coding: int | None = None
+    """data_coding, 0 to 255, of a binary message; None is the connector's."""
+    elements: bytes = b""
+    """Elements of the customer's own user data header, without the length octet before them."""
+    tlvs: tuple[Tlv, ...] = ()
+    """Optional parameters; of a long message each part has them."""
+    progress: bool = False
+    """Whether the customer is told ENROUTE and ACCEPTD too."""
+
+    def text(self) -> str:
+        """Returns the text that `read_extras` reads."""
+        said: dict[str, Any] = {}
+        if self.priority is not None:
+            said["priority"] = self.priority
+        if self.coding is not None:
+            said["coding"] = self.coding
+        if self.elements:
+            said["udh"] = self.elements.hex()
+        if self.tlvs:
+            said["tlvs"] = [[tag, value.hex()] for tag, value in self.tlvs]
+        if self.progress:
+            said["progress"] = True
+        return json.dumps(said, separators=(",", ":")) if said else ""
+
+
+NONE: Final = Extras()
+"""The extras of nearly all messages."""
+
+
+@lru_cache(maxsize=READ_ONCE)
+def read_extras(text: str) -> Extras:
+    """Returns the extras that a message's text of them says."""
+    if not text:
+        return NONE
+    said = json.loads(text)
+    return Extras(
+        said.get("priority"),
+        said.get("coding"),
+        bytes.fromhex(said.get("udh", "")),
+        tuple((tag, bytes.fromhex(value)) for tag, value in said.get("tlvs", ())),
+        said.get("progress", False),
+    )

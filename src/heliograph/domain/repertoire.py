@@ -1,0 +1,84 @@
+"""Repertoires: the alphabets that an operator takes texts in, and the ways in which a text can go there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from heliograph.domain import alphabet, national
+from heliograph.domain.header import national_elements
+
+
+class Encoding(IntEnum):
+    """Encodings of the content of a message over the air."""
+
+    GSM7 = 0
+    """The default alphabet, or national tables that a user data header names."""
+    UCS2 = 1
+    BINARY = 2
+    LATIN1 = 3
+
+    @property
+    def label(self) -> str:
+        """The word that the API shows."""
+        return _LABELS[self]
+
+
+_LABELS: dict[Encoding, str] = {
+    Encoding.GSM7: "GSM-7",
+    Encoding.UCS2: "UCS-2",
+    Encoding.BINARY: "binary",
+    Encoding.LATIN1: "Latin-1",
+}
+
+
+@dataclass(slots=True)
+class Encoded:
+    """A text as it can go: unpacked septets, UTF-16BE, or octets. `elements` are those of the user data header that
+    each of its parts needs, to name national tables."""
+
+    encoding: Encoding
+    data: bytes
+    elements: bytes = b""
+    language: int = 0
+    """The language whose national tables hold; 0 is none."""
+
+
+Tables = tuple[int, int]
+"""The languages of a locking and of a single shift table; 0 is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repertoire:
+    """The alphabets that an operator takes beside UCS-2, which every one does."""
+
+    default: str = alphabet.GSM
+    """Meaning of the default data coding: `gsm`, `latin1` or `ascii`."""
+    latin1: bool = False
+    """Whether Latin-1 has a data coding of its own."""
+    tables: tuple[Tables, ...] = ()
+    """The national tables that phones are known to have."""
+
+    def ways(self, text: str, *, flash: bool = False) -> Iterator[Encoded]:
+        """Yields the ways in which a text can go, at least one: GSM 7 bit alone where it has all letters, else UCS-2
+        first, then those that may be shorter. `flash`: with a message class, which Latin-1 has no coding for.
+
+        Raises UnicodeEncodeError on a lone surrogate.
+        """
+        septets = alphabet.encode(text)
+        if septets is not None and alphabet.has_letters(text, self.default):
+            yield Encoded(Encoding.GSM7, septets)
+            return
+        yield Encoded(Encoding.UCS2, text.encode("utf-16-be"))
+        if self.latin1 and not flash:
+            octets = alphabet.latin1(text)
+            if octets is not None:
+                yield Encoded(Encoding.LATIN1, octets)
+        for locking, single in self.tables:
+            shifted = national.encode(text, locking, single)
+            if shifted is not None:
+                yield Encoded(Encoding.GSM7, shifted, national_elements(locking, single), locking or single)
+
+
+PLAIN: Final = Repertoire()
+"""The alphabets that every operator takes: GSM 7 bit and UCS-2."""
