@@ -44,6 +44,7 @@ FULL = Account(
     created=START,
     inbound_url="https://customer.example/mo",
     inbound_reply="body",
+    smart="on",
     opt_out="off",
     stop_text="You are out.",
     help_text="Ask us.",

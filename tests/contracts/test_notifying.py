@@ -3,9 +3,20 @@
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackDone, CallbackEnd, CallbackRetry, Facts, Final, Message
-from heliograph.app.notice import FinalState, Way
+from heliograph.app.facts import (
+    CallbackDone,
+    CallbackEnd,
+    CallbackRetry,
+    Facts,
+    Final,
+    Message,
+    PartReceipt,
+    notice_key_of,
+)
+from heliograph.app.notice import FinalState, Progress, Way
 from heliograph.app.ports import Store
+from heliograph.domain.extras import Extras
+from heliograph.domain.ids import to_hex
 from heliograph.domain.receipt import Delivery
 from tests.support.store import NODE, START, Given, Opener
 
@@ -156,3 +167,79 @@ async def test_callbacks_survive_a_restart(opener: Opener) -> None:
         assert owed.body == b"\x00\xff"
     finally:
         await store.close()
+
+
+# --- states on the way
+
+
+async def under_way(given: Given, account: Account, *states: Delivery) -> Message:
+    """A message whose customer is to be told of these states."""
+    message = await given.sent(account.id, wants_receipt=True, callback_url="https://customer.example/r")
+    for place, state in enumerate(states):
+        told = PartReceipt(account.id, message.key, 0, state, f"00{place}", START + 1 + place, owed=True)
+        await given.store.commits.record(Facts(progress=[told]))
+    return message
+
+
+async def test_each_state_on_the_way_is_told_once(store: Store, given: Given, account: Account) -> None:
+    message = await under_way(given, account, Delivery.ENROUTE, Delivery.ACCEPTD, Delivery.ENROUTE)
+    await ended(given, account)
+    first, second = await store.notices.claim(10, START + 9, NODE)
+    assert first.subject == Progress(message, Delivery.ENROUTE, "000", START + 1)
+    assert second.subject == Progress(message, Delivery.ACCEPTD, "001", START + 2)
+    assert (first.account, first.key, first.first) == (
+        account.id,
+        notice_key_of(message.key, Delivery.ENROUTE),
+        START + 1,
+    )
+    delivered = CallbackDone(account.id, first.key, CallbackEnd.DELIVERED, 200, 1, START + 20)
+    await store.commits.record(Facts(callbacks=[delivered]))
+    again = PartReceipt(account.id, message.key, 1, Delivery.ENROUTE, "", START + 30, owed=True)
+    await store.commits.record(Facts(progress=[again]))
+    assert await store.queue.release(NODE) == 1
+    [left] = await store.notices.claim(10, START + 99, OTHER_NODE)
+    assert left.key == second.key
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_state_that_comes_after_the_end_is_not_told(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    late = PartReceipt(account.id, message.key, 0, Delivery.ENROUTE, "", START + 30, owed=True)
+    await store.commits.record(Facts(progress=[late]))
+    assert await store.notices.claim(10, START + 99, NODE) == []
+
+
+async def test_a_state_that_nobody_asked_for_is_not_told(store: Store, given: Given, account: Account) -> None:
+    message = await under_way(given, account)
+    await store.commits.record(Facts(progress=[PartReceipt(account.id, message.key, 0, Delivery.ENROUTE, "", START)]))
+    assert await store.notices.claim(10, START + 99, NODE) == []
+
+
+async def test_callbacks_of_states_are_listed_replayed_and_dropped(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await under_way(given, account, Delivery.ENROUTE)
+    [owed] = await store.notices.owed(10)
+    assert (owed.message_id, owed.url) == (to_hex(message.key, message.tail), message.callback_url)
+    gone = CallbackDone(account.id, owed.key, CallbackEnd.GONE, 410, 1, START + 20)
+    await store.commits.record(Facts(callbacks=[gone]))
+    [failed] = await store.notices.ended(10)
+    assert (failed.key, failed.account, failed.code) == (owed.key, account.id, 410)
+    assert await store.notices.replay(account.id, None, START + 30) == 1
+    [claimed] = await store.notices.claim(10, START + 30, NODE)
+    assert isinstance(claimed.subject, Progress)
+    await store.queue.release(NODE)
+    assert await store.notices.drop([owed.key], START + 40) == 1
+    assert await store.upkeep.audit() == []
+
+
+# --- extras
+
+
+async def test_a_messages_extras_come_with_it(store: Store, given: Given, account: Account) -> None:
+    extras = Extras(priority=1, elements=b"\x24\1\1").text()
+    message = await given.sent(account.id, extras=extras)
+    assert await store.customers.message(account.id, message.key, message.tail) == message
+    assert message.extras == extras
+    scheduled = await given.scheduled(account.id, extras=extras)
+    assert scheduled.extras == extras

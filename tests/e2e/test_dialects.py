@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -242,3 +243,42 @@ def test_what_was_charged_for_another_alphabet_is_refunded_rather_than_sent_with
             assert "it cannot be written for the operator behind operator" in shown["explanation"]
         assert simulator.submits() == []
     admin.assert_books_right()
+
+
+@pytest.mark.peer
+@pytest.mark.interop
+def test_what_a_request_asks_for_reaches_the_operator_and_states_on_the_way_the_customer(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
+) -> None:
+    account = admin.account()
+    with ForeignCentre(tmp_path, "smsc.js", 400) as npm:
+        options = ("tlvs=ref=user_message_reference", "latin1_coding=3", "national=turkish, hindi/single")
+        admin.operator(npm.port, "npm", "", *(word for each in options for word in ("--option", each)))
+        admin("account", "set", "acme", "smart=on")
+        with running(data, account) as (_, customer):
+            wishes = {"udh": "0605040B8423F0", "coding": "0xF5", "priority": "2", "validity": "600", "tlv_ref": "258"}
+            customer.send(1, to="491701234562", type="binary", content="0106", **wishes)
+            texts = ("ë" * 100, "ğ" * 100, "\u201cIt\u2019s\u201d \u2026 now" + "!" * 80, "ğ" * 200)
+            for text in texts:
+                customer.send(1, to="491701234563", content=text)
+            told = customer.send(1, to="491701234564", content="Hi", progress="yes", dlr="yes", dlr_url=sink.url("/r"))
+            eventually(lambda: len(npm.seen("submit_sm")) == 7, "all with the operator")
+            eventually(lambda: len(sink.requests) == 2, "both states told")
+            refused = customer.form(
+                "/api/v1/messages", {"to": "491701234562", "from": "Test", "content": "x", "tlv_0x1400": "1"}
+            )
+    binary, latin, turkish, plain, *_, asked = npm.seen("submit_sm")
+    assert (binary["esm_class"], binary["data_coding"], binary["priority_flag"]) == (0x40, 0xF5, 2)
+    assert (binary["udh"], binary["text"], binary["user_message_reference"]) == ("05040b8423f0", "0106", 258)
+    assert binary["validity_period"]
+    assert (latin["data_coding"], latin["text"]) == (3, "ë" * 100)
+    assert (turkish["data_coding"], turkish["udh"]) == (0, "250101")
+    assert plain["text"] == '"It\'s" ... now' + "!" * 80
+    assert asked["registered_delivery"] == 0x11
+    states = [parse_qs(each.body.decode()) for each in sink.requests]
+    assert [each["message_status"] for each in states] == [["ENROUTE"], ["DELIVRD"]]
+    assert {each["id"][0].replace("-", "") for each in states} == {told["Id"]}
+    assert len({each.headers["webhook-id"] for each in sink.requests}) == 2
+    assert refused.status == 400
+    admin.assert_books_right()
+    interop("npm `smpp`", "SMSC", "gateway", "Latin-1, a national table, a header, TLVs, intermediate notifications")

@@ -3,11 +3,12 @@
 //   node smsc.js [RECEIPT_DELAY_MS]
 //
 // Writes a JSON object a line for what comes; the first says where it listens. Numbers that end in 1 are undelivered,
-// with error 042.
+// with error 042. Who asks for intermediate notifications is told first that a message is on its way.
 const smpp = require('smpp');
 
 const receiptDelay = Number(process.argv[2] || 50);
 const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
+const INTERMEDIATE = 0x20;
 const receivers = [];
 let taken = 0;
 
@@ -17,9 +18,9 @@ function date(moment) {
     + two(moment.getHours()) + two(moment.getMinutes());
 }
 
-function report(pdu, id, submitted) {
+function report(pdu, id, submitted, onTheWay) {
   const delivered = !pdu.destination_addr.endsWith('1');
-  const state = delivered ? 'DELIVRD' : 'UNDELIV';
+  const state = onTheWay ? 'ENROUTE' : delivered ? 'DELIVRD' : 'UNDELIV';
   const err = delivered ? '000' : '042';
   const text = `id:${id} sub:001 dlvrd:00${delivered ? 1 : 0} submit date:${date(submitted)} `
     + `done date:${date(new Date())} stat:${state} err:${err} text:`;
@@ -28,10 +29,10 @@ function report(pdu, id, submitted) {
   receiver.deliver_sm({
     source_addr: pdu.destination_addr,
     destination_addr: pdu.source_addr,
-    esm_class: smpp.ESM_CLASS.MC_DELIVERY_RECEIPT,
+    esm_class: onTheWay ? INTERMEDIATE : smpp.ESM_CLASS.MC_DELIVERY_RECEIPT,
     short_message: text,
     receipted_message_id: id,
-    message_state: smpp.MESSAGE_STATE[delivered ? 'DELIVERED' : 'UNDELIVERABLE'],
+    message_state: smpp.MESSAGE_STATE[onTheWay ? 'ENROUTE' : delivered ? 'DELIVERED' : 'UNDELIVERABLE'],
   }, (answer) => say({event: 'receipt answered', id, status: answer.command_status}));
 }
 
@@ -49,12 +50,16 @@ function take(session, pdu) {
     esm_class: pdu.esm_class,
     data_coding: pdu.data_coding,
     registered_delivery: pdu.registered_delivery,
+    priority_flag: pdu.priority_flag,
+    validity_period: pdu.validity_period,
+    user_message_reference: pdu.user_message_reference,
     udh: udh ? Buffer.concat(udh.map((part) => Buffer.from(part))).toString('hex') : null,
     where,
     sar: [pdu.sar_msg_ref_num, pdu.sar_total_segments, pdu.sar_segment_seqnum],
     text: Buffer.isBuffer(message) ? message.toString('hex') : message,
   });
   session.send(pdu.response({message_id: id}));
+  if (pdu.registered_delivery & 0x10) setTimeout(report, receiptDelay / 2, pdu, id, new Date(), true);
   if (pdu.registered_delivery & 1) setTimeout(report, receiptDelay, pdu, id, new Date());
 }
 

@@ -21,6 +21,7 @@ from heliograph.app.facts import (
     PartReceipt,
     Queued,
     Verdict,
+    notice_key_of,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
@@ -113,6 +114,9 @@ class MemoryCommits(MemoryReading):
         ]
         if (part.state, part.err) not in known and len(known) < MOST_PROGRESS:
             rows.progress.append(part)
+        key = notice_key_of(part.key, part.state)
+        if part.owed and part.key not in rows.finals and key not in rows.callbacks and key not in rows.retries:
+            rows.retries[key] = RetryRow(part.at, 0, b"", "", part.at)
 
     def _accept(self, rows: Rows, accept: Accept) -> None:
         account = rows.accounts.get(accept.account)
@@ -350,7 +354,7 @@ class MemoryNotices(MemoryReading):
             if row.node is None
             and row.due is not None
             and row.due <= now
-            and (key in rows.finals or key in rows.inbound)
+            and (key < 0 or key in rows.finals or key in rows.inbound)
         )
         owed = []
         for _, key in due[:limit]:
@@ -386,9 +390,8 @@ class MemoryNotices(MemoryReading):
             for key, row in rows.retries.items()
             if row.node is None and row.due is not None
         )  # fmt: skip
-        views = [
-            self._callback(rows, self._subject(rows, key)) for due, key in places if after is None or (due, key) > after
-        ]
+        beyond = [key for due, key in places if after is None or (due, key) > after]
+        views = [self._callback(rows, self._subject(rows, key), key) for key in beyond]
         return [view for view in views if view is not None][:limit]
 
     async def ended(self, limit: int, before: int | None = None) -> list[CallbackView]:
@@ -396,7 +399,7 @@ class MemoryNotices(MemoryReading):
         keys = sorted(
             (key for key, done in rows.callbacks.items() if done.end is not CallbackEnd.DELIVERED), reverse=True
         )
-        views = [self._callback(rows, self._subject(rows, key)) for key in keys if before is None or key < before]
+        views = [self._callback(rows, self._subject(rows, key), key) for key in keys if before is None or key < before]
         return [view for view in views if view is not None][:limit]
 
     async def drop(self, keys: Sequence[int], now: int) -> int:

@@ -13,8 +13,10 @@ from heliograph.app.facts import (
     Outstanding,
     Queued,
     Verdict,
+    notice_key_of,
+    subject_key_of,
 )
-from heliograph.app.notice import FinalState, Notice
+from heliograph.app.notice import FinalState, Notice, Progress
 from heliograph.app.records import (
     COUNTED,
     BacklogCounts,
@@ -74,32 +76,40 @@ class MemoryReading(MemoryPart):
         return Outstanding(replace(rows.messages[key]), operator_ids, states)
 
     def _subject(self, rows: Rows, key: int) -> Message | InboundMessage:
-        return rows.inbound[key] if key in rows.inbound else rows.messages[key]
+        return rows.inbound[key] if key in rows.inbound else rows.messages[subject_key_of(key)]
 
     def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
         inbound = rows.inbound.get(key)
         if inbound is not None:
             return Notice(inbound.account, key, replace(inbound), first, attempts, body)
+        if key < 0:
+            of = subject_key_of(key)
+            told = next(each for each in rows.progress if each.key == of and notice_key_of(of, each.state) == key)
+            message = replace(rows.messages[of])
+            return Notice(message.account, key, Progress(message, told.state, told.err, told.at), first, attempts, body)
         end, message = rows.finals[key], replace(rows.messages[key])
         assert end.state is not None
         return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
 
-    def _callback(self, rows: Rows, message: Message | InboundMessage) -> CallbackView | None:
-        retry, done = rows.retries.get(message.key), rows.callbacks.get(message.key)
+    def _callback(
+        self, rows: Rows, message: Message | InboundMessage, notice: int | None = None
+    ) -> CallbackView | None:
+        key = message.key if notice is None else notice
+        retry, done = rows.retries.get(key), rows.callbacks.get(key)
         if retry is None and done is None:
             return None
         if isinstance(message, Message):
             url = message.callback_url
         else:
             url = rows.accounts[message.account].inbound_url if message.account else ""
-        view = CallbackView(message.key, message.tail, message.account, url, 0, "", 0)
+        view = CallbackView(key, message.tail, message.account, url, 0, "", 0)
         if retry is not None:
             view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
             view.due, view.held = retry.due, retry.node is not None
         if done is not None:
             view.end, view.code, view.attempts, view.at = done.end, done.code, done.attempts, done.at
             if retry is None:
-                end = rows.finals.get(message.key)
+                end = rows.finals.get(key)
                 view.first = done.at if end is None else end.at
         return view
 

@@ -69,7 +69,7 @@ async def replay_callback(request: AdminRequest) -> Struct:
 
 def _callback(view: CallbackView, accounts: dict[int, str]) -> shapes.Callback:
     return shapes.Callback(
-        message=ids.to_hex(view.key, view.tail),
+        message=view.message_id,
         account=accounts.get(view.account, str(view.account)),
         url=view.url,
         attempts=view.attempts,

@@ -159,7 +159,8 @@ MOST_MOVES = 20
 class PartReceipt:
     """A receipt for one part. Among `Facts.parts`: the final state of a part of a message of several parts. Among
     `Facts.progress`: a state that is not final, of a part of any message. `err` is the operator's own code, empty where
-    it gave none (`domain.receipt.own_code`)."""
+    it gave none (`domain.receipt.own_code`). `owed`, of progress: a notice of the state is owed to the account, unless
+    there was one, or the message has ended (`notice_key_of`)."""
 
     account: int
     key: int
@@ -167,6 +168,17 @@ class PartReceipt:
     state: Delivery
     err: str
     at: int
+    owed: bool = False
+
+
+def notice_key_of(key: int, state: Delivery) -> int:
+    """Returns the key of the notice that a message is on its way: below 0, and one for each state."""
+    return -2 * key - (state is Delivery.ACCEPTD)
+
+
+def subject_key_of(key: int) -> int:
+    """Returns the key of the message that a notice of this key tells of."""
+    return key if key >= 0 else -key // 2
 
 
 @dataclass(slots=True)

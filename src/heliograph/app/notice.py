@@ -24,6 +24,11 @@ and audit read `inbound` beside `final`. A notice is owed after its key is given
 same commit (`inbound.reception`): `spill` moves the mark past the notices of that commit only if they have rows. A
 message that was routed later has a row from the start. Other subjects with keys of that sequence would do the same.
 
+**States on the way** (`Progress`), where a message asks for them, have keys made of the message's
+(`facts.notice_key_of`): ENROUTE and ACCEPTD may each be told once, beside the final state. The commit that records such
+a state gives its notice a row, and the notifier takes it up from there as any other that is due; nobody has it in
+memory before, and no mark bounds it.
+
 **To add a way.** Add it to `Way`, implement `Deliverer`, register it, and store `way` with the row in `callback_retry`,
 so that a node claims the notices that it can deliver: those by bind where such a bind is up. A notice that is only
 pulled needs no row at all: its subject is the row.
@@ -56,6 +61,11 @@ class FinalState:
     state: Delivery
     err: str
     at: int
+
+
+@dataclass(slots=True)
+class Progress(FinalState):
+    """A subject: the message was in `state`, which is not final, at `at` (ms)."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from heliograph.app.configuration import LedgerEntry
-from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission
+from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission, subject_key_of
+from heliograph.domain import ids
 from heliograph.domain.receipt import Delivery, err_of
 from heliograph.domain.status import MessageStatus, status_of
 
@@ -208,7 +209,8 @@ class SearchPage:
 class CallbackView:
     """A callback that is owed (`due` is set) or has ended without having been delivered (`end` is).
 
-    `first` is when it was first owed, `problem` what went wrong last, `code` the last HTTP status of an ended one.
+    `key` is the notice's. `first` is when it was first owed, `problem` what went wrong last, `code` the last HTTP
+    status of an ended one.
     """
 
     key: int
@@ -225,6 +227,11 @@ class CallbackView:
     code: int = 0
     at: int = 0
     """Time of its end."""
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message that it tells of."""
+        return ids.to_hex(subject_key_of(self.key), self.tail)
 
 
 @dataclass(slots=True)

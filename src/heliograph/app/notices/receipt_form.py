@@ -1,4 +1,4 @@
-"""The receipt of a final state, as webhooks carry it: the six parameters, as a form or as JSON."""
+"""The receipt of a state, as webhooks carry it: the six parameters, as a form or as JSON."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Message
-from heliograph.app.notice import FinalState, Notice
+from heliograph.app.notice import FinalState, Notice, Progress
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
@@ -22,7 +22,7 @@ _STATUSES: dict[Delivery, str] = {state: state.name for state in Delivery}
 
 
 class ReceiptRenderer:
-    """Renders notices of final states for webhooks."""
+    """Renders notices of final states, and of those on the way, for webhooks."""
 
     def __init__(self, encode_json: Callable[[dict[str, str]], bytes]) -> None:
         self._encode_json = encode_json
@@ -32,13 +32,14 @@ class ReceiptRenderer:
         final = cast("FinalState", notice.subject)
         message = final.message
         uuid = to_uuid(message.key, message.tail)
+        name = f"dlr_{uuid}_{final.state.name.lower()}" if isinstance(final, Progress) else f"dlr_{uuid}"
         body = notice.body
         if not body:
             fields = receipt_fields(message, uuid, final.state, err_of(final.err, final.state), final.at, zone)
             body = self._encode_json(fields) if account.callback_format == "json" else receipt_form(fields)
             notice.body = body
         return WebhookJob(
-            notice.key, f"dlr_{uuid}", message.callback_url, body, content_type_of(body), (account.signing_secret,),
+            notice.key, name, message.callback_url, body, content_type_of(body), (account.signing_secret,),
             operator_code=final.err,
         )  # fmt: skip
 

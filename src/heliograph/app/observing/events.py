@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, InboundMessage, Message, Verdict
+from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, InboundMessage, Message, Verdict, subject_key_of
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.receipt import Delivery, err_of
 
@@ -142,7 +142,7 @@ class EventFeed:
             self._new(
                 done.at,
                 "callback",
-                done.key,
+                subject_key_of(done.key),
                 result=CallbackEnd(done.end).name.lower(),
                 code=done.code,
                 attempts=done.attempts,
@@ -151,7 +151,7 @@ class EventFeed:
         ]
         found += [
             self._new(
-                now, "callback_retry", retry.key,
+                now, "callback_retry", subject_key_of(retry.key),
                 problem=retry.problem, attempts=retry.attempts, in_s=max(0, retry.due - now) // 1000,
             )
             for retry in facts.callback_retries

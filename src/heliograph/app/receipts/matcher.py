@@ -19,6 +19,7 @@ from heliograph.app.receipts.operator_ids import (
     names,
     readings,
 )
+from heliograph.domain.extras import read_extras
 from heliograph.domain.receipt import Delivery, is_final, worst
 
 Acknowledge = Callable[[bool], None]
@@ -318,9 +319,11 @@ class ReceiptMatcher:
             self.settle(track, segments, connector, operator_id, report.state, report.err)
         else:
             now = self._clock.now()
-            account, key = track.message.account, track.message.key
+            message = track.message
+            account, key = message.account, message.key
+            owed = bool(message.extras) and read_extras(message.extras).progress and owes_receipt(message)
             self._gathering.facts.progress.extend(
-                PartReceipt(account, key, segment, report.state, report.err, now) for segment in segments
+                PartReceipt(account, key, segment, report.state, report.err, now, owed) for segment in segments
             )
 
     def settle(

@@ -323,7 +323,7 @@ END $$;
 -- Some operators tell that a message is on its way again and again, for hours: each state and code of a part is kept
 -- once, as it first came, and app.facts.MOST_PROGRESS of a part at most.
 CREATE OR REPLACE FUNCTION record_progress(
-    p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[]
+    p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO progress (key, segment, state, err, at)
@@ -345,6 +345,17 @@ BEGIN
     ) AS fresh
     WHERE fresh.place <= {MOST_PROGRESS}
     ON CONFLICT DO NOTHING;
+    IF true = ANY (p_owed) THEN
+        INSERT INTO callback_retry (key, due, attempts, body, problem, "first")
+        SELECT DISTINCT ON (w.key) w.key, w.at, 0, ''::bytea, '', w.at FROM (
+            SELECT -2 * u.key - CASE u.state WHEN {Delivery.ACCEPTD} THEN 1 ELSE 0 END AS key, u.key AS message, u.at
+            FROM unnest(p_key, p_state, p_at, p_owed) AS u (key, state, at, owed) WHERE u.owed
+        ) AS w
+        WHERE NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = w.key)
+          AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = w.message)
+        ORDER BY w.key, w.at
+        ON CONFLICT DO NOTHING;
+    END IF;
 END $$;
 
 -- Ends messages. The first end of a message stays; a cancelled message has one already.

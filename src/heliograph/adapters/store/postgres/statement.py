@@ -42,7 +42,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "attempts": ("key", "segment", "connector", "status", "at"),
     "submissions": ("key", "segment", "connector", "operator_id", "status", "at"),
     "parts": ("key", "segment", "state", "err", "at"),
-    "progress": ("key", "segment", "state", "err", "at"),
+    "progress": ("key", "segment", "state", "err", "at", "owed"),
     "finals": ("key", "state", "err", "at", "owed"),
     "withdrawals": ("account", "key", "refund", "at"),
     "early": ("connector", "operator_id", "destination", "state", "err", "at"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import FinalState, Notice
+from heliograph.app.notice import FinalState, Notice, Progress
 from heliograph.app.records import CallbackView
 from heliograph.domain.receipt import Delivery
 
@@ -23,6 +23,12 @@ class StoredNotices(Operations):
         if len(notices) < len(keys):
             rows = yield Q.inbound_notices(keys=keys)
             notices += [inbound_notice_of(row) for row in rows]
+        if any(key < 0 for key in keys):
+            rows = yield Q.progress_notices(keys=keys)
+            told: dict[int, Notice] = {}
+            for row in rows:
+                told.setdefault(row[-1], progress_notice_of(row))
+            notices += told.values()
         return notices
 
     @lookup
@@ -65,6 +71,14 @@ def notice_of(row: Row) -> Notice:
     state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
     message = message_of(row)
     return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)
+
+
+def progress_notice_of(row: Row) -> Notice:
+    """Reads MESSAGE_COLUMNS, then state, err and time of the progress, then attempts, body, when it was first owed, and
+    the notice's key."""
+    state, err, at, attempts, body, first, key = row[MESSAGE_WIDTH:]
+    message = message_of(row)
+    return Notice(message.account, key, Progress(message, Delivery(state), err, at), first, attempts, bytes(body))
 
 
 def inbound_notice_of(row: Row) -> Notice:

@@ -3,8 +3,8 @@
 A file is a list of statements, each below a line `-- name: One sentence.`, with parameters written `:name`. A statement
 without text is one that its engine has no need of: it has no rows. Words in
 braces are filled in: members of the domain's enums (`{State.SENT}`), sets of states (`{LISTED}`), the states before a
-step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), and what an engine
-spells in its own way (`{among(keys)}`).
+step of a message and the one after it (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message that a
+notice tells of (`{subject(r.key)}`), and what an engine spells in its own way (`{among(keys)}`).
 
 A statement over `({rows})` is one for each statement `rows_...`, which stands there in its text: `page` over
 `rows_by_key` is `page_by_key`, and `{order}` in it is the order of these rows.
@@ -42,6 +42,8 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "STATES": tuple(State),
     "WAITING": WAITING,
 }
+_CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}
+"""Fragments with a place for a column: the message that a notice of this key tells of."""
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
@@ -120,6 +122,8 @@ def fill(text: str, dialect: SqlDialect | None = None) -> str:
             return dialect.words[name] if name in dialect.words else _literal(_value(name))
         if name in _STEPS:
             return _literal(_STEPS[name](Trigger(_value(argument))))
+        if name in _CALLS:
+            return _CALLS[name].format(argument)
         if name in dialect.calls:
             return dialect.calls[name].format(argument)
         raise ValueError(f"SQL has the unknown fragment {fragment[0]}")

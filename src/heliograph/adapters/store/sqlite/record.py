@@ -28,6 +28,7 @@ from heliograph.app.facts import (
     PartReceipt,
     Queueing,
     Verdict,
+    notice_key_of,
 )
 from heliograph.app.ports import Unfit
 from heliograph.domain.message import State
@@ -66,6 +67,11 @@ _INSERT_PROGRESS = """
 INSERT INTO progress (key, segment, state, err, at) SELECT ?1, ?2, ?3, ?4, ?5
 WHERE (SELECT count(*) FROM progress WHERE key = ?1 AND segment = ?2) < ?6
 AND NOT EXISTS (SELECT 1 FROM progress WHERE key = ?1 AND segment = ?2 AND state = ?3 AND err = ?4)
+ON CONFLICT DO NOTHING
+"""
+_OWE_PROGRESS = """
+INSERT INTO callback_retry (key, due, attempts, body, problem, "first") SELECT ?1, ?3, 0, x'', '', ?3
+WHERE NOT EXISTS (SELECT 1 FROM callback WHERE key = ?1) AND NOT EXISTS (SELECT 1 FROM final WHERE key = ?2)
 ON CONFLICT DO NOTHING
 """
 _INSERT_FINAL = Insert("INSERT INTO final (key, state, err, at, owed)", 5, _ONCE)
@@ -339,6 +345,8 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     _INSERT_PART(db, list(map(_part_row, facts.parts)))
     if facts.progress:
         db.executemany(_INSERT_PROGRESS, [(*_part_row(each), MOST_PROGRESS) for each in facts.progress])
+        owed = [(notice_key_of(each.key, each.state), each.key, each.at) for each in facts.progress if each.owed]
+        db.executemany(_OWE_PROGRESS, owed)
 
 
 def _write_finals(db: sqlite3.Connection, finals: list[Final], book: Book) -> None:

@@ -2,7 +2,7 @@
 SELECT key FROM claim_retries(:limit, :now, :node);
 
 -- ended_keys: Notices that ended undelivered: a message's, an account's, or all.
-SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = c.key LEFT JOIN inbound AS i ON i.key = c.key
+SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account::bigint IS NULL OR coalesce(m.account, i.account) = :account)
   AND (:key::bigint IS NULL OR c.key = :key)
 ORDER BY c.key FOR UPDATE OF c;
@@ -15,7 +15,7 @@ ON CONFLICT (key) DO UPDATE SET due = :now, attempts = 0, "first" = :now, node =
 -- owed_notices: Notices that nobody has claimed, in the order in which they are due.
 SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url),
     r.attempts, r.problem, r."first", r.due
-FROM callback_retry AS r LEFT JOIN message AS m ON m.key = r.key
+FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
 LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN account AS a ON a.id = i.account
 WHERE r.node IS NULL AND r.due IS NOT NULL AND (r.due, r.key) > (:due, :key)
 ORDER BY r.due, r.key LIMIT :limit;

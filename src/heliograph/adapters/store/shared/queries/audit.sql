@@ -137,7 +137,7 @@ LIMIT :most;
 
 -- audit_early_callback: Callbacks of messages that have not ended.
 SELECT r.key, NULL FROM callback_retry AS r
-WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)
+WHERE r.key > 0 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.key = r.key)
 LIMIT :most;
 

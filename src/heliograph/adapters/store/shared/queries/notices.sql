@@ -11,6 +11,14 @@ SELECT {inbound}, r.attempts, r.body, r."first"
 FROM callback_retry AS r JOIN inbound AS i ON i.key = r.key
 WHERE r.key {among(keys)} ORDER BY r.due, r.key;
 
+-- progress_notices: Notices of states on the way that are owed, oldest due first.
+SELECT {message}, p.state, p.err, p.at, r.attempts, r.body, r."first", r.key
+FROM callback_retry AS r
+JOIN message AS m ON m.key = {subject(r.key)}
+JOIN progress AS p ON p.key = m.key AND p.state = CASE r.key % 2 WHEN 0 THEN {Delivery.ENROUTE} ELSE {Delivery.ACCEPTD} END
+WHERE r.key {among(keys)} AND r.key < 0
+ORDER BY r.due, r.key, p.at, p.segment;
+
 -- next_notice_due: The earliest due time of a notice that nobody has claimed.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
@@ -20,7 +28,7 @@ DELETE FROM callback WHERE key {among(keys)};
 -- ended_notices: Notices that were given up, or whose receiver is gone, newest message first.
 SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account), coalesce(m.callback_url, a.inbound_url), c.attempts,
     coalesce(r.problem, ''), coalesce(r."first", f.at, i.at, c.at), c."end", c.code, c.at
-FROM callback AS c LEFT JOIN message AS m ON m.key = c.key
+FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)}
 LEFT JOIN inbound AS i ON i.key = c.key LEFT JOIN account AS a ON a.id = i.account
 LEFT JOIN callback_retry AS r ON r.key = c.key
 LEFT JOIN final AS f ON f.key = c.key
