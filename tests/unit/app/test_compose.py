@@ -69,6 +69,7 @@ async def test_a_fingerprint_is_known_of_a_request_that_is_refused() -> None:
     assert not could_have_been_accepted(read(who, **request(content=None)), V1)
     assert not could_have_been_accepted(read(who, **request(sender="447700900124")), V2)
     assert not could_have_been_accepted(read(who, **request(dlr_url="")), V1)
+    assert not could_have_been_accepted(read(who, **request(time="")), V1)
     assert not could_have_been_accepted(read(who, **request(dlr="yes")), V2)
     assert could_have_been_accepted(read(who, **request(dlr="yes")), V1)
 

@@ -36,6 +36,6 @@ def could_have_been_accepted(fields: Fields, door: Door) -> bool:
         return False
     if fields.time is not None and not door.schedules:
         return False
-    if fields.url == "" or (fields.wants_receipt and not fields.url and not door.default_callback):
+    if "" in (fields.url, fields.time) or (fields.wants_receipt and not fields.url and not door.default_callback):
         return False
     return door.numeric_senders or phone.sender_problem(fields.sender, msisdn_allowed=False) is None
