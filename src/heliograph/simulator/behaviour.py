@@ -290,6 +290,12 @@ class Behaviour:
 
     cut_after: int = _knob("links", 0, "cut each link instead of answering its nth submit; 0: never", "messages")
     cut_share: float = _share("links", "share of submits at which the link is cut instead")
+    unbind_after: int = _knob(
+        "links",
+        0,
+        "unbind each link at its nth submit, which is still answered, as those before it; 0: never",
+        "messages",
+    )
     half_open_after: int = _knob(
         "links", 0, "each link falls silent at its nth submit, and stays open; 0: never", "messages"
     )

@@ -130,13 +130,14 @@ class Reactions:
             heappush(self._unfinished, final_at)
         reaction = Reaction(True, answer, (), state, err, final_at, early, scenario.reply)
         if _wants_receipt(submit.registered_delivery, state):
-            reaction.reports = self._reports(scenario, reaction)
+            intermediate = bool(submit.registered_delivery & c.RECEIPT_INTERMEDIATE)
+            reaction.reports = self._reports(scenario, reaction, intermediate=intermediate)
         answer.bodyless = scenario.fault is AnswerFault.BODYLESS or self._chance(b.bodyless_share)
         if scenario.fault is AnswerFault.WITHHELD or self._chance(b.withhold_share):
             reaction.answer = None
         return reaction
 
-    def _reports(self, scenario: Scenario, reaction: Reaction) -> tuple[PlannedReceipt, ...]:
+    def _reports(self, scenario: Scenario, reaction: Reaction, *, intermediate: bool) -> tuple[PlannedReceipt, ...]:
         b = self._behaviour
         if not scenario.receipt or self._chance(b.receipt_missing_share):
             return ()
@@ -161,6 +162,8 @@ class Reactions:
         )
         if scenario.accepted_first:
             return replace(report, state=MessageState.ACCEPTED, err=0), report
+        if intermediate and reaction.answer is not None:
+            return replace(report, at=reaction.answer.at, state=MessageState.ENROUTE, err=0), report
         if scenario.double or self._chance(b.receipt_double_share):
             return report, replace(report)
         return (report,)

@@ -73,7 +73,7 @@ def receipt_body(submission: TakenSubmit, report: PlannedReceipt, behaviour: Beh
             dest_addr_ton=destination[0],
             dest_addr_npi=destination[1],
             destination_addr=destination[2],
-            esm_class=behaviour.receipt_esm_class,
+            esm_class=c.ESM_INTERMEDIATE if report.state is MessageState.ENROUTE else behaviour.receipt_esm_class,
             data_coding=DataCoding.UCS2 if report.dialect is ReceiptWording.UCS2 else DataCoding.DEFAULT,
             short_message=content,
         )

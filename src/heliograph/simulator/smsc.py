@@ -239,6 +239,9 @@ class Simulator:
             link.forget_request()
         if submission is not None and not reaction.early:
             self._owe(link, submission, reaction.reports, now)
+        if link.submits == self._behaviour.unbind_after:
+            self._note("unbinding", link)
+            link.unbind()
 
     def _on_multi(self, link: SimulatorLink, request: p.SubmitMulti, now: float) -> None:
         """Each destination has its own scenario; there is one answer, at the time of the slowest, and one id."""

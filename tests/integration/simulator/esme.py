@@ -120,7 +120,7 @@ class Esme(asyncio.Protocol):
                     if not token.done():
                         token.set_result(event)
             case e.Delivered(request=p.DeliverSm() as request):
-                if request.esm_class & c.ESM_RECEIPT:
+                if request.esm_class & (c.ESM_RECEIPT | c.ESM_INTERMEDIATE):
                     receipt = parse_receipt(request)
                     assert receipt is not None
                     self.order.append(f"receipt {receipt.message_id}")

@@ -8,6 +8,7 @@ import pytest
 from heliograph.simulator.behaviour import Alphabet, Notation, ReceiptPlace, ReceiptWording, Refusal
 from heliograph.simulator.magic_numbers import SCENARIOS
 from heliograph.smpp import codec, tlv
+from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus, MessageState
@@ -288,6 +289,26 @@ async def test_cut_at_the_nth_submit(start: Start) -> None:
     assert (smsc.simulator.counters.cut, smsc.simulator.counters.accepted) == (1, 2)
     again = await smsc.bind()  # each link counts for itself
     assert (await again.submit()).status == 0
+
+
+async def test_unbind_at_the_nth_submit(start: Start) -> None:
+    smsc = await start(unbind_after=3, latency_ms=50.0, receipt_delay_ms=100.0)
+    esme = await smsc.bind()
+    outcomes = await asyncio.gather(*(esme.send(submit_sm()) for _ in range(3)))
+    assert [type(outcome) for outcome in outcomes] == [e.Answered] * 3
+    await smsc.until(lambda: smsc.simulator.counters.links == 0)
+    again = await smsc.bind()  # each link counts for itself
+    assert (await again.submit()).status == 0
+    await again.wait(lambda: len(again.receipts) == 4)
+
+
+async def test_who_asks_for_it_is_told_that_a_message_is_on_its_way(start: Start) -> None:
+    smsc = await start(receipt_delay_ms=50.0)
+    esme = await smsc.bind()
+    await esme.send(submit_sm(registered_delivery=c.RECEIPT_FINAL | c.RECEIPT_INTERMEDIATE))
+    await esme.wait(lambda: len(esme.receipts) == 2)
+    assert [each.state for each in esme.receipts] == ["ENROUTE", "DELIVRD"]
+    assert [each.esm_class for each in esme.deliveries] == [c.ESM_INTERMEDIATE, c.ESM_RECEIPT]
 
 
 async def test_cut_by_chance(start: Start) -> None:

@@ -131,7 +131,7 @@ def test_lateness_moves_the_receipt_and_not_the_state() -> None:
 
 @pytest.mark.parametrize(
     ("registered_delivery", "undelivered", "reports"),
-    [(0, 0.0, 0), (1, 0.0, 1), (2, 0.0, 0), (2, 1.0, 1), (0x10, 1.0, 0), (0x11, 0.0, 1)],
+    [(0, 0.0, 0), (1, 0.0, 1), (2, 0.0, 0), (2, 1.0, 1), (0x10, 1.0, 0), (0x11, 0.0, 2)],
 )
 def test_receipts_are_sent_where_asked_for(registered_delivery: int, undelivered: float, reports: int) -> None:
     reactions = Reactions(Behaviour(undelivered_share=undelivered))
