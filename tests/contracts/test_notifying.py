@@ -13,7 +13,7 @@ from heliograph.app.facts import (
     PartReceipt,
     notice_key_of,
 )
-from heliograph.app.notice import FinalState, Progress, Way
+from heliograph.app.notice import ReachedState, Way
 from heliograph.app.ports import Store
 from heliograph.domain.extras import Extras
 from heliograph.domain.ids import to_hex
@@ -46,7 +46,7 @@ async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, 
     assert await store.notices.next_due() == START + 10
     assert await store.notices.claim(10, START + 9, NODE) == []
     (owed,) = await store.notices.claim(10, START + 10, NODE)
-    assert owed.subject == FinalState(message, Delivery.DELIVRD, "000", START + 1)
+    assert owed.subject == ReachedState(message, Delivery.DELIVRD, "000", START + 1)
     assert (owed.account, owed.key, owed.way) == (account.id, message.key, Way.WEBHOOK)
     assert (owed.attempts, owed.body, owed.first) == (1, b"id=1", START + 1)
 
@@ -135,7 +135,7 @@ async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given
     await store.commits.record(done(message, CallbackEnd.GONE))
     assert await store.notices.replay(account.id, None, START + 100) == 1
     (owed,) = await store.notices.claim(10, START + 100, NODE)
-    assert isinstance(owed.subject, FinalState)
+    assert isinstance(owed.subject, ReachedState)
     assert (owed.subject.message, owed.body) == (message, b"")
 
 
@@ -185,8 +185,8 @@ async def test_each_state_on_the_way_is_told_once(store: Store, given: Given, ac
     message = await under_way(given, account, Delivery.ENROUTE, Delivery.ACCEPTD, Delivery.ENROUTE)
     await ended(given, account)
     first, second = await store.notices.claim(10, START + 9, NODE)
-    assert first.subject == Progress(message, Delivery.ENROUTE, "000", START + 1)
-    assert second.subject == Progress(message, Delivery.ACCEPTD, "001", START + 2)
+    assert first.subject == ReachedState(message, Delivery.ENROUTE, "000", START + 1)
+    assert second.subject == ReachedState(message, Delivery.ACCEPTD, "001", START + 2)
     assert (first.account, first.key, first.first) == (
         account.id,
         notice_key_of(message.key, Delivery.ENROUTE),
@@ -227,7 +227,7 @@ async def test_callbacks_of_states_are_listed_replayed_and_dropped(
     assert (failed.key, failed.account, failed.code) == (owed.key, account.id, 410)
     assert await store.notices.replay(account.id, None, START + 30) == 1
     [claimed] = await store.notices.claim(10, START + 30, NODE)
-    assert isinstance(claimed.subject, Progress)
+    assert isinstance(claimed.subject, ReachedState)
     await store.queue.release(NODE)
     assert await store.notices.drop([owed.key], START + 40) == 1
     assert await store.upkeep.audit() == []

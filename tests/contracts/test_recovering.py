@@ -14,7 +14,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
-from heliograph.app.notice import FinalState, Way
+from heliograph.app.notice import ReachedState, Way
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.domain.message import State
 from heliograph.domain.receipt import Delivery
@@ -146,7 +146,7 @@ async def test_owed_are_finals_whose_callback_only_memory_knew(store: Store, giv
         )
     )
     (found,) = (await store.commits.recover(0, NODE)).owed
-    assert found.subject == FinalState(owed, Delivery.DELIVRD, "000", START + 4)
+    assert found.subject == ReachedState(owed, Delivery.DELIVRD, "000", START + 4)
     assert (found.account, found.key, found.way) == (owed.account, owed.key, Way.WEBHOOK)
     assert (found.attempts, found.body, found.first) == (0, b"", START + 4)
 

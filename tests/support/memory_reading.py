@@ -16,7 +16,7 @@ from heliograph.app.facts import (
     notice_key_of,
     subject_key_of,
 )
-from heliograph.app.notice import FinalState, Notice, Progress
+from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.records import (
     COUNTED,
     BacklogCounts,
@@ -86,10 +86,11 @@ class MemoryReading(MemoryPart):
             of = subject_key_of(key)
             told = next(each for each in rows.progress if each.key == of and notice_key_of(of, each.state) == key)
             message = replace(rows.messages[of])
-            return Notice(message.account, key, Progress(message, told.state, told.err, told.at), first, attempts, body)
+            reached = ReachedState(message, told.state, told.err, told.at)
+            return Notice(message.account, key, reached, first, attempts, body)
         end, message = rows.finals[key], replace(rows.messages[key])
         assert end.state is not None
-        return Notice(message.account, key, FinalState(message, end.state, end.err, end.at), first, attempts, body)
+        return Notice(message.account, key, ReachedState(message, end.state, end.err, end.at), first, attempts, body)
 
     def _callback(
         self, rows: Rows, message: Message | InboundMessage, notice: int | None = None

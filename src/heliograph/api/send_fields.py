@@ -32,6 +32,16 @@ _REFERENCE: Final = _NAMES[7]
 
 _USUAL: Final = frozenset(_NAMES[:8])
 
+_KNOWN: Final = _USUAL | frozenset(wishes.NAMES)
+
+
+def _bare(name: str) -> str:
+    """Returns a name without what people write in different ways: case, `-`, `_` and spaces."""
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+_NEARLY: Final = {_bare(name): name for name in _KNOWN}
+
 TLV_PREFIX: Final = "tlv_"
 """In a form, the name of a field that gives a TLV begins so."""
 
@@ -90,14 +100,19 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool) -> Fie
         fields.url = url
     else:
         fields.refuse(_DLR_URL, invalid(_DLR_URL, "The dlr-url must be a text: an absolute http or https URL."))
-    fields.given = None if values.keys() <= _USUAL else _given(values, is_form=is_form)
+    fields.given = None if values.keys() <= _USUAL else _given(fields, values, is_form=is_form)
     is_read = reference is None or type(reference) is str
     fields.reference = reference if is_read else _kept(fields, _REFERENCE, _reference, reference)
     return fields
 
 
-def _given(values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
-    """Returns the fields of `app.sending.wishes` among the values; of a form, TLVs have a field each."""
+def _given(fields: Fields, values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
+    """Returns the fields of `app.sending.wishes` among the values; of a form, TLVs have a field each. Refuses a name
+    that is nearly one of ours: whoever wrote it would miss what they asked for."""
+    for name in values.keys() - _KNOWN:
+        meant = _NEARLY.get(_bare(name))
+        if meant is not None:
+            fields.refuse(name, invalid(name, f"There is no field {shown(name)}; did you mean {meant}?"))
     given = {name: values[name] for name in wishes.NAMES if values.get(name) is not None}
     if is_form:
         given = {name: text for name, text in given.items() if text}

@@ -1,6 +1,6 @@
 """Notices: what the gateway owes an account, and how one is kept until the account has it.
 
-A notice tells an account of one *subject*: the final state of a message (`FinalState`), or a message from a phone
+A notice tells an account of one *subject*: the state that a message reached (`ReachedState`), or a message from a phone
 (`facts.InboundMessage`). It leaves by one *way*: today a webhook (then it is called a callback); a bind of the customer
 and a pull are the next.
 The subject's key names the notice: a subject has one notice at most.
@@ -24,7 +24,7 @@ and audit read `inbound` beside `final`. A notice is owed after its key is given
 same commit (`inbound.reception`): `spill` moves the mark past the notices of that commit only if they have rows. A
 message that was routed later has a row from the start. Other subjects with keys of that sequence would do the same.
 
-**States on the way** (`Progress`), where a message asks for them, have keys made of the message's
+**States on the way**, where a message asks for them, have keys made of the message's
 (`facts.notice_key_of`): ENROUTE and ACCEPTD may each be told once, beside the final state. The commit that records such
 a state gives its notice a row, and the notifier takes it up from there as any other that is due; nobody has it in
 memory before, and no mark bounds it.
@@ -53,19 +53,14 @@ class Way(IntEnum):
 
 
 @dataclass(slots=True)
-class FinalState:
-    """A subject: the message reached `state` at `at` (ms). `err` is the operator's own code; empty where it gave
-    none."""
+class ReachedState:
+    """A subject: the message reached `state`, which ends it or, where the notice's key is below 0, does not, at `at`
+    (ms). `err` is the operator's own code; empty where it gave none."""
 
     message: Message
     state: Delivery
     err: str
     at: int
-
-
-@dataclass(slots=True)
-class Progress(FinalState):
-    """A subject: the message was in `state`, which is not final, at `at` (ms)."""
 
 
 @dataclass(slots=True)
@@ -92,7 +87,7 @@ class Notice:
 
 def notice_of(message: Message, final: Final) -> Notice:
     """Returns the fresh notice of a final state that is owed."""
-    return Notice(message.account, message.key, FinalState(message, final.state, final.err, final.at), final.at)
+    return Notice(message.account, message.key, ReachedState(message, final.state, final.err, final.at), final.at)
 
 
 def owes_receipt(message: Message) -> bool:

@@ -14,7 +14,7 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
 from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
-from heliograph.app.notice import FinalState, Progress, Way, notice_of
+from heliograph.app.notice import ReachedState, Way, notice_of
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
@@ -341,5 +341,4 @@ class Engine:
 
 
 def _renderers(encode_json: Callable[[dict[str, str]], bytes]) -> dict[type, SubjectRenderer]:
-    receipts = ReceiptRenderer(encode_json)
-    return {FinalState: receipts, Progress: receipts, InboundMessage: InboundRenderer(encode_json)}
+    return {ReachedState: ReceiptRenderer(encode_json), InboundMessage: InboundRenderer(encode_json)}

@@ -656,3 +656,20 @@ async def test_a_rescheduled_message_is_valid_for_as_long(gateway: Gateway) -> N
     message = await gateway.store.customers.message(sent.account, sent.key, sent.tail)
     assert message is not None
     assert (message.time, message.expires) == (START + 120_000, START + 720_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("dlr_url", "dlr-url"), ("dlrUrl", "dlr-url"), ("From", "from"), ("Dlr URL", "dlr-url"), ("UDH", "udh")],
+)
+async def test_a_name_that_is_nearly_a_fields_is_refused(gateway: Gateway, name: str, meant: str) -> None:
+    for reply in (await gateway.send(GOOD | {name: "x"}), await gateway.send_form(GOOD | {name: "x"}, V2)):
+        assert reply.fault == (400, "03", name)
+        assert f"did you mean {meant}?" in reply.json["Message"]
+    assert gateway.intake.accepted == []
+    bad = await gateway.send(but(to="x") | {name: "x"})
+    assert bad.fault == (400, "03", "to")
+
+
+async def test_other_names_are_nobodys_business(gateway: Gateway) -> None:
+    assert (await gateway.send(GOOD | {"campaign": "x", "dlr-method": "POST"})).status == 200

@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import FinalState, Notice, Way, owes_receipt
+from heliograph.app.notice import Notice, ReachedState, Way, owes_receipt
 from heliograph.app.notices.notifier import BUSY_PAUSE_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -70,7 +70,7 @@ class TwoWays:
 
     def notice(self, way: Way) -> Notice:
         message = self.message()
-        return Notice(1, message.key, FinalState(message, Delivery.DELIVRD, "000", START), START, way=way)
+        return Notice(1, message.key, ReachedState(message, Delivery.DELIVRD, "000", START), START, way=way)
 
     def commit(self, *notices: Notice) -> None:
         for notice in notices:

@@ -7,7 +7,7 @@ import pytest
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd, Facts, Final, Message
 from heliograph.app.marks import CALLBACK
-from heliograph.app.notice import FinalState, Notice, Way, notice_of
+from heliograph.app.notice import Notice, ReachedState, Way, notice_of
 from heliograph.app.notices import notifier
 from heliograph.app.notices.notifier import HOUR_MS, KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
@@ -62,7 +62,7 @@ class Desk:
 
     def make(self, **options: Any) -> Notifier:
         form = ReceiptRenderer(lambda fields: repr(fields).encode())
-        webhooks = WebhookDeliverer(self.sender, self.book, {FinalState: form})
+        webhooks = WebhookDeliverer(self.sender, self.book, {ReachedState: form})
         return Notifier(self.gathering, self.clock, {Way.WEBHOOK: webhooks}, self.book, lambda: 0.5, **options)
 
     def owe(self, *messages: Message) -> None:
@@ -98,7 +98,7 @@ def delivered(message: Message, at: int) -> Notice:
 
 def owed(message: Message, attempts: int = 0, body: bytes = b"", first: int = START) -> Notice:
     return Notice(
-        message.account, message.key, FinalState(message, Delivery.UNDELIV, "034", START), first, attempts, body
+        message.account, message.key, ReachedState(message, Delivery.UNDELIV, "034", START), first, attempts, body
     )
 
 

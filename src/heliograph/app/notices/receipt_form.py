@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Message
-from heliograph.app.notice import FinalState, Notice, Progress
+from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.calendar import format_local
 from heliograph.domain.ids import to_uuid
@@ -29,10 +29,10 @@ class ReceiptRenderer:
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
         """Returns the next try of the notice; its first one makes `notice.body`."""
-        final = cast("FinalState", notice.subject)
+        final = cast("ReachedState", notice.subject)
         message = final.message
         uuid = to_uuid(message.key, message.tail)
-        name = f"dlr_{uuid}_{final.state.name.lower()}" if isinstance(final, Progress) else f"dlr_{uuid}"
+        name = f"dlr_{uuid}_{final.state.name.lower()}" if notice.key < 0 else f"dlr_{uuid}"
         body = notice.body
         if not body:
             fields = receipt_fields(message, uuid, final.state, err_of(final.err, final.state), final.at, zone)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import FinalState, Notice, Progress
+from heliograph.app.notice import Notice, ReachedState
 from heliograph.app.records import CallbackView
 from heliograph.domain.receipt import Delivery
 
@@ -70,7 +70,7 @@ def notice_of(row: Row) -> Notice:
     """Reads MESSAGE_COLUMNS, then state, err and time of the final, then attempts, body and when it was first owed."""
     state, err, at, attempts, body, first = row[MESSAGE_WIDTH:]
     message = message_of(row)
-    return Notice(message.account, message.key, FinalState(message, Delivery(state), err, at), first, attempts, body)
+    return Notice(message.account, message.key, ReachedState(message, Delivery(state), err, at), first, attempts, body)
 
 
 def progress_notice_of(row: Row) -> Notice:
@@ -78,7 +78,7 @@ def progress_notice_of(row: Row) -> Notice:
     the notice's key."""
     state, err, at, attempts, body, first, key = row[MESSAGE_WIDTH:]
     message = message_of(row)
-    return Notice(message.account, key, Progress(message, Delivery(state), err, at), first, attempts, bytes(body))
+    return Notice(message.account, key, ReachedState(message, Delivery(state), err, at), first, attempts, bytes(body))
 
 
 def inbound_notice_of(row: Row) -> Notice:
