@@ -60,6 +60,10 @@ export class Heliograph {
 
 const [to, content, receiptUrl] = process.argv.slice(2);
 const { HELIOGRAPH_URL, HELIOGRAPH_USER, HELIOGRAPH_API_KEY } = process.env;
+if (!(content && HELIOGRAPH_URL && HELIOGRAPH_USER && HELIOGRAPH_API_KEY)) {
+  console.error("HELIOGRAPH_URL=... HELIOGRAPH_USER=... HELIOGRAPH_API_KEY=... node client.mjs NUMBER TEXT [RECEIPT_URL]");
+  process.exit(2);
+}
 const gateway = new Heliograph(HELIOGRAPH_URL, HELIOGRAPH_USER, HELIOGRAPH_API_KEY);
 const message = { to, from: "Heliograph", content };
 try {

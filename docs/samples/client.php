@@ -71,6 +71,10 @@ final class Heliograph
     }
 }
 
+if ($argc < 3 || !getenv('HELIOGRAPH_URL') || !getenv('HELIOGRAPH_USER') || !getenv('HELIOGRAPH_API_KEY')) {
+    fwrite(STDERR, "HELIOGRAPH_URL=... HELIOGRAPH_USER=... HELIOGRAPH_API_KEY=... php client.php NUMBER TEXT [RECEIPT_URL]\n");
+    exit(2);
+}
 [, $to, $content] = $argv;
 $gateway = new Heliograph(getenv('HELIOGRAPH_URL'), getenv('HELIOGRAPH_USER'), getenv('HELIOGRAPH_API_KEY'));
 $message = ['to' => $to, 'from' => 'Heliograph', 'content' => $content];

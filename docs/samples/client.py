@@ -67,8 +67,11 @@ class Heliograph:
 
 
 def main() -> None:
+    settings = [os.environ.get(f"HELIOGRAPH_{name}") for name in ("URL", "USER", "API_KEY")]
+    if len(sys.argv) < 3 or not all(settings):
+        sys.exit(__doc__)
     to, content, *receipt_url = sys.argv[1:]
-    gateway = Heliograph(os.environ["HELIOGRAPH_URL"], os.environ["HELIOGRAPH_USER"], os.environ["HELIOGRAPH_API_KEY"])
+    gateway = Heliograph(*settings)
     quote = gateway.quote(to, "Heliograph", content)
     print("costs", quote["Rate"], "in", quote["Segments"], quote["Encoding"])
     sent = gateway.send(to, "Heliograph", content, **({"dlr": "yes", "dlr-url": receipt_url[0]} if receipt_url else {}))

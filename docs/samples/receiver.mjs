@@ -5,6 +5,10 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
+if (!process.env.HELIOGRAPH_SIGNING_SECRET || !process.argv[2]) {
+  console.error("HELIOGRAPH_SIGNING_SECRET=whsec_... node receiver.mjs PORT");
+  process.exit(2);
+}
 const key = Buffer.from(process.env.HELIOGRAPH_SIGNING_SECRET.replace(/^whsec_/, ""), "base64");
 const seen = new Set(); // in a real program: a table, written in the transaction that uses the receipt
 

@@ -12,6 +12,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
+if len(sys.argv) < 2 or not os.environ.get("HELIOGRAPH_SIGNING_SECRET"):
+    sys.exit(__doc__)
+
 KEY = base64.b64decode(os.environ["HELIOGRAPH_SIGNING_SECRET"].removeprefix("whsec_"))
 SEEN: set[str] = set()  # in a real program: a table, written in the transaction that uses the receipt
 

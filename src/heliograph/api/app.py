@@ -77,6 +77,8 @@ class Api:
         self.responses: dict[int, int] = {}
         """Answers so far, by status."""
         self._mounts: list[tuple[str, Asgi]] = []
+        self.home: str | None = None
+        """The page for people that `/` leads to."""
         self.overhear: Callable[[bytes, Reply], None] | None = None
         """Called with each answer of the API and its request's id; None while nobody wants to know."""
         run: dict[str, Callable[[Call, bytes], Awaitable[Reply]]] = {
@@ -191,6 +193,8 @@ class Api:
         self.responses[status] = self.responses.get(status, 0) + 1
 
     async def _handle(self, call: Call) -> Reply:
+        if call.scope["path"] == "/" and self.home is not None and call.scope["method"] in ("GET", "HEAD"):
+            return Reply(303, b"{}", ((b"location", self.home.encode()),))
         handlers = self._find(call)
         handler = handlers.get(call.scope["method"])
         if handler is None:

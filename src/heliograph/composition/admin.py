@@ -87,6 +87,7 @@ class AdminApps:
         self._pulse.start()
         api.mount(admin_api.PATH, OnDemand(self._make_api))
         api.mount(console.PATH, OnDemand(self._make_console))
+        api.home = f"{console.PATH}/"
 
     async def stop(self) -> None:
         """Stops the lists that the console is sending where they are."""

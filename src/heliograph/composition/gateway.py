@@ -225,7 +225,7 @@ class Gateway:
 
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api, Services
-        from heliograph.api.reference import PATHS, Reference
+        from heliograph.api.reference import PAGE_PATH, PATHS, Reference
         from heliograph.app.inbound.pull import Pulling
         from heliograph.app.inbound.suppression_list import SuppressionList
         from heliograph.app.sending.authenticate import Authenticator
@@ -255,6 +255,7 @@ class Gateway:
             reference = Reference(in_force)
             for path in PATHS:
                 api.mount(path, reference)
+            api.home = PAGE_PATH
         return api
 
     def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:

@@ -289,3 +289,12 @@ async def test_a_fault_of_ours_shows_nothing_and_is_found_by_its_id(
     assert line[2]["request_id"] == reply.headers["x-request-id"]
     assert "fails" in line[2]["where"]
     assert "447700900123" not in repr(line)
+
+
+async def test_the_root_leads_to_the_page_for_people(gateway: Gateway) -> None:
+    assert (await gateway.call("GET", "/")).status == 404
+    gateway.app.home = "/console/"
+    for method in ("GET", "HEAD"):
+        reply = await gateway.call(method, "/")
+        assert (reply.status, reply.headers["location"]) == (303, "/console/")
+    assert (await gateway.call("POST", "/")).status == 404

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import re
 import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -18,7 +19,7 @@ from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, DEMO_SIGNING_SEC
 from tests.support.customer import Customer
 from tests.support.peers import foreign_program
 from tests.support.process import GatewayProcess, Process, eventually, free_port, listens
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 SECRET = "whsec_" + base64.b64encode(DEMO_SIGNING_SECRET).decode()
@@ -129,3 +130,23 @@ def test_a_receiver_takes_a_receipt_once_and_no_forgery(language: Language, tmp_
         expected = "receipt 0195d3a4-0000-7000-8000-000000000001 DELIVRD 000"
         eventually(lambda: receiver.out.count(expected) >= 2, "two receipts")
         assert receiver.out.splitlines() == [expected, expected]
+
+
+CALLED = [
+    ("python3", "client.py"),
+    ("python3", "receiver.py"),
+    pytest.param("node", "client.mjs", marks=pytest.mark.peer),
+    pytest.param("node", "receiver.mjs", marks=pytest.mark.peer),
+    pytest.param("php", "client.php", marks=pytest.mark.peer),
+]
+
+
+@pytest.mark.parametrize(("language", "name"), CALLED)
+def test_without_arguments_a_sample_says_how_it_is_called(language: str, name: str) -> None:
+    command = [foreign_program(language), str(SAMPLES / name)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMMAND_S)
+    assert ran.returncode in (1, 2)
+    assert "HELIOGRAPH_" in ran.stderr
+    assert ran.stdout == ""
+    for word in ("Error", "Warning", "Traceback"):
+        assert word not in ran.stderr
