@@ -15,6 +15,9 @@ MAX_SEGMENTS_CEILING = 255
 MAX_CHARGE = 10**15
 """Micro-credits of one request: a thousand million credits. Whatever is added up of such must fit 64 bits."""
 
+MAX_BALANCE = 10**18
+"""Micro-credits that top-ups raise a balance to, at most: far from what 64 bits hold, with all sums of it."""
+
 HORIZON_DAYS = 366
 """Days ahead that a message can be scheduled."""
 

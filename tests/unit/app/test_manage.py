@@ -9,6 +9,7 @@ from heliograph.adapters.smpp.kind import KIND
 from heliograph.app.admin.fields import Invalid
 from heliograph.app.admin.manage import AlreadyThere, Credentials, Manage, NoSuch, digest_key
 from heliograph.app.records import AuditQuery
+from heliograph.domain.limits import MAX_BALANCE
 from heliograph.domain.money import MICRO
 from heliograph.domain.signature import format_secret
 from tests.support.connectors import kinds
@@ -146,6 +147,14 @@ async def test_account_fields_that_are_wrong(manage: Manage, field: str, text: s
         await manage.set_account("acme", {"rate": "5", field: text})
     assert caught.value.field == field
     assert (await manage.account("acme")).account == before
+
+
+async def test_a_balance_does_not_rise_above_what_its_column_holds(manage: Manage) -> None:
+    await manage.create_account("acme", MAX_BALANCE - 7)
+    assert await manage.top_up("acme", 7) == MAX_BALANCE
+    with pytest.raises(Invalid, match=r"is 1000000000000 and may not rise above 1000000000000") as caught:
+        await manage.top_up("acme", 1)
+    assert caught.value.field == "amount"
 
 
 async def test_credit_is_added_and_taken_back_down_to_the_limit(manage: Manage) -> None:

@@ -18,7 +18,7 @@ from heliograph.app.configuration import Account, ApiKey, Connector, Exists, Led
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
-from heliograph.domain import money, signature
+from heliograph.domain import limits, money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
 MAX_NOTE_CHARS = 200
@@ -190,14 +190,13 @@ class Manage(Audited):
             raise Invalid("amount", "an amount of 0 changes nothing")
         if len(note) > MAX_NOTE_CHARS or not (note.isprintable() or not note):
             raise Invalid("note", f"a note is one line of at most {MAX_NOTE_CHARS} printable characters")
-        if micro < 0:
-            left = await self._store.customers.balance(account.id)
-            if left + micro < -account.credit_limit:
-                raise Invalid(
-                    "amount",
-                    f"the balance is {money.format_credits(left)} and may not fall below "
-                    f"{money.format_credits(-account.credit_limit)}",
-                )
+        left = await self._store.customers.balance(account.id)
+        if micro > 0 and left + micro > limits.MAX_BALANCE:
+            most = money.format_credits(limits.MAX_BALANCE)
+            raise Invalid("amount", f"the balance is {money.format_credits(left)} and may not rise above {most}")
+        if micro < 0 and left + micro < -account.credit_limit:
+            least = money.format_credits(-account.credit_limit)
+            raise Invalid("amount", f"the balance is {money.format_credits(left)} and may not fall below {least}")
 
         def noted(balance: int) -> AuditEntry:
             texts = {"amount": money.format_credits(micro), "balance": money.format_credits(balance), "note": note}
