@@ -66,7 +66,7 @@ lock: ## work out requirements/*.txt again, from pyproject.toml
 
 PEERS := .peers
 
-peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium and php
+peers: ## install the foreign programs that the tests use: npm's smpp and axe-core, Debian's kannel, chromium, php and libnet-smpp-perl
 	@mkdir -p $(PEERS)
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
@@ -87,6 +87,12 @@ peers: ## install the foreign programs that the tests use: npm's smpp and axe-co
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq php-cli php-curl; \
 	  else \
 	    echo "PHP is not here: install Debian's packages php-cli and php-curl, or its samples are left out"; \
+	  fi
+	@test -e /usr/share/perl5/Net/SMPP.pm || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libnet-smpp-perl; \
+	  else \
+	    echo "Perl's Net::SMPP is not here: install Debian's package libnet-smpp-perl, or its tests are left out"; \
 	  fi
 
 .PHONY: interop
