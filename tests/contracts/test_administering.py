@@ -13,6 +13,7 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     Exists,
+    MessageTemplate,
     Missing,
     Price,
     Route,
@@ -300,6 +301,10 @@ CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "remove route": lambda store, _: store.network.remove_route(1),
     "set price": lambda store, _: store.network.set_price(Price("default", "1", 1)),
     "remove price": lambda store, _: store.network.remove_price("default", ""),
+    "add template": lambda store, _: store.templates.add(MessageTemplate(0, "new", "Hi")),
+    "update template": lambda store, _: store.templates.update(MessageTemplate(1, "first", "Hi")),
+    "put templates": lambda store, _: store.templates.put([MessageTemplate(0, name, "Hi") for name in ("first", "x")]),
+    "remove template": lambda store, _: store.templates.remove("first"),
 }
 
 
@@ -308,6 +313,7 @@ async def test_each_change_adds_one_to_the_revision(store: Store, account: Accou
     await store.network.add_connector(connector("first"))
     await store.network.add_route(Route(0, "", 1))
     await store.network.set_price(Price("default", "", 1))
+    await store.templates.add(MessageTemplate(0, "first", "Hello"))
     before = await store.network.revision()
     await CHANGES[name](store, account)
     assert await store.network.revision() == before + 1
@@ -346,6 +352,7 @@ async def test_administration_survives_a_restart(opener: Opener) -> None:
     await store.network.add_connector(connector())
     await store.network.add_route(Route(0, "", 1))
     await store.network.set_price(Price("default", "", 1))
+    await store.templates.add(MessageTemplate(0, "first", "Hello", "Helio", account.id, {"entity": "1101"}))
     tables = await store.network.tables()
     await store.close()
     store = await opener()

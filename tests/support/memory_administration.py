@@ -11,6 +11,7 @@ from heliograph.app.configuration import (
     Connector,
     Exists,
     LedgerEntry,
+    MessageTemplate,
     Missing,
     NumberOwner,
     Price,
@@ -145,6 +146,7 @@ class MemoryNetwork(MemoryPart):
             [replace(price) for _, price in sorted(rows.prices.items())],
             sorted(map(replace, rows.numbers.values()), key=lambda each: (each.number, each.keyword, each.id)),
             {each.account: _owner(rows.accounts[each.account]) for each in rows.numbers.values()},
+            [replace(template) for _, template in sorted(rows.templates.items())],
         )
 
     async def add_connector(self, connector: Connector) -> Connector:
@@ -210,6 +212,56 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryTemplates(MemoryPart):
+    """`app.ports.Templates`."""
+
+    async def add(self, template: MessageTemplate) -> MessageTemplate:
+        rows = self._open()
+        self._check(template)
+        if template.name in rows.templates:
+            raise Exists(template.name)
+        added = replace(template, id=self._place.next("template"))
+        rows.templates[added.name] = added
+        rows.revision += 1
+        return replace(added)
+
+    async def update(self, template: MessageTemplate) -> None:
+        rows = self._open()
+        self._check(template)
+        known = {each.id: name for name, each in rows.templates.items()}
+        namesake = rows.templates.get(template.name)
+        if namesake is not None and namesake.id != template.id:
+            raise Exists(template.name)
+        if template.id not in known:
+            raise Missing("no such template")
+        del rows.templates[known[template.id]]
+        rows.templates[template.name] = replace(template)
+        rows.revision += 1
+
+    async def put(self, templates: Sequence[MessageTemplate]) -> int:
+        rows = self._open()
+        for template in templates:
+            self._check(template)
+        new = 0
+        for template in templates:
+            known = rows.templates.get(template.name)
+            new += known is None
+            number = self._place.next("template") if known is None else known.id
+            rows.templates[template.name] = replace(template, id=number)
+        rows.revision += 1
+        return new
+
+    async def remove(self, name: str) -> None:
+        rows = self._open()
+        if rows.templates.pop(name, None) is None:
+            raise Missing("no such template")
+        rows.revision += 1
+
+    def _check(self, template: MessageTemplate) -> None:
+        if template.account and template.account not in self._open().accounts:
+            raise Missing("no such account")
 
 
 class MemoryUsers(MemoryPart):

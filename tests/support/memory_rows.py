@@ -8,6 +8,7 @@ from heliograph.app.configuration import (
     ApiKey,
     Connector,
     LedgerEntry,
+    MessageTemplate,
     Price,
     Route,
 )
@@ -129,6 +130,7 @@ class Rows:
     callbacks: dict[int, CallbackDone] = field(default_factory=dict)
     retries: dict[int, RetryRow] = field(default_factory=dict)
     numbers: dict[int, InboundNumber] = field(default_factory=dict)
+    templates: dict[str, MessageTemplate] = field(default_factory=dict)
     inbound: dict[int, InboundMessage] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     """Places of inbound messages among their account's, by key."""

@@ -10,6 +10,7 @@ from tests.support.memory_administration import (
     MemoryAccounts,
     MemoryAuditLog,
     MemoryNetwork,
+    MemoryTemplates,
     MemoryTokens,
     MemoryUsers,
 )
@@ -67,6 +68,7 @@ class MemoryStore:
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
+        self.templates: ports.Templates = MemoryTemplates(place)
         self.users: ports.Users = MemoryUsers(place)
         self.tokens: ports.Tokens = MemoryTokens(place)
         self.audit_log: ports.AuditLog = MemoryAuditLog(place)

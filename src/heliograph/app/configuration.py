@@ -123,6 +123,21 @@ class Price:
     """Micro-credits a message from such a number. None, where a price is set, leaves it as it is."""
 
 
+@dataclass(slots=True)
+class MessageTemplate:
+    """A text that a registry of operators has, with the TLVs that prove it. `account` 0 and an empty `sender` are
+    any."""
+
+    id: int
+    name: str
+    text: str
+    """With variables, as `domain.template` reads it."""
+    sender: str = ""
+    account: int = 0
+    tlvs: dict[str, str] = field(default_factory=dict)
+    """Values by the names or numbers that the option `tlvs` of connectors gives them."""
+
+
 @dataclass(frozen=True, slots=True)
 class NumberOwner:
     """An account with numbers, as the reception of its messages needs it."""
@@ -138,8 +153,8 @@ class NumberOwner:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything about connectors, routes, prices and numbers at one moment; `revision` grows with each change of
-    any. `owners` are the accounts with numbers, by id."""
+    """Everything about connectors, routes, prices, numbers and templates at one moment; `revision` grows with each
+    change of any. `owners` are the accounts with numbers, by id."""
 
     revision: int
     connectors: list[Connector]
@@ -147,6 +162,7 @@ class Tables:
     prices: list[Price]
     numbers: list[InboundNumber] = field(default_factory=list)
     owners: dict[int, NumberOwner] = field(default_factory=dict)
+    templates: list[MessageTemplate] = field(default_factory=list)
 
     def connector_names(self) -> dict[int, str]:
         """Returns the names of all connectors by id."""

@@ -27,6 +27,7 @@ from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
+from heliograph.app.ports.templates import Templates
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
 
@@ -68,6 +69,7 @@ __all__ = [
     "Secrets",
     "Store",
     "Suppressions",
+    "Templates",
     "Tokens",
     "Unavailable",
     "Unfit",

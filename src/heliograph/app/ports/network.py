@@ -11,8 +11,8 @@ class Network(Protocol):
     """Connectors, routes, prices and numbers. Each change but of link states adds one to the revision."""
 
     async def revision(self) -> int:
-        """Returns a number that grows with each change of accounts, keys, connectors, routes, prices or numbers, in
-        any process."""
+        """Returns a number that grows with each change of accounts, keys, connectors, routes, prices, numbers or
+        templates, in any process."""
 
     async def tables(self) -> Tables: ...
 

@@ -14,6 +14,7 @@ from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
 from heliograph.app.ports.receipts import Receipts
 from heliograph.app.ports.suppressions import Suppressions
+from heliograph.app.ports.templates import Templates
 from heliograph.app.ports.upkeep import Upkeep
 from heliograph.app.ports.users import AuditLog, Tokens, Users
 from heliograph.app.records import AuditEntry
@@ -54,6 +55,7 @@ class Store(Protocol):
     customers: Customers
     accounts: Accounts
     network: Network
+    templates: Templates
     users: Users
     tokens: Tokens
     audit_log: AuditLog

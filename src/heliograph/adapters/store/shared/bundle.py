@@ -15,6 +15,7 @@ from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
+from heliograph.adapters.store.shared.templates import StoredTemplates
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers
 from heliograph.app import ports
@@ -26,6 +27,7 @@ class Bundle:
 
     accounts: ports.Accounts
     network: ports.Network
+    templates: ports.Templates
     users: ports.Users
     tokens: ports.Tokens
     audit_log: ports.AuditLog
@@ -51,6 +53,7 @@ class Bundle:
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
         self.network = StoredNetwork(runner)
+        self.templates = StoredTemplates(runner)
         self.users = StoredUsers(runner)
         self.tokens = StoredTokens(runner)
         self.audit_log = StoredAuditLog(runner)

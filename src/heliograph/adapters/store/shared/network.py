@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values
+from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, lookup, read, write
 from heliograph.app.configuration import Connector, Exists, Missing, NumberOwner, Price, Route, Tables
 from heliograph.app.ports import ConnectorReport
@@ -23,6 +23,7 @@ class StoredNetwork(Operations):
         routes = yield Q.routes()
         prices = yield Q.prices()
         numbers = yield Q.numbers()
+        templates = yield Q.templates()
         return Tables(
             revision,
             [connector_of(row) for row in connectors],
@@ -30,6 +31,7 @@ class StoredNetwork(Operations):
             [Price(*row) for row in prices],
             [InboundNumber(*row[:5]) for row in numbers],
             {row[2]: NumberOwner(row[2], row[6], bool(row[5]), bool(row[7]), *row[8:]) for row in numbers},
+            [template_of(row) for row in templates],
         )
 
     @write

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector
+from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.domain.opt_out import Wish
@@ -136,6 +136,16 @@ def connector_values(connector: Connector) -> dict[str, Any]:
 def connector_of(row: Sequence[Any]) -> Connector:
     """The connector of a row of the columns of one."""
     return Connector(**_read(_CONNECTOR, row))
+
+
+def template_values(template: MessageTemplate) -> dict[str, Any]:
+    """The columns of a template but its id."""
+    return {name: _stored(getattr(template, name)) for name in ("name", "text", "sender", "account", "tlvs")}
+
+
+def template_of(row: Sequence[Any]) -> MessageTemplate:
+    """The template of a row of `templates`."""
+    return MessageTemplate(*row[:5], json.loads(row[5]))
 
 
 def _stored(value: Any) -> Any:

@@ -102,6 +102,16 @@ CREATE TABLE number (
     UNIQUE (number, keyword, connector)
 ) STRICT;
 
+-- Texts that a registry of operators has.
+CREATE TABLE template (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    name    TEXT NOT NULL UNIQUE,
+    text    TEXT NOT NULL,
+    sender  TEXT NOT NULL,                     -- '': any
+    account INTEGER NOT NULL,                  -- 0: any
+    tlvs    TEXT NOT NULL                      -- JSON object: values by name
+) STRICT;
+
 -- Numbers that an account must not send to. The digest is there even where the number was erased.
 CREATE TABLE suppression (
     account INTEGER NOT NULL,

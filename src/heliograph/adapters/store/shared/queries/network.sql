@@ -64,6 +64,26 @@ RETURNING inbound;
 -- remove_price: Removes the price of a prefix.
 DELETE FROM price WHERE plan = :plan AND prefix = :prefix RETURNING 1;
 
+-- templates: All templates, by name.
+SELECT id, name, text, sender, account, tlvs FROM template ORDER BY name {bytewise};
+
+-- add_template: A new template; no row where one of its name is there.
+INSERT INTO template (name, text, sender, account, tlvs) VALUES (:name, :text, :sender, :account, :tlvs)
+ON CONFLICT (name) DO NOTHING RETURNING id;
+
+-- template_namesake: Whether another template has this name.
+SELECT 1 FROM template WHERE name = :name AND id <> :id;
+
+-- update_template: Changes all of a template but its id.
+UPDATE template SET name = :name, text = :text, sender = :sender, account = :account, tlvs = :tlvs
+WHERE id = :id RETURNING 1;
+
+-- replace_template: Changes all of the template of this name.
+UPDATE template SET text = :text, sender = :sender, account = :account, tlvs = :tlvs WHERE name = :name RETURNING 1;
+
+-- remove_template: Removes a template.
+DELETE FROM template WHERE name = :name RETURNING 1;
+
 -- save_link_state: Saves a node's report of a connector.
 INSERT INTO link_state (connector, node, state, at) VALUES (:connector, :node, :state, :at)
 ON CONFLICT (connector, node) DO UPDATE SET state = excluded.state, at = excluded.at;
