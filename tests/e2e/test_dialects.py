@@ -18,6 +18,8 @@ from tests.support.process import Admin, GatewayProcess, Process, SimulatorProce
 
 pytestmark = pytest.mark.slow
 
+ENTITY = "1101456780000012345"
+
 QUICK = {"HELIOGRAPH_SMPP_RECONNECT_FIRST_S": "0.1", "HELIOGRAPH_SMPP_RECONNECT_MOST_S": "0.2"}
 
 
@@ -93,6 +95,43 @@ def test_addresses_go_as_their_rules_say_and_receipts_find_their_messages(
         ("07700900999", 2, 1, "491701234567", 1, 0),
         ("BRAND", 5, 1, "15551234567", 1, 1),
     }
+    admin.assert_books_right()
+
+
+@pytest.mark.peer
+def test_texts_go_with_the_tlvs_of_their_registered_templates(tmp_path: Path, admin: Admin, data: Path) -> None:
+    account = admin.account()
+    table = tmp_path / "templates.csv"
+    table.write_text(
+        "Template Name,Header,Content,Template ID\n"
+        'Code,HELIO,"Your code is {#numeric#}. Valid for {#var#}.",1107161234567890123\n'
+        "Long,HELIO,Terms: {#url#} and {#url#},1107161234567890124\n"
+    )
+    with ForeignCentre(tmp_path, "smsc.js") as npm:
+        admin.operator(npm.port, "npm")
+        warned = admin("connector", "set", "npm", "templates=required")["warnings"]
+        assert "there is none: heliograph template add" in warned[0]
+        assert admin("template", "import", str(table), "--tlv", f"entity={ENTITY}")["added"] == 2
+        assert "the TLVs of 2 of 2 templates do not pass" in admin.run("doctor").stdout
+        tlvs = "tlvs=entity=0x1400/text, template=0x1401/text, user_message_reference"
+        assert admin("connector", "set", "npm", tlvs)["warnings"] == []
+        assert admin("template", "check", "--sender", "HELIO", "--text", "Your code is 1. Valid for 1 h.")["fits"]
+        with running(data, account) as (_, customer):
+            code = {"to": "447700900000", "sender": "HELIO", "content": "Your code is 1234. Valid for 5 minutes."}
+            customer.send(1, **code, tlv_user_message_reference="77")
+            customer.send(1, **code | {"content": "Terms: https://example.com/" + "x" * 150 + " and b"})
+            eventually(lambda: len(npm.seen("submit_sm")) >= 3, "all parts with the operator")
+            balance = admin.balance()
+            refused = [
+                customer.form("/api/v1/messages", {"to": code["to"], "from": sender, "content": text})
+                for text, sender in (("Your code is abcd. Valid for 5 minutes.", "HELIO"), ("Hi", "OTHER"))
+            ]
+            assert admin.balance() == balance
+        first, *parts = npm.seen("submit_sm")
+    assert [(each.status, each.json["Field"]) for each in refused] == [(400, "content"), (400, "from")]
+    assert "The nearest is Code: at character 14 the template has {#numeric#}" in refused[0].json["Message"]
+    assert (first["registered"], first["user_message_reference"]) == ([ENTITY, "1107161234567890123"], 77)
+    assert [each["registered"] for each in parts] == [[ENTITY, "1107161234567890124"]] * 2
     admin.assert_books_right()
 
 

@@ -6,6 +6,10 @@
 // with error 042. Who asks for intermediate notifications is told first that a message is on its way.
 const smpp = require('smpp');
 
+// What India's registry has operators ask for: C-octet strings by tags of its own.
+smpp.addTLV('registered_entity', {id: 0x1400, type: smpp.types.tlv.cstring});
+smpp.addTLV('registered_template', {id: 0x1401, type: smpp.types.tlv.cstring});
+
 const receiptDelay = Number(process.argv[2] || 50);
 const say = (line) => process.stdout.write(JSON.stringify(line) + '\n');
 const INTERMEDIATE = 0x20;
@@ -53,6 +57,7 @@ function take(session, pdu) {
     priority_flag: pdu.priority_flag,
     validity_period: pdu.validity_period,
     user_message_reference: pdu.user_message_reference,
+    registered: [pdu.registered_entity, pdu.registered_template],
     udh: udh ? Buffer.concat(udh.map((part) => Buffer.from(part))).toString('hex') : null,
     where,
     sar: [pdu.sar_msg_ref_num, pdu.sar_total_segments, pdu.sar_segment_seqnum],

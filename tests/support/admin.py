@@ -15,6 +15,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
+from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -260,6 +261,7 @@ async def open_house() -> AdminHouse:
         manage=Manage(store, secrets, clock, kinds()),
         inbound=ManageInbound(store, clock),
         suppressions=ManageSuppressions(store, clock),
+        templates=ManageTemplates(store, clock),
         conversations=Conversations(store),
         views=Views(store, gateway.directory, Rescheduling(store.customers, gateway.composer), clock),
         journal=gateway.journal,

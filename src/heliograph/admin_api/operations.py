@@ -7,7 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from heliograph.admin_api import customers, inbound, network, shapes, suppression_shapes, suppressions, traffic
+from heliograph.admin_api import (
+    customers,
+    inbound,
+    network,
+    shapes,
+    suppression_shapes,
+    suppressions,
+    template_shapes,
+    templates,
+    traffic,
+)
 from heliograph.admin_api.connector_shapes import ConnectorShapes
 from heliograph.admin_api.request import AdminRequest
 from heliograph.app.connector_kind import ConnectorKind
@@ -114,6 +124,25 @@ _LAST: tuple[AdminOperation, ...] = (
         network.add_route, shapes.RouteShape, shapes.NewRoute, (), (INVALID, NOT_FOUND, CONFLICT), 201),
     AdminOperation("DELETE", "/routes/{id}", Scope.WRITE_ROUTES, "Remove a route",
         network.remove_route, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    # templates
+    AdminOperation("GET", "/templates", Scope.READ_ROUTES, "Every template, or those that a message may fit",
+        templates.list_templates, template_shapes.TemplatesShape, None,
+        (QueryParameter("account", "Only those that this account may use."),
+         QueryParameter("sender", "Only those that messages from this sender may fit.")), (INVALID, NOT_FOUND)),
+    AdminOperation("POST", "/templates", Scope.WRITE_ROUTES, "Add a template", templates.add_template,
+        template_shapes.TemplateShape, template_shapes.NewTemplate, (), (INVALID, NOT_FOUND, CONFLICT), 201),
+    AdminOperation("PUT", "/templates", Scope.WRITE_ROUTES, "Add or replace several templates, all or none",
+        templates.put_templates, template_shapes.PutTemplates, template_shapes.NewTemplates, (), (INVALID,)),
+    AdminOperation("GET", "/templates/{name}", Scope.READ_ROUTES, "One template",
+        templates.get_template, template_shapes.TemplateShape, None, (), (NOT_FOUND,)),
+    AdminOperation("PATCH", "/templates/{name}", Scope.WRITE_ROUTES, "Change a template, all or nothing",
+        templates.set_template, template_shapes.TemplateShape, template_shapes.TemplateSettings,
+        (), (INVALID, NOT_FOUND)),
+    AdminOperation("DELETE", "/templates/{name}", Scope.WRITE_ROUTES, "Remove a template",
+        templates.remove_template, shapes.DoneShape, None, (), (NOT_FOUND,)),
+    AdminOperation("POST", "/template-check", Scope.READ_ROUTES, "Tell which template a text fits, or the nearest",
+        templates.check_text, template_shapes.TemplateCheckShape, template_shapes.TextToCheck,
+        (), (INVALID, NOT_FOUND)),
     # what phones send
     AdminOperation("GET", "/numbers", Scope.READ_ROUTES, "Every number that phones write to",
         inbound.list_numbers, shapes.NumbersShape),

@@ -14,6 +14,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Actor, SignIn
 from heliograph.app.admin.suppressions import ManageSuppressions
+from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierState, Journal
@@ -49,6 +50,7 @@ class AdminServices:
     manage: Manage
     inbound: ManageInbound
     suppressions: ManageSuppressions
+    templates: ManageTemplates
     conversations: Conversations
     views: Views
     journal: Journal
@@ -77,6 +79,10 @@ class AdminRequest:
     @property
     def suppressions(self) -> ManageSuppressions:
         return self.services.suppressions.acting_as(self.actor.name, self.actor.address)
+
+    @property
+    def templates(self) -> ManageTemplates:
+        return self.services.templates.acting_as(self.actor.name, self.actor.address)
 
     @property
     def views(self) -> Views:

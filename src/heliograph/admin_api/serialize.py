@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from heliograph.admin_api import bind_states, shapes, suppression_shapes
+from heliograph.admin_api import bind_states, shapes, suppression_shapes, template_shapes
 from heliograph.app import configuration
 from heliograph.app.admin.history import Event
 from heliograph.app.admin.inbound import NumberView
 from heliograph.app.admin.manage import AccountDetails, BuiltIn, RouteView
+from heliograph.app.admin.templates import TemplateCheck, TemplateView
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, InboundRecord
@@ -114,6 +115,15 @@ def suppressions(found: Sequence[Suppression], limit: int) -> suppression_shapes
 
 def suppression(found: Suppression) -> suppression_shapes.SuppressionShape:
     return suppression_shapes.SuppressionShape(found.number, format_utc(found.since), found.source)
+
+
+def template(found: TemplateView) -> template_shapes.TemplateShape:
+    return template_shapes.TemplateShape(found.name, found.text, found.sender, found.account, found.tlvs)
+
+
+def template_check(found: TemplateCheck) -> template_shapes.TemplateCheckShape:
+    near = None if found.template is None else template(found.template)
+    return template_shapes.TemplateCheckShape(found.fits, near, found.problem)
 
 
 def inbound(record: InboundRecord, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> shapes.InboundShape:

@@ -67,6 +67,8 @@ class LanePolicy:
     """The alphabets that the operator takes texts in."""
     tlvs: tuple[TlvRule, ...] = ()
     """Rules for the optional parameters that requests may give."""
+    needs_templates: bool = False
+    """Whether each text must fit a template of a registry."""
     default_alphabet: str = "gsm"
     """Meaning of data coding 0 in messages from phones: `gsm`, `latin1` or `ascii`."""
     timetable: Timetable | None = None

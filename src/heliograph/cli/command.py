@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.suppressions import ManageSuppressions
+    from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
     from heliograph.composition.commands import Tools
@@ -78,6 +79,10 @@ class Invocation:
     def suppressions(self, work: "Callable[[ManageSuppressions], Awaitable[Answer]]") -> Answer:
         """Runs one piece of administration of phones that opted out. Raises Failure."""
         return self._run(lambda tools: work(tools.suppressions))
+
+    def templates(self, work: "Callable[[ManageTemplates], Awaitable[Answer]]") -> Answer:
+        """Runs one piece of administration of templates. Raises Failure."""
+        return self._run(lambda tools: work(tools.templates))
 
     def diagnose(self, work: "Callable[[Diagnose], Awaitable[Answer]]") -> Answer:
         """Runs one check of the store. Raises Failure."""
@@ -158,7 +163,7 @@ def _listing(kind: str, invocation: Invocation) -> str:
     ):
         if kind.startswith(word):
             return invocation.typed(command)
-    for word in ("key", "account", "connector", "route", "price", "number", "inbound"):
+    for word in ("key", "account", "connector", "route", "price", "number", "inbound", "template"):
         if kind.startswith(word):
             return invocation.typed(f"{word} list" + (" NAME" if word == "key" else ""))
     return "heliograph --help"

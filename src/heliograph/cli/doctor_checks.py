@@ -128,6 +128,8 @@ async def _connectors(manage: "Manage", binds: bool) -> AsyncIterator[Finding]:
         if connector.name not in routed:
             command = f'heliograph route add --prefix "" --connector {connector.name}'
             yield Finding(f"connector {connector.name}", "note", "no route leads to it", command)
+        for warning in await manage.template_warnings(connector):
+            yield Finding(f"connector {connector.name}", "fail", warning, "heliograph template list")
         yield await _reach(connector, binds)
 
 

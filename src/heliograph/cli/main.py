@@ -19,6 +19,7 @@ _MODULES = {
     "number": "inbound",
     "inbound": "inbound",
     "suppression": "suppression",
+    "template": "template",
     "send": "send",
     "message": "message",
     "callbacks": "callbacks",

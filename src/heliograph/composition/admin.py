@@ -10,6 +10,7 @@ from heliograph.app.admin.inbound import ManageInbound
 from heliograph.app.admin.manage import Manage
 from heliograph.app.admin.sign_in import Hash, SignIn, Verify
 from heliograph.app.admin.suppressions import ManageSuppressions
+from heliograph.app.admin.templates import ManageTemplates
 from heliograph.app.admin.users import ManageUsers
 from heliograph.app.admin.views import Views
 from heliograph.app.configuration import Connector
@@ -65,6 +66,7 @@ class AdminApps:
             manage=Manage(store, parts.secrets, clock, KINDS, hash_password=parts.hash_password),
             inbound=ManageInbound(store, clock),
             suppressions=ManageSuppressions(store, clock),
+            templates=ManageTemplates(store, clock),
             conversations=Conversations(store),
             views=Views(
                 store,

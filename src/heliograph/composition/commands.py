@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.inbound import ManageInbound
     from heliograph.app.admin.manage import Manage
     from heliograph.app.admin.suppressions import ManageSuppressions
+    from heliograph.app.admin.templates import ManageTemplates
     from heliograph.app.admin.users import ManageUsers
     from heliograph.app.admin.views import Views
 
@@ -98,6 +99,12 @@ class Tools:
         from heliograph.app.admin.suppressions import ManageSuppressions
 
         return ManageSuppressions(self._store, self._clock, _terminal_user())
+
+    @property
+    def templates(self) -> "ManageTemplates":
+        from heliograph.app.admin.templates import ManageTemplates
+
+        return ManageTemplates(self._store, self._clock, _terminal_user())
 
     @property
     def diagnose(self) -> "Diagnose":

@@ -103,7 +103,7 @@ class UnfitTemplate(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Where a text first departs from a template."""
+    """The place where a text first departs from a template."""
 
     at: int
     """Characters before that place."""

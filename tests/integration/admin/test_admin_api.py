@@ -185,6 +185,80 @@ async def test_suppressions_of_an_account(house: AdminHouse, token: str) -> None
     ]
 
 
+async def test_templates_of_registries(house: AdminHouse, token: str) -> None:
+    code = {"name": "code", "text": "Code {#numeric#}", "sender": "HELIO", "account": "acme", "tlvs": {"entity": "1"}}
+    added = await house.ask(token, "POST", "/templates", code)
+    assert (added.status, added.json) == (201, code)
+    assert fault(await house.ask(token, "POST", "/templates", code))[:2] == (409, "09")
+    for wrong, field in (
+        ({"text": "{#name#}"}, "text"),
+        ({"sender": "much too long"}, "sender"),
+        ({"name": "a b"}, "name"),
+        ({"tlvs": {"entity": ""}}, "tlvs"),
+        ({"tlvs": {"a b": "1"}}, "tlvs"),
+        ({"tlvs": {f"t{n}": "1" for n in range(17)}}, "tlvs"),
+    ):
+        refused = await house.ask(token, "POST", "/templates", code | {"name": "new"} | wrong)
+        assert fault(refused) == (400, "03", field)
+    assert fault(await house.ask(token, "POST", "/templates", code | {"account": "none"}))[:2] == (404, "07")
+    bill = {"name": "bill", "text": "Bill {#var#}", "sender": "", "account": "", "tlvs": {}}
+    put = await house.ask(token, "PUT", "/templates", {"templates": [bill, code | {"sender": "OTHER"}]})
+    assert put.json == {"added": 1, "changed": 1}
+    twice = await house.ask(token, "PUT", "/templates", {"templates": [bill, bill]})
+    assert fault(twice)[:2] == (400, "03")
+    assert "template bill: name: bill is there twice" in twice.json["Message"]
+    unknown = await house.ask(token, "PUT", "/templates", {"templates": [bill, code | {"account": "none"}]})
+    assert "template code: account: there is no account none" in unknown.json["Message"]
+    code["sender"] = "OTHER"
+    assert (await house.ask(token, "GET", "/templates")).json == {"templates": [bill, code]}
+    assert (await house.ask(token, "GET", "/templates", query="sender=HELIO")).json == {"templates": [bill]}
+    assert (await house.ask(token, "GET", "/templates", query="account=other&sender=OTHER")).json == {
+        "templates": [bill]
+    }
+    assert (await house.ask(token, "GET", "/templates/code")).json == code
+    changed = await house.ask(token, "PATCH", "/templates/code", {"tlvs": {"entity": "", "template": "2"}})
+    assert changed.json == code | {"tlvs": {"template": "2"}}
+    fitting = await house.ask(token, "POST", "/template-check", {"sender": "OTHER", "text": "Code 1"})
+    assert fitting.json == {"fits": True, "template": changed.json, "problem": ""}
+    check = {"sender": "OTHER", "text": "Code x", "account": "acme"}
+    found = (await house.ask(token, "POST", "/template-check", check)).json
+    assert (found["fits"], found["template"]["name"]) == (False, "code")
+    assert found["problem"].startswith("It differs: at character 6 the template has {#numeric#}")
+    assert (await house.ask(token, "DELETE", "/templates/code")).json == {"done": True}
+    assert fault(await house.ask(token, "DELETE", "/templates/code"))[:2] == (404, "07")
+    assert fault(await house.ask(token, "GET", "/templates/code"))[:2] == (404, "07")
+    assert fault(await house.ask(token, "PATCH", "/templates/code", {"text": "x"}))[:2] == (404, "07")
+    await house.ask(token, "DELETE", "/templates/bill")
+    none = (await house.ask(token, "POST", "/template-check", check)).json
+    assert none == {"fits": False, "template": None, "problem": "There is no template for the sender OTHER."}
+    audit = (await house.ask(token, "GET", "/audit", query="action=template")).json["entries"]
+    assert [(each["action"], each["target"]) for each in audit] == [
+        ("template.remove", "bill"),
+        ("template.remove", "code"),
+        ("template.set", "code"),
+        ("template.import", ""),
+        ("template.add", "code"),
+    ]
+    assert audit[3]["details"] == {"new": "1", "changed": "1"}
+    assert audit[4]["details"]["tlvs"] == "entity=1"
+
+
+async def test_a_connector_tells_what_its_templates_lack(house: AdminHouse, token: str) -> None:
+    async def warned(**options: str) -> list[str]:
+        answered = await house.ask(token, "PATCH", "/connectors/operator", {"options": options})
+        assert answered.status == 200, answered.json
+        found: list[str] = answered.json["warnings"]
+        return found
+
+    assert await warned() == []
+    [nothing] = await warned(templates="required")
+    assert "there is none: heliograph template add" in nothing
+    await house.ask(token, "POST", "/templates", {"name": "code", "text": "x", "tlvs": {"entity": "1"}})
+    [unset] = await warned()
+    assert "do not pass, such as those of code" in unset
+    assert await warned(tlvs="entity=0x1400/text") == []
+
+
 async def test_numbers_and_messages_from_phones(house: AdminHouse, token: str) -> None:
     added = await house.ask(token, "POST", "/numbers", {"number": "+3388", "account": "acme", "keyword": "Pizza!"})
     assert (added.status, added.json["number"], added.json["keyword"]) == (201, "3388", "pizza")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.configuration import MessageTemplate
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain.extras import Extras, read_extras
@@ -673,3 +674,92 @@ async def test_a_name_that_is_nearly_a_fields_is_refused(gateway: Gateway, name:
 
 async def test_other_names_are_nobodys_business(gateway: Gateway) -> None:
     assert (await gateway.send(GOOD | {"campaign": "x", "dlr-method": "POST"})).status == 200
+
+
+# --- templates
+
+REGISTERED = (*TLVS, TlvRule(0x1401, 0x1401, "template", TlvForm.TEXT))
+CODE = MessageTemplate(0, "code", "Your code is {#numeric#}.\nHelio", "Helio", 0, {"entity": "110", "template": "117"})
+
+
+async def with_templates(*templates: MessageTemplate) -> Gateway:
+    gateway = await open_gateway(policy=LanePolicy(tlvs=REGISTERED, needs_templates=True))
+    for template in templates:
+        await gateway.store.templates.add(template)
+    await gateway.directory.refresh()
+    return gateway
+
+
+@pytest.mark.parametrize("path", ["/api/v1/messages", V2])
+@pytest.mark.parametrize("kind", ["text", "unicode", "flash"])
+async def test_a_text_that_fits_its_template_goes_with_its_tlvs(path: str, kind: str) -> None:
+    gateway = await with_templates(CODE)
+    text = but(content=" Your code is 4711.\r\nHelio", type=kind, **{"from": "Helio"})
+    assert (await gateway.send(text, path)).status == 200
+    [message] = gateway.intake.accepted[-1].messages
+    assert read_extras(message.extras) == Extras(tlvs=((0x1400, b"110\0"), (0x1401, b"117\0")))
+    assert message.content == text["content"]
+    own = text | {"tlvs": {"template": "118", "0x1501": "x"}, "priority": 1}
+    assert (await gateway.send(own, path)).status == 200
+    [message] = gateway.intake.accepted[-1].messages
+    assert read_extras(message.extras) == Extras(1, tlvs=((0x1400, b"110\0"), (0x1401, b"118\0"), (0x1501, b"x")))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/messages", V2, "/api/v1/messages/quote"])
+async def test_a_text_that_fits_no_template_is_refused_before_the_charge(path: str) -> None:
+    gateway = await with_templates(CODE)
+    before = await gateway.balance()
+    refused = await gateway.send(but(content="Your code is 47 11.\nHelio", **{"from": "Helio"}), path)
+    assert refused.fault == (400, "03", "content")
+    assert refused.json["Message"] == (
+        "The content fits no registered template of the sender. The nearest is code: at character 14 the template has "
+        '{#numeric#} (1 to 30 digits) and then ".\\nHelio", and the text "47 11.\\nHelio".'
+    )
+    other = await gateway.send(but(content="Your code is 4711.\nHelio", **{"from": "Other"}), path)
+    assert other.fault == (400, "03", "from")
+    assert gateway.intake.accepted == []
+    assert await gateway.balance() == before
+
+
+async def test_templates_are_asked_in_the_order_of_the_fields() -> None:
+    gateway = await with_templates(CODE)
+    bad = but(content="x", time="never", **{"from": "Other"})
+    assert (await gateway.send(bad)).fault == (400, "03", "from")
+    assert (await gateway.send(bad | {"from": "Helio"})).fault == (400, "03", "content")
+    assert (await gateway.send(bad | {"from": "Helio", "reference": 5})).fault == (400, "03", "content")
+    assert (await gateway.send(bad | {"from": "Helio", "to": 5})).fault == (400, "03", "to")
+    fitting = bad | {"from": "Helio", "content": "Your code is 1.\nHelio"}
+    assert (await gateway.send(fitting)).fault == (400, "03", "time")
+    assert (await gateway.send(fitting | {"type": "other"})).fault == (400, "03", "time")
+
+
+async def test_binary_messages_need_no_template() -> None:
+    gateway = await with_templates()
+    assert (await gateway.send(WISHING)).status == 200
+    assert gateway.intake.accepted[-1].messages[0].extras == ""
+    assert (await gateway.send(GOOD)).fault == (400, "03", "from")
+
+
+async def test_all_messages_of_a_batch_have_the_tlvs() -> None:
+    gateway = await with_templates(CODE)
+    numbers = [f"49170123456{n}" for n in range(5)]
+    reply = await gateway.send(but(to=numbers, content="Your code is 1.\nHelio", **{"from": "Helio"}))
+    assert reply.status == 200
+    assert {len(read_extras(message.extras).tlvs) for message in gateway.intake.accepted[-1].messages} == {2}
+
+
+async def test_tlvs_of_the_request_and_its_template_are_bounded_together() -> None:
+    gateway = await with_templates(CODE)
+    tlvs = {f"0x15{n:02x}": "x" for n in range(15)}
+    text = but(content="Your code is 1.\nHelio", tlvs=tlvs, **{"from": "Helio"})
+    assert (await gateway.send(text)).fault == (400, "03", "tlvs")
+    del tlvs["0x1500"]
+    assert (await gateway.send(text)).status == 200
+
+
+async def test_a_typographic_sign_is_replaced_before_the_template_is_asked() -> None:
+    gateway = await with_templates(MessageTemplate(0, "quote", "It's {#var#}{#var#}{#var#}"))
+    curly = but(content="It\u2019s " + "x" * 70)
+    assert (await gateway.send(curly)).fault == (400, "03", "content")
+    await gateway.change_account(smart="on")
+    assert (await gateway.send(curly)).status == 200

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from heliograph.app.configuration import Account, ApiKey, Price, Route
+from heliograph.app.configuration import Account, ApiKey, MessageTemplate, Price, Route
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending import directory as directory_module
@@ -207,3 +207,22 @@ async def test_prices_of_inbound_messages_by_plan(plan: str, sender: str, price:
     assert directory.inbound_price(account.id, sender) == 0
     await directory.refresh()
     assert directory.inbound_price(account.id, sender) == price
+
+
+async def test_templates_are_there_where_a_connector_requires_them() -> None:
+    store = MemoryStore()
+    await add_connector(store, "usual")
+    await store.templates.add(MessageTemplate(0, "code", "Hi"))
+    policy = lambda each: LanePolicy(needs_templates=each.name == "india")  # noqa: E731
+    directory = Directory(store.network, store.accounts, policy=policy)
+
+    async def read() -> list[str] | None:
+        await directory.refresh()
+        book = directory.templates
+        return None if book is None else [each.template.name for each in book.of(1, "Any")]
+
+    assert await read() is None
+    await add_connector(store, "india")
+    assert await read() == ["code"]
+    await store.templates.remove("code")
+    assert await read() == []

@@ -5,16 +5,18 @@ from typing import Any
 
 import pytest
 
-from heliograph.app.configuration import NumberOwner, Price
+from heliograph.app.configuration import MessageTemplate, NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, InboundMessage
 from heliograph.app.inbound import opt_outs as module
 from heliograph.app.inbound.opt_outs import HELP_PAUSE_MS, OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
+from heliograph.domain.extras import read_extras
 from heliograph.domain.message import Kind, State
 from heliograph.domain.opt_out import Wish
 from heliograph.domain.repertoire import Repertoire
+from heliograph.domain.tlv_rules import TlvRule
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import MemoryJournal
 from tests.support.memory_store import MemoryStore
@@ -130,3 +132,19 @@ def test_a_stop_that_cannot_be_confirmed_holds_all_the_same(
     assert (event, said["account"]) == ("opt_out.not_replied", 7)
     assert reason in said["reason"].lower()
     assert "447700900123" not in str(said)
+
+
+async def test_answers_go_with_the_tlvs_of_the_template_that_they_fit(journal: MemoryJournal) -> None:
+    store = MemoryStore()
+    connector = await store.network.add_connector(smpp_connector(0, "a", "h", 1, "id", "pw"))
+    await store.network.set_price(Price("own", "49", 5))
+    await store.templates.add(MessageTemplate(0, "out", "You are {#var#}.", NUMBER, tlvs={"template": "117"}))
+    policy = LanePolicy(tlvs=(TlvRule(0x1401, 0x1401, "template"),), needs_templates=True)
+    directory = Directory(store.network, store.accounts, policy=lambda _: policy)
+    await directory.refresh()
+    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
+    for text, tlvs in (("You are out.", ((0x1401, b"117"),)), ("Bye", ())):
+        message = InboundMessage(OWNER.account, connector.id, PHONE, NUMBER, "Stop!", b"Stop!", 0, NOW)
+        opt_outs.judge(message, replace(OWNER, stop_text=text))
+        assert message.reply is not None
+        assert read_extras(message.reply.messages[0].extras).tlvs == tlvs

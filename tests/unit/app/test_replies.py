@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, MessageTemplate
+from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import CallbackEnd, Facts, InboundMessage, Message
 from heliograph.app.inbound import replies
 from heliograph.app.inbound.replies import PhoneReplies
@@ -17,6 +18,8 @@ from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.sending.compose import SendRules
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain import ids
+from heliograph.domain.extras import Tlv, read_extras
+from heliograph.domain.tlv_rules import TlvRule
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.use_case_fakes import NotedGathering, NotedSender
 
@@ -227,3 +230,18 @@ async def test_a_sender_that_stops_forgets_whom_it_asked(desk: Desk) -> None:
     assert not desk.gathering.take()
     assert delivered(await desk.answered("Thank you"))
     assert len(desk.messages) == 1
+
+
+@pytest.mark.parametrize(("text", "tlvs"), [("Thank you, Ann", ((0x1401, b"117"),)), ("Goodbye", ())])
+async def test_a_reply_goes_with_the_tlvs_of_the_template_that_it_fits(text: str, tlvs: tuple[Tlv, ...]) -> None:
+    policy = LanePolicy(tlvs=(TlvRule(0x1401, 0x1401, "template"),), needs_templates=True)
+    desk = Desk(await open_gateway(policy=policy))
+    await desk.account()
+    await desk.gateway.store.templates.add(
+        MessageTemplate(0, "thanks", "Thank you, {#var#}", "3388", tlvs={"template": "117"})
+    )
+    await desk.gateway.directory.refresh()
+    assert delivered(await desk.answered(text))
+    (message,) = desk.messages
+    assert (message.content, read_extras(message.extras).tlvs) == (text, tlvs)
+    assert desk.lines == []

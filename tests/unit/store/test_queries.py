@@ -8,9 +8,15 @@ import pytest
 
 from heliograph.adapters.store.postgres import driver as postgres
 from heliograph.adapters.store.shared import sql
-from heliograph.adapters.store.shared.rows import account_values, connector_values, report_values, set_values
+from heliograph.adapters.store.shared.rows import (
+    account_values,
+    connector_values,
+    report_values,
+    set_values,
+    template_values,
+)
 from heliograph.adapters.store.sqlite import driver as sqlite
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, MessageTemplate
 from heliograph.app.facts import PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from tests.support.connectors import smpp_connector
@@ -22,6 +28,7 @@ SPREAD = {
     "connector_values": frozenset(connector_values(smpp_connector(0, "", "", 0, "", ""))),
     "set_values": frozenset(set_values(PartSet(0, "", "", 0, 0))),
     "report_values": frozenset(report_values(ConnectorReport(0, 0, ConnectorState(), 0))),
+    "template_values": frozenset(template_values(MessageTemplate(0, "", ""))),
 }
 """What a call with `**account_values(...)` names."""
 

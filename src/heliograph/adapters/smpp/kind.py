@@ -123,6 +123,7 @@ def _policy(connector: Connector) -> LanePolicy:
         joins_parts=dialect.concatenation == "whole",
         repertoire=Repertoire(dialect.alphabet, dialect.latin1_coding is not None, dialect.national),
         tlvs=dialect.tlvs,
+        needs_templates=dialect.templates == "required",
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
         timetable=Timetable(dialect.rates, zone(dialect.rates_zone)) if dialect.rates else None,
     )

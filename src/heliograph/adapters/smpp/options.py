@@ -266,6 +266,12 @@ class Dialect:
     tlvs: tuple[TlvRule, ...] = option(
         (), _tlv_rules, "the optional parameters that requests may give, see [below](#optional-parameters)"
     )
+    templates: Literal["off", "required"] = option(
+        "off",
+        _one_of("off", "required"),
+        "`required`: each text must fit a registered template, whose TLVs are attached, see "
+        "[below](#registered-templates)",
+    )
     text_coding: int = option(c.DataCoding.DEFAULT, _OCTET, "data_coding of text")
     unicode_coding: int = option(c.DataCoding.UCS2, _OCTET, "data_coding of UCS-2")
     binary_coding: int = option(c.DataCoding.BINARY, _OCTET, "data_coding of binary content")

@@ -26,6 +26,7 @@ class Invalid(Exception):
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
         self.field = field
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from heliograph.app.configuration import Account, ApiKey, Connector, Exists, Led
 from heliograph.app.connector_kind import SMPP, ConnectorKind
 from heliograph.app.ports import Clock, ConnectorReport, Secrets, Store
 from heliograph.app.records import AuditEntry, AuditQuery, BacklogCounts
+from heliograph.app.sending.templates import warnings_of
 from heliograph.domain import limits, money, signature
 from heliograph.domain.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
@@ -275,7 +276,7 @@ class Manage(Audited):
             added = await audited.network.add_connector(connector)
         except Exists:
             raise AlreadyThere("connector", name) from None
-        return ConnectorChange(added, self._kinds[kind].warnings(added))
+        return ConnectorChange(added, self._kinds[kind].warnings(added) + await self.template_warnings(added))
 
     @property
     def kinds(self) -> Mapping[str, ConnectorKind]:
@@ -305,7 +306,14 @@ class Manage(Audited):
             await audited.network.update_connector(changed)
         except Missing:
             raise NoSuch("connector", name) from None
-        return ConnectorChange(changed, self.kind_of(changed).warnings(changed))
+        return ConnectorChange(changed, self.kind_of(changed).warnings(changed) + await self.template_warnings(changed))
+
+    async def template_warnings(self, connector: Connector) -> list[str]:
+        """Returns what keeps messages from going over a connector that requires templates, in sentences."""
+        policy = self.kind_of(connector).policy(connector)
+        if not policy.needs_templates:
+            return []
+        return warnings_of((await self._store.network.tables()).templates, policy.tlvs)
 
     async def remove_connector(self, name: str) -> None:
         """Removes its routes, too. The audit log keeps them, so that they can be made again."""

@@ -6,6 +6,7 @@ queue like any other, and suppressions do not hold for it.
 """
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Final
 
 from heliograph.app.configuration import NumberOwner
@@ -13,6 +14,7 @@ from heliograph.app.facts import Accept, InboundMessage, Message
 from heliograph.app.ports import Journal
 from heliograph.app.sending.directory import Directory
 from heliograph.domain import phone, segment
+from heliograph.domain.extras import NONE
 from heliograph.domain.message import Kind, State
 from heliograph.domain.opt_out import OptOutWords, Wish
 
@@ -67,8 +69,11 @@ class OptOuts:
             return None
         segments = segment.count(text, Kind.TEXT, self._directory.repertoire(message.connector))[1]
         charge = price * segments
+        book = self._directory.templates
+        attached = () if book is None else book.tlvs_of_answer(owner.account, number, message.connector, text)
         reply = Message(
             owner.account, phone_number, number, Kind.TEXT, text, segments, charge, message.at,
             message.at + self._validity_ms, State.SENT, message.connector, queued=True,
+            extras=replace(NONE, tlvs=attached).text() if attached else "",
         )  # fmt: skip
         return Accept(owner.account, [reply], charge, message.at, exempt=True)

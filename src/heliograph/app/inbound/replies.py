@@ -23,7 +23,7 @@ from heliograph.domain.ids import to_uuid
 from heliograph.domain.inbound import reply_reference
 from heliograph.domain.numbers import normalise_number
 
-REPLY: Final = Door("reply", schedules=False)
+REPLY: Final = Door("reply", schedules=False, needs_templates=False)
 
 SAID_AGAIN_MS: Final = 60_000
 """The time (ms) after which the log says again that replies of an account are refused for the same reason."""

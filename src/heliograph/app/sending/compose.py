@@ -7,7 +7,7 @@ Fields are checked in the order of the API guide: `to`, `from`, `content`, `time
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
@@ -20,7 +20,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.wishes import FIRST_UNIX_S, LEAST_VALIDITY_S, VALIDITY, Wishes, read_wishes
 from heliograph.domain import calendar, limits, phone, segment
 from heliograph.domain.error import MISSING, Fault, invalid, missing
-from heliograph.domain.extras import read_extras
+from heliograph.domain.extras import Tlv, read_extras
 from heliograph.domain.gate import Refuse, judge_sender
 from heliograph.domain.limits import REFERENCE_CHARS
 from heliograph.domain.message import Kind, State
@@ -31,6 +31,8 @@ from heliograph.domain.typography import plain
 
 Routes = list[tuple[str, int, int]]
 """Destinations, each with its connector and the price of a segment."""
+
+_NO_WISHES: Final = Wishes()
 
 _SMART = (Kind.TEXT, Kind.FLASH)
 """Kinds of which typographic signs may be replaced."""
@@ -62,8 +64,10 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields.to)
         sender = _sender(who, fields.sender)
+        fitting = self._directory.templates is not None and self._templates(who, sender, fields.kind, routes)
         wishes, unwished = _wishes(fields)
         texts = self._texts(account, fields, fields.kind, routes, wishes)
+        attached = self._attached(who, sender, routes, texts) if fitting else None
         at = self._due(who, fields.time, now)
         wants, callback_url = self._callback(who, fields)
         reference = _reference(fields.reference)
@@ -86,6 +90,9 @@ class Composer:
                     extras="" if wishes is None else wishes.text(self._directory.tlvs(connector)),
                 )
             )  # fmt: skip
+        if attached is not None:
+            for message, tlvs in zip(messages, attached, strict=True):
+                message.extras = (wishes or _NO_WISHES).text(self._directory.tlvs(message.connector), tlvs)
         if total > limits.MAX_CHARGE:
             problem = f"This costs {format_credits(total)}, more than one request may; is the price right?"
             raise invalid("to", problem)
@@ -155,6 +162,33 @@ class Composer:
                 texts.append((text, self._count(text, kind, repertoire, wishes)))
         return texts
 
+    def _templates(self, who: Principal, sender: str, kind: Kind | None, routes: Routes) -> bool:
+        """Returns whether the content must fit a template over one of these connectors. Raises Fault."""
+        book = self._directory.templates
+        if book is None:
+            return False
+        try:
+            return book.required(who.view.account.id, sender, kind, [connector for _, connector, _ in routes])
+        except Fault:
+            if who.door.needs_templates:
+                raise
+            return False
+
+    def _attached(
+        self, who: Principal, sender: str, routes: Routes, texts: list[tuple[str, int]]
+    ) -> list[tuple[Tlv, ...]]:
+        """Returns the TLVs of the templates that the texts fit. Raises Fault."""
+        book, account = self._directory.templates, who.view.account.id
+        if book is None:
+            return []
+        connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
+        if who.door.needs_templates:
+            return book.tlvs(account, sender, connectors, contents)
+        return [
+            book.tlvs_of_answer(account, sender, connector, content)
+            for connector, content in zip(connectors, contents, strict=True)
+        ]
+
     def _count(self, content: str, kind: Kind, repertoire: Repertoire, wishes: Wishes | None = None) -> int:
         """Returns the segments that the content takes in an operator's alphabets. Raises Fault."""
         encoding, count = segment.count(content, kind, repertoire, wishes.extras.elements if wishes else b"")
@@ -218,10 +252,19 @@ class Composer:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
         kind = None if "type" in unreadable else fields.kind
         routes = [] if "to" in unreadable else self._destinations(who.view, fields.to)[1]
+
+        def check_sender() -> bool:
+            return self._templates(who, _sender(who, fields.sender), kind, routes)
+
+        def check_content() -> None:
+            texts = self._texts(who.view.account, fields, kind, routes, _wishes(fields)[0])
+            if "from" not in unreadable and check_sender():
+                self._attached(who, _sender(who, fields.sender), routes, texts)
+
         checks: tuple[tuple[str, Callable[[], object]], ...] = (
             ("to", lambda: None),
-            ("from", lambda: _sender(who, fields.sender)),
-            ("content", lambda: self._texts(who.view.account, fields, kind, routes, _wishes(fields)[0])),
+            ("from", check_sender),
+            ("content", check_content),
             ("time", lambda: self._due(who, fields.time, now)),
             ("type", lambda: None),
             ("dlr", lambda: None),

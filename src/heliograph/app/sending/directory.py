@@ -14,6 +14,7 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Accounts, Network
 from heliograph.app.routing.candidates import chosen
 from heliograph.app.routing.rules import RouteRules
+from heliograph.app.sending.templates import RequiringConnector, TemplateBook
 from heliograph.domain import calendar
 from heliograph.domain.gate import Policy, compile_policy
 from heliograph.domain.numbers import NumberRules, normalise_number
@@ -50,8 +51,10 @@ class Directory:
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
     ) -> None:
         """`fallback` is the connector that takes what no route covers: the simulated operator of a development run.
-        `policy` tells the repertoire of a connector."""
+        `policy` tells what messages over a connector must be like."""
         self.generation = 0
+        self.templates: TemplateBook | None = None
+        """The templates, where any connector requires them."""
         self._network = network
         self._stored_accounts = accounts
         self._fallback = fallback
@@ -60,6 +63,7 @@ class Directory:
         self._policy = policy
         self._connectors: dict[int, Connector] = {}
         self._repertoires: dict[int, Repertoire] = {}
+        self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
@@ -72,11 +76,15 @@ class Directory:
             return False
         tables = await self._network.tables()
         self._connectors = {connector.id: connector for connector in tables.connectors}
-        self._repertoires = {
-            connector.id: repertoire
+        policies = {connector.id: self._policy(connector) for connector in tables.connectors}
+        self._repertoires = {of: policy.repertoire for of, policy in policies.items() if policy.repertoire != PLAIN}
+        self._tlvs = {of: policy.tlvs for of, policy in policies.items()}
+        requiring = {
+            connector.id: RequiringConnector(connector.name, self._tlvs[connector.id])
             for connector in tables.connectors
-            if (repertoire := self._policy(connector).repertoire) != PLAIN
+            if policies[connector.id].needs_templates
         }
+        self.templates = TemplateBook(tables.templates, requiring) if requiring else None
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
@@ -116,8 +124,7 @@ class Directory:
 
     def tlvs(self, connector: int) -> tuple[TlvRule, ...]:
         """Returns the rules for the TLVs of requests that the connector's operator is sent."""
-        found = self._connectors.get(connector)
-        return () if found is None else self._policy(found).tlvs
+        return self._tlvs.get(connector, ())
 
     def repertoire(self, connector: int) -> Repertoire:
         """Returns the alphabets that the connector's operator takes; PLAIN itself where they are the usual ones."""

@@ -29,6 +29,9 @@ class Door:
     """Whether a sender may be a phone number."""
     default_callback: bool = True
     """Whether a receipt without a URL of its own goes to the account's; else such a request is refused."""
+    needs_templates: bool = True
+    """Whether its texts must fit a template where the connector wants one; else they go without TLVs if they fit
+    none."""
 
 
 @dataclass(frozen=True, slots=True)

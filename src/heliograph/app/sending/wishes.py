@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from heliograph.app.sending.fields import shown
 from heliograph.domain.error import invalid
-from heliograph.domain.extras import NONE, Extras
+from heliograph.domain.extras import NONE, Extras, Tlv
 from heliograph.domain.header import header_problem, numbers_parts
 from heliograph.domain.message import Kind
 from heliograph.domain.segment import MAX_REPEATED_OCTETS
-from heliograph.domain.tlv_rules import TlvRule, passing
+from heliograph.domain.tlv_rules import MAX_TLVS, TlvRule, passing
 
 VALIDITY: Final = "validity"
 PRIORITY: Final = "priority"
@@ -45,14 +45,19 @@ class Wishes:
     is_one_part: bool = False
     """Whether the customer's own header numbers the parts itself, or is too long to be in each: there may be one."""
 
-    def text(self, rules: tuple[TlvRule, ...]) -> str:
-        """Returns the text of the message's extras, to an operator with these rules. Raises Fault."""
-        if not self.tlvs:
+    def text(self, rules: tuple[TlvRule, ...], attached: tuple[Tlv, ...] = ()) -> str:
+        """Returns the text of the message's extras, to an operator with these rules. Those of the TLVs `attached` that
+        the request does not give itself go along. Raises Fault."""
+        if not self.tlvs and not attached:
             return self.extras.text()
         try:
-            return replace(self.extras, tlvs=passing(self.tlvs, rules)).text()
+            tlvs = {**dict(attached), **dict(passing(self.tlvs, rules))}
         except ValueError as problem:
             raise invalid(TLVS, str(problem)) from None
+        if len(tlvs) > MAX_TLVS:
+            both = f"With the {len(attached)} of its template the message has {len(tlvs)} TLVs"
+            raise invalid(TLVS, f"{both}; the limit is {MAX_TLVS}.")
+        return replace(self.extras, tlvs=tuple(sorted(tlvs.items()))).text()
 
 
 def read_wishes(given: dict[str, Any], kind: Kind, *, wants_receipt: bool) -> Wishes:

@@ -145,7 +145,8 @@ def template_values(template: MessageTemplate) -> dict[str, Any]:
 
 def template_of(row: Sequence[Any]) -> MessageTemplate:
     """The template of a row of `templates`."""
-    return MessageTemplate(*row[:5], json.loads(row[5]))
+    number, name, text, sender, account, tlvs = row
+    return MessageTemplate(number, name, text, sender, account, json.loads(tlvs))
 
 
 def _stored(value: Any) -> Any:

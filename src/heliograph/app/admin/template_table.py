@@ -1,0 +1,113 @@
+"""Reads tables of templates as registries export them: CSV with a heading."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from heliograph.app.admin.fields import MAX_NAME_CHARS, Invalid
+from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.templates import TemplateView, check
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "name": ("name", "template name"),
+    "text": ("text", "content", "template", "template content", "content template", "template message", "message"),
+    "sender": ("sender", "sender id", "senders", "header", "headers", "header name", "header id"),
+    "account": ("account",),
+    "template": ("template id", "content template id", "dlt template id", "te id"),
+    "entity": ("entity", "entity id", "pe id", "principal entity id", "dlt entity id"),
+    "status": ("status", "approval status", "template status"),
+}
+"""Headings of each column that is read, whatever their case; `_`, `-` and spaces are alike."""
+
+_TLVS: Final = ("entity", "template")
+"""Columns that are TLVs by these names."""
+
+APPROVED: Final = ("", "approved", "active", "registered", "verified", "live", "whitelisted")
+"""The words of a status with which a template is read."""
+
+_OWN_TLV = re.compile(r"tlv[ :](.+)").fullmatch
+_APART: Final = re.compile(r"[,;|\s]+")
+
+
+class TemplateTable:
+    """The templates of such a table. `bad` lines cannot be used; `left_out` are templates that are not approved."""
+
+    def __init__(
+        self, lines: Iterable[str], account: str = "", sender: str = "", tlvs: Mapping[str, str] | None = None
+    ) -> None:
+        """`account`, `sender` and `tlvs` are those of rows that have none of their own."""
+        self.templates: list[TemplateView] = []
+        self.bad: list[BadLine] = []
+        self.left_out: list[BadLine] = []
+        self._defaults = TemplateView("", "", sender, account, dict(tlvs or {}))
+        self._names: dict[str, int] = {}
+        rows = self._rows(lines)
+        line, heading = next(rows, (1, []))
+        columns = [_column(cell) for cell in heading]
+        if "text" not in columns or not {"name", "template"} & set(columns):
+            wanted = "it needs a column text (or content), and name or template id"
+            self.bad.append(BadLine(line, f"this is no heading of templates; {wanted}"))
+            return
+        for line, cells in rows:
+            self._read(line, {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name})
+
+    def _rows(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        """Yields the rows that are not empty, with the number of their first line. The heading tells what is between
+        cells: a comma, a semicolon or a tab. Ends at a quote that is not closed."""
+        held = iter(lines)
+        first = next(held, "").removeprefix("\ufeff")
+        between = max(",;\t", key=first.count)
+        reader = csv.reader(chain((first,), held), delimiter=between, strict=True)
+        begins = 1
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as problem:
+                self.bad.append(BadLine(begins, f"this is no CSV: {problem}"))
+                return
+            if row is None:
+                return
+            if any(cell.strip() for cell in row):
+                yield begins, row
+            begins = reader.line_num + 1
+
+    def _read(self, line: int, row: dict[str, str]) -> None:
+        status = row.get("status", "")
+        if status.lower() not in APPROVED:
+            self.left_out.append(BadLine(line, f"its status is {status[:40]}"))
+            return
+        own = {name.removeprefix("tlv "): value for name, value in row.items() if name.startswith("tlv ") and value}
+        own |= {name: row[name] for name in _TLVS if row.get(name)}
+        name = _as_name(row.get("name", "")) or row.get("template", "")
+        senders = [each for each in _APART.split(row.get("sender", "")) if each] or [self._defaults.sender]
+        account = row.get("account", "") or self._defaults.account
+        for sender in senders:
+            full = name if len(senders) == 1 else f"{name[: MAX_NAME_CHARS - len(sender) - 1]}-{_as_name(sender)}"
+            view = TemplateView(full, row.get("text", ""), sender, account, {**self._defaults.tlvs, **own}, line)
+            try:
+                check(view)
+            except Invalid as problem:
+                self.bad.append(BadLine(line, str(problem)))
+                return
+            if full in self._names:
+                self.bad.append(BadLine(line, f"name: {full} is that of line {self._names[full]} too"))
+                return
+            self._names[full] = line
+            self.templates.append(view)
+
+
+def _column(heading: str) -> str:
+    """Returns what a column is; empty for one that is not read."""
+    said = " ".join(re.split(r"[\s_-]+", heading.strip().lower()))
+    for name, headings in COLUMNS.items():
+        if said in headings:
+            return name
+    own = _OWN_TLV(heading.strip().lower())
+    return f"tlv {own[1].strip()}" if own is not None else ""
+
+
+def _as_name(text: str) -> str:
+    """Returns a name out of what a registry calls a template: what a name may not have becomes a hyphen."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[:MAX_NAME_CHARS]

@@ -1,0 +1,147 @@
+"""Templates in memory, for connectors whose operators take no other texts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from heliograph.app.configuration import MessageTemplate
+from heliograph.app.sending.fields import shown
+from heliograph.domain.error import Fault, invalid
+from heliograph.domain.extras import Tlv
+from heliograph.domain.message import Kind
+from heliograph.domain.template import Departure, ScannedText, TemplatePattern, UnfitTemplate, nearest
+from heliograph.domain.tlv_rules import TlvRule, passing
+
+
+@dataclass(frozen=True, slots=True)
+class RequiringConnector:
+    """A connector over which each text must fit a template."""
+
+    name: str
+    tlvs: tuple[TlvRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredText:
+    """A template that texts can be tried on."""
+
+    template: MessageTemplate
+    pattern: TemplatePattern
+
+
+class TemplateBook:
+    """The templates of all accounts and senders."""
+
+    def __init__(self, templates: Iterable[MessageTemplate], requiring: Mapping[int, RequiringConnector]) -> None:
+        """`requiring` are the connectors by id."""
+        self._requiring = requiring
+        self._templates: dict[tuple[int, str], list[MessageTemplate]] = {}
+        for template in templates:
+            self._templates.setdefault((template.account, template.sender), []).append(template)
+        self._read: dict[tuple[int, str], list[RegisteredText]] = {}
+
+    def required(self, account: int, sender: str, kind: Kind | None, connectors: Iterable[int]) -> bool:
+        """Says whether a message must fit a template over one of these connectors. Raises Fault where there is none
+        for its sender."""
+        if kind is None or kind is Kind.BINARY or not any(connector in self._requiring for connector in connectors):
+            return False
+        if not self.of(account, sender):
+            problem = f"The sender {shown(sender)} has no registered template, and the operator takes no other texts"
+            raise invalid("from", f"{problem}; use another, or ask whoever runs the gateway to add its templates.")
+        return True
+
+    def of(self, account: int, sender: str) -> list[RegisteredText]:
+        """Returns the templates that a message may fit, those of just this account and sender first."""
+        found: list[RegisteredText] = []
+        for whose in ((account, sender), (account, ""), (0, sender), (0, "")):
+            if whose in self._templates:
+                found += self._group(whose)
+        return found
+
+    def tlvs(self, account: int, sender: str, connectors: Sequence[int], texts: Sequence[str]) -> list[tuple[Tlv, ...]]:
+        """Returns the TLVs to attach to each text over its connector, none where it requires no template. Raises
+        Fault for a text that fits none, and for a template whose TLVs do not pass."""
+        fitting: dict[str, MessageTemplate] = {}
+        attached: list[tuple[Tlv, ...]] = []
+        for connector, text in zip(connectors, texts, strict=True):
+            requiring = self._requiring.get(connector)
+            if requiring is None:
+                attached.append(())
+                continue
+            if text not in fitting:
+                fitting[text] = _fitting(self.of(account, sender), text)
+            attached.append(_passing(fitting[text], requiring))
+        return attached
+
+    def tlvs_of_answer(self, account: int, sender: str, connector: int, text: str) -> tuple[Tlv, ...]:
+        """Returns the TLVs to attach to a text that answers a phone: none where no template fits."""
+        try:
+            return self.tlvs(account, sender, (connector,), (text,))[0]
+        except Fault:
+            return ()
+
+    def _group(self, whose: tuple[int, str]) -> list[RegisteredText]:
+        """Reads the templates of one account and sender when they are first asked for."""
+        if whose not in self._read:
+            self._read[whose] = registered(self._templates[whose])
+        return self._read[whose]
+
+
+def registered(templates: Iterable[MessageTemplate]) -> list[RegisteredText]:
+    """Reads templates. One that is none, which no command lets in, is left out."""
+    found = []
+    for template in templates:
+        try:
+            found.append(RegisteredText(template, TemplatePattern(template.text)))
+        except UnfitTemplate:
+            continue
+    return found
+
+
+def nearest_template(found: Sequence[RegisteredText], text: str) -> tuple[MessageTemplate, Departure | None]:
+    """Returns the first template that the text fits, and None; else the nearest and where the text departs from it.
+    There must be one."""
+    scanned = ScannedText(text)
+    for each in found:
+        if each.pattern.fits(scanned):
+            return each.template, None
+    near = found[nearest([each.pattern for each in found], scanned)]
+    return near.template, near.pattern.departure(scanned)
+
+
+def _fitting(found: Sequence[RegisteredText], text: str) -> MessageTemplate:
+    """Returns the template that the text fits. Raises Fault."""
+    if not found:
+        raise invalid("content", "The content fits no registered template: the sender has none.")
+    template, departure = nearest_template(found, text)
+    if departure is None:
+        return template
+    problem = "The content fits no registered template of the sender"
+    raise invalid("content", f"{problem}. The nearest is {template.name}: {departure}.")
+
+
+def _passing(template: MessageTemplate, requiring: RequiringConnector) -> tuple[Tlv, ...]:
+    try:
+        return passing(template.tlvs, requiring.tlvs)
+    except ValueError as problem:
+        raise invalid(
+            "content",
+            f"The content fits the template {template.name}, which cannot be sent. {problem} Whoever runs the gateway "
+            f"must set the option tlvs of the connector {requiring.name}, or mend the template.",
+        ) from None
+
+
+def warnings_of(templates: Sequence[MessageTemplate], rules: tuple[TlvRule, ...]) -> list[str]:
+    """Returns what is wrong with the templates for a connector with these rules that requires them, in sentences."""
+    if not templates:
+        return ["it takes nothing but texts that fit a template, and there is none: heliograph template add"]
+    unfit: list[tuple[str, str]] = []
+    for template in templates:
+        try:
+            passing(template.tlvs, rules)
+        except ValueError as problem:
+            unfit.append((template.name, str(problem)))
+    if not unfit:
+        return []
+    name, why = unfit[0]
+    which = f"the TLVs of {len(unfit)} of {len(templates)} templates do not pass, such as those of {name}"
+    return [f"{which}. {why} Set its option tlvs, such as tlvs=entity=0x1400/text, template=0x1401/text"]
