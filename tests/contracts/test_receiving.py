@@ -4,7 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import MOST_PROGRESS, Awaiting, EarlyReceipt, Facts, Final, Message, PartReceipt, Submission
-from heliograph.app.ports import Store
+from heliograph.app.ports import Store, Unreported
 from heliograph.domain.operator_id import MAX_CHARS
 from heliograph.domain.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener, history_of
@@ -174,6 +174,37 @@ async def test_a_scheduled_message_is_not_overdue_before_its_time(store: Store, 
     assert await store.receipts.overdue(START + 26 * HOUR, 0, 10) == ([], None)
     found, _ = await store.receipts.overdue(START + 32 * HOUR, 0, 10)
     assert len(found) == 1
+
+
+async def test_what_awaits_its_receipt_is_found_by_key(store: Store, given: Given, account: Account) -> None:
+    first = await awaited(given, account, "a", "b")
+    given.now += HOUR
+    whole = await awaited(given, account, "c", "c")
+    assert await store.receipts.unreported(START, 0, 10) == ([], None)
+    found, beyond = await store.receipts.unreported(given.now + 1, 0, 10)
+    assert beyond is None
+    assert found == [
+        Unreported(first.key, 1, "a", START, first.sender, first.destination),
+        Unreported(first.key, 1, "b", START, first.sender, first.destination),
+        Unreported(whole.key, 1, "c", given.now, whole.sender, whole.destination),
+    ]
+    found, beyond = await store.receipts.unreported(given.now + 1, 0, 1)
+    assert ([each.operator_id for each in found], beyond) == (["a", "b"], first.key)
+    assert [each.key for each in (await store.receipts.unreported(given.now + 1, first.key, 2))[0]] == [whole.key]
+
+
+async def test_what_has_ended_is_not_asked_for(store: Store, given: Given, account: Account) -> None:
+    first, second = await awaited(given, account, "a", "b"), await awaited(given, account, "c")
+    await store.commits.record(
+        Facts(
+            parts=[PartReceipt(first.account, first.key, 0, Delivery.DELIVRD, "000", START)],
+            awaiting_matched=[Awaiting(1, "a", first.account, first.key, 0)],
+            finals=[Final(second.account, second.key, Delivery.DELIVRD, "000", START, owed=False)],
+        )
+    )
+    found, beyond = await store.receipts.unreported(given.now + 1, 0, 2)
+    assert [each.operator_id for each in found] == ["b"]
+    assert beyond == second.key, "both were looked at"
 
 
 async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> None:

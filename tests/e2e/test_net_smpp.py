@@ -12,6 +12,7 @@ from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.peers import SCRIPTS, foreign_file, foreign_program
 from tests.support.process import Admin, GatewayProcess, Process, eventually
+from tests.support.timeouts import COMMAND_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.peer, pytest.mark.interop]
 
@@ -76,3 +77,25 @@ def test_with_net_smpp_as_the_operator(
         f"bind as {binding}", "unbind", "GSM 03.38", "UCS-2", "long messages by `udh8`",
         "receipts, final states and `err`", "messages from phones",
     )  # fmt: skip
+
+
+def test_what_net_smpp_does_not_report_it_is_asked_for(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink, interop: Interop
+) -> None:
+    account = admin.account("acme", "10")
+    with PerlCentre(tmp_path, "withhold") as perl:
+        admin.operator(perl.port, "perl")
+        admin("connector", "set", "perl", "query_after_s=60")
+        with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+            receipt = {"dlr": "yes", "dlr_url": sink.url()}
+            texts = {"447700900000": "Hello", "447700900001": "Not this one", "491700000002": LONG}
+            sent = {to: customer.send(1, to=to, content=content, **receipt)["Id"] for to, content in texts.items()}
+            ends = {to: sink.receipt(message, COMMAND_S).form for to, message in sent.items()}
+            assert gateway.stop() == 0
+        assert {line["source_addr"] for line in perl.seen("query_sm")} == {"Heliograph"}
+        asked = sorted(line["id"] for line in perl.seen("query_sm"))
+        assert asked == sorted(line["id"] for line in perl.seen("submit_sm"))
+    found = {to: (form["message_status"], form["err"]) for to, form in ends.items()}
+    assert found == dict.fromkeys(texts, ("DELIVRD", "000")) | {"447700900001": ("UNDELIV", "042")}
+    admin.assert_books_right()
+    interop("Perl's Net::SMPP", "SMSC", "gateway", "states by query_sm")

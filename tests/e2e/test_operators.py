@@ -286,3 +286,35 @@ def capacity(admin: Admin) -> int:
     """The window of the connector `op`, as its gateway says."""
     links = admin("connector", "show", "op")["links"]
     return int(links[-1]["state"]["capacity"]) if links else 0
+
+
+def test_receipts_that_never_come_are_asked_for_also_after_a_kill(
+    tmp_path: Path, admin: Admin, data: Path, sink: BackgroundSink
+) -> None:
+    account = admin.account()
+    with SimulatorProcess(tmp_path, receipt_missing_share=1, receipt_delay_ms=100) as simulator:
+        admin.operator(simulator.port, "mute")
+        admin("connector", "set", "mute", "query_after_s=60")
+        expected = {"491700000001": "DELIVRD", "491700009001": "UNDELIV", "491700000003": "DELIVRD"}
+        with GatewayProcess(data, settings=QUICK) as gateway:
+            with Customer(gateway.url, "acme", account["api_key"]) as customer:
+                sent = send_all(customer, sink, list(expected), "Two parts. " * 20)
+                eventually(lambda: len(simulator.submits()) == 6, "two parts of each")
+            gateway.kill()
+        with running(data, account) as (gateway, _):
+            for message in sent.values():
+                sink.receipt(message, COMMAND_S)
+            assert states(sink, sent) == expected
+            shown = eventually(lambda: query_state(admin, "told"), "the gateway has said so")
+            assert shown == {"asked": 6, "told": 6, "queries_off": ""}
+        queries = [line["pdu"] for line in simulator.seen() if line["event"] == "request"]
+        queries = [pdu for pdu in queries if pdu["command"] == "query_sm"]
+        assert {pdu["source_addr"] for pdu in queries} == {"Heliograph"}
+        assert len({pdu["message_id"] for pdu in queries}) == len(queries) == 6
+    admin.assert_books_right()
+
+
+def query_state(admin: Admin, at_least: str) -> dict[str, Any] | None:
+    """What the running gateway has said last of its questions, once it has counted some."""
+    state = admin("connector", "show", "mute")["links"][-1]["state"]
+    return {name: state[name] for name in ("asked", "told", "queries_off")} if state[at_least] else None

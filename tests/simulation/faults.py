@@ -17,6 +17,7 @@ from heliograph.app.ports import (
     Deferred,
     Outcome,
     Part,
+    Question,
     Refused,
     Report,
     Unavailable,
@@ -316,6 +317,14 @@ class ScriptedCarrier:
         assert self.places.total() <= self.capacity, "the window is never exceeded"
         if chance.random() < odds.link_drops:
             loop.call_later(chance.random() * 0.05, self.drop)
+
+    @property
+    def can_ask(self) -> bool:
+        """Operators of these worlds are not asked."""
+        return False
+
+    def ask(self, question: Question) -> None:
+        """Does nothing: no connector of these worlds has the option."""
 
     def _arrived(self, part: Part, delay: float) -> None:
         if part not in self._unanswered or self.dead:

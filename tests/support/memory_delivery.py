@@ -25,7 +25,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
-from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, Unfit
+from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, Unfit, Unreported
 from heliograph.app.records import (
     CallbackView,
     MessageRecord,
@@ -331,6 +331,21 @@ class MemoryReceipts(MemoryReading):
         keys = sorted({key for *_, key, _ in rows.awaiting if beyond < key < bound})[:limit]
         ended = [key for key in keys if key not in rows.finals and rows.messages[key].expires < expired]
         return [self._outstanding(rows, key) for key in ended], keys[-1] if len(keys) == limit else None
+
+    async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
+        rows = self._open()
+        bound = first_key_at(before)
+        keys = sorted({key for *_, key, _ in rows.awaiting if beyond < key < bound})[:limit]
+        taken: dict[tuple[int, int, str], int] = {}
+        for connector, operator_id, key, segment in rows.awaiting:
+            if key in keys and key not in rows.finals:
+                name = (key, connector, operator_id)
+                taken[name] = max(taken.get(name, 0), rows.sent[key, segment].at)
+        found = [
+            Unreported(*name, at, rows.messages[name[0]].sender, rows.messages[name[0]].destination)
+            for name, at in sorted(taken.items())
+        ]
+        return found, keys[-1] if len(keys) == limit else None
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return self._open().early[::-1][:limit]

@@ -16,7 +16,7 @@ from heliograph.app.configuration import Account, ApiKey, Price, Tables
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
-from heliograph.app.ports import Store, Unavailable, Unfit
+from heliograph.app.ports import Store, Unavailable, Unfit, Unreported
 
 Found = TypeVar("Found")
 
@@ -195,6 +195,17 @@ class Shards:
             found += of_one
             goes_on = last if goes_on is None else min(goes_on, last or goes_on)
         return found, goes_on
+
+    async def receipts_unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
+        """Each shard is looked through at once: as many as there are of them times `limit`."""
+        found: list[Unreported] = []
+        ends = []
+        for store in self._stores:
+            of_one, last = await store.receipts.unreported(before, beyond, limit)
+            found += of_one
+            ends += [last] if last is not None else []
+        found = [each for each in found if not ends or each.key <= min(ends)]
+        return sorted(found, key=lambda each: each.key), min(ends, default=None)
 
     # --- callbacks
 

@@ -43,6 +43,7 @@ class SmscLink(asyncio.Protocol):
         self.session = Session(Role.MC, time.monotonic(), SessionOptions(window=10_000, enquire_interval=0))
         self.bind: p.BindRequest | None = None
         self.submits: list[p.SubmitSm] = []
+        self.queries: list[p.QuerySm] = []
         self.open: dict[int, p.SubmitSm] = {}
         """Submissions without an answer, by their sequence numbers."""
         self.most_open = 0
@@ -87,6 +88,11 @@ class SmscLink(asyncio.Protocol):
                 status = self._smsc.reply(request)
                 if status is not None:
                     self.respond(request, status)
+            case e.RequestReceived(request) if isinstance(request, p.QuerySm):
+                self.queries.append(request)
+                answer = self._smsc.told(request)
+                if answer is not None:
+                    self.session.respond(answer)
             case e.Answered(token, _, status):
                 self.receipts_answered.append((token, status))
             case e.Unbound():
@@ -169,6 +175,9 @@ class Smsc:
         self.bind_status: int | None = CommandStatus.ESME_ROK
         self.hang_up = False
         self.reply: Reply = lambda _: CommandStatus.ESME_ROK
+        self.told: Callable[[p.QuerySm], p.QuerySmResp | None] = lambda query: p.QuerySmResp(
+            query.sequence, CommandStatus.ESME_RQUERYFAIL
+        )
         self.greet: Callable[[SmscLink], None] | None = None
         """Called with each link right after its bind is answered."""
 

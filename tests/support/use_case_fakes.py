@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.ports import Accepted, CarrierState, Outcome, Part
+from heliograph.app.ports import Accepted, CarrierState, Outcome, Part, Question
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.ids import IdSequence
 from heliograph.domain.message import Kind, State
@@ -69,9 +69,17 @@ class NotedCarrier:
     def __init__(self, capacity: int = 10) -> None:
         self.capacity = capacity
         self.parts: list[Part] = []
+        self.questions: list[Question] = []
 
     def submit(self, parts: Sequence[Part]) -> None:
         self.parts += parts
+
+    @property
+    def can_ask(self) -> bool:
+        return len(self.questions) < self.capacity
+
+    def ask(self, question: Question) -> None:
+        self.questions.append(question)
 
     def state(self) -> CarrierState:
         return CarrierState()

@@ -73,6 +73,8 @@ class LanePolicy:
     """Meaning of data coding 0 in messages from phones: `gsm`, `latin1` or `ascii`."""
     timetable: Timetable | None = None
     """Rates by time of day, instead of the connector's."""
+    query_after_ms: int = 0
+    """Milliseconds without a receipt after which the operator is asked for a part; 0 never asks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,19 @@ def view(connector: "Connector", reports: "Sequence[ConnectorReport]", now: int)
         counters = state.counters.named()
         named = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counters.items() if count)
         yield f"  counted   {named or 'nothing yet'}"
+        if state.asked or state.queries_off:
+            yield f"  queries   {_queries(state)}"
         for habit, count in state.receipts.items():
             yield f"  receipts  {count}: {WORDS.get(habit, habit)}"
         for bind in state.binds:
             yield from _bind(bind, each.at, now)
+
+
+def _queries(state: "ConnectorState") -> str:
+    words = f"query_sm asked {counted(state.asked, 'time')}, told {counted(state.told, 'state')}"
+    if not state.queries_off:
+        return words
+    return f"{words}; off, since the operator answered {state.queries_off}: until it is configured anew or a start"
 
 
 def _rate(state: "ConnectorState", said: int) -> str:

@@ -17,6 +17,7 @@ class BindSlots:
         self._most = most
         self._leased: dict[int, int] = {}
         self._usable: dict[int, int] = {}
+        self._numbers: dict[int, frozenset[int]] = {}
 
     async def share_out(self, connectors: Iterable[Connector], is_down: Callable[[int, int], bool]) -> None:
         """Takes slots that are free, and gives back those that are not wanted any more once their binds are down:
@@ -34,10 +35,15 @@ class BindSlots:
                 continue
             slots = await self._leases.lease_binds(number, self._node, all_, want)
             self._leased[number] = self._usable[number] = len(slots)
+            self._numbers[number] = frozenset(slots)
 
     def of(self, connector: int) -> int:
         """Returns the number of binds of the connector that this node may have."""
         return self._usable.get(connector, 0)
+
+    def has_turn(self, connector: int, key: int, binds: int) -> bool:
+        """Whether the slot whose turn a key is, of all `binds` of the connector, is this node's."""
+        return (key * 0x9E3779B97F4A7C15 >> 40) % binds in self._numbers.get(connector, ())
 
     def part(self, connector: Connector) -> Connector:
         """Returns the connector as this node runs it: with the node's binds and their share of the rate."""
@@ -49,3 +55,4 @@ class BindSlots:
         """Gives up all slots, since the lease lapsed; none may be used until `share_out` has leased it again."""
         self._leased.clear()
         self._usable.clear()
+        self._numbers.clear()

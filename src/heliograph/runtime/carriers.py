@@ -1,8 +1,8 @@
 """The carriers of one process: which connectors it has binds of, and how they come and go."""
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any
 
@@ -19,6 +19,19 @@ from heliograph.runtime.lease import MARGIN_S, Lease
 
 DRAIN_S = 10.0
 """Seconds that a carrier which is taken down waits for the operator's answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A connector whose operator is asked for parts without a receipt, from `after_ms` on."""
+
+    connector: int
+    carrier: Carrier
+    after_ms: int
+    share: float
+    """Share of its binds that this node has."""
+    is_ours: Callable[[int], bool]
+    """Whether this node asks for the parts of the message with this key: each node asks for some of them."""
 
 
 class Carriers:
@@ -80,6 +93,26 @@ class Carriers:
             (replace(each, rate=self._limits.held(each.id, each.rate).rate or 0.0), carrier.state())
             for each, carrier in self._up.values()
         ]
+
+    def asking(self) -> list[Asking]:
+        """Returns the connectors of this node whose operators are asked for parts without a receipt."""
+        return [
+            self._asking(number, connector, carrier, after_ms)
+            for number, (connector, carrier) in self._up.items()
+            if (after_ms := self._environment.policy(connector).query_after_ms)
+        ]
+
+    def _asking(self, number: int, connector: Connector, carrier: Carrier, after_ms: int) -> Asking:
+        if self._slots is None or number in self._own:
+            return Asking(number, carrier, after_ms, 1.0, lambda _: True)
+        slots, whole = self._slots, self.live().get(number, connector)
+        return Asking(
+            number,
+            carrier,
+            after_ms,
+            connector.binds / whole.binds,
+            lambda key: slots.has_turn(number, key, whole.binds),
+        )
 
     def reports(self, now: int) -> list[ConnectorReport]:
         """Returns the reports that the store keeps for people, of the connectors that it has."""

@@ -8,6 +8,7 @@ from heliograph.domain.ids import first_key_at
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.lease import Lease
+from heliograph.runtime.receipt_questions import ReceiptQuestions
 
 HOUSEKEEPING_S = 1.0
 """Seconds between two rounds of housekeeping."""
@@ -80,6 +81,7 @@ class Housekeeping:
         self._parts = parts
         self._accounts = accounts
         self._lease = lease
+        self._questions = ReceiptQuestions(environment.store.receipts, parts.carriers.asking)
         self._round = 0
         self._unfinished: set[str] = set()
 
@@ -125,6 +127,7 @@ class Housekeeping:
             reports = self._parts.carriers.reports(now)
             if reports:
                 await environment.store.network.save_link_states(reports)
+        await self._questions.ask(now)
         if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()
 

@@ -62,6 +62,7 @@ async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pendi
         (STATEMENTS["next_notice_due"].text, "callback_retry_due"),
         (STATEMENTS["awaited"].text, "awaiting_pkey"),
         (STATEMENTS["overdue"].text, "awaiting_key"),
+        (STATEMENTS["unreported"].text, "awaiting_key"),
     ],
 )
 async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str) -> None:

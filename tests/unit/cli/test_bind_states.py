@@ -86,6 +86,13 @@ def test_a_throttled_one_tells_its_pace() -> None:
     assert "rate      no limit is set\n" in text(said(rate=0.0, pace=None))
 
 
+def test_questions_are_counted_and_say_why_there_are_no_more() -> None:
+    assert "queries" not in text(said())
+    assert "queries   query_sm asked 7 times, told 5 states\n" in text(said(asked=7, told=5))
+    off = text(said(asked=1, queries_off="ESME_RINVCMDID"))
+    assert "told 0 states; off, since the operator answered ESME_RINVCMDID: until it is configured anew" in off
+
+
 def test_a_rate_of_this_time_of_day_says_until_when() -> None:
     until = NOW + 3_600_000
     assert "rate      100 a second at most until 2027-01-15T09:00:00Z\n" in text(said(rate_until=until))

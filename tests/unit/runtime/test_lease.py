@@ -202,6 +202,17 @@ async def test_a_node_has_the_binds_that_are_free_and_their_share_of_the_rate() 
     assert len(register.asked) == asked
 
 
+async def test_a_node_has_the_turn_of_its_slots_keys() -> None:
+    register = Register()
+    register.others = 1
+    slots = BindSlots(register, 1, 0)
+    await slots.share_out([connector()], lambda _, __: True)
+    turns = sum(slots.has_turn(1, key, 4) for key in range(1 << 40, (1 << 40) + 4_000))
+    assert 2_800 < turns < 3_200, "three of four"
+    slots.lose()
+    assert not any(slots.has_turn(1, key, 4) for key in range(100))
+
+
 async def test_no_more_binds_than_the_node_is_to_take() -> None:
     slots = BindSlots(Register(), 1, 2)
     await slots.share_out([connector()], lambda _, __: True)

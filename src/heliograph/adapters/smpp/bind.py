@@ -239,7 +239,7 @@ class Bind:
             last_error=self._error or None,
             last_error_at=self._error_at or None,
             reconnect_in=None if wait is None else round(wait, 1),
-            in_flight=connection.session.in_flight + len(connection.waiting) if connection is not None else 0,
+            in_flight=connection.parts_in_flight + len(connection.waiting) if connection is not None else 0,
             window=self._context.connector.window if self.role != "receiver" else 0,
             silent=self.silent,
             silent_s=round(self.silent_s, 1),

@@ -12,7 +12,7 @@ from heliograph.adapters.smpp.kind import read_settings
 from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
-from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part
+from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part, Question
 from heliograph.app.ports.carrier_state import BindCounters, CarrierState
 
 __all__ = ["SmppCarrier", "Timings"]
@@ -37,6 +37,7 @@ class SmppCarrier:
         context = BindContext(connector, events, clock, journal, settings, encoder)
         self._credentials = context.credentials
         self._complaints = context.complaints
+        self._queries = context.queries
         self._clock = clock
         roles = [role for _ in range(connector.binds) for role in ROLES[settings.bind]]
         self._binds = [Bind(context, self.binds_changed, number, role) for number, role in enumerate(roles, 1)]
@@ -68,7 +69,7 @@ class SmppCarrier:
         connections = self._connections
         used = 0
         for connection in connections:
-            used += connection.session.in_flight + len(connection.waiting)
+            used += connection.parts_in_flight + len(connection.waiting)
         room = max(0, self._capacity - used)
         if len(parts) > room:
             loop = asyncio.get_running_loop()
@@ -82,6 +83,17 @@ class SmppCarrier:
             return
         for connection, share in self._affinity.share(parts, connections).items():
             connection.submit(share)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the operator answers query_sm, as far as is known, and a window has room that no part needs."""
+        return self._queries.open and any(connection.can_ask for connection in self._connections)
+
+    def ask(self, question: Question) -> None:
+        """Writes query_sm where the window has most room."""
+        able = [connection for connection in self._connections if connection.can_ask]
+        if able and self._queries.open:
+            max(able, key=lambda each: each.free).ask(question)
 
     async def drain(self, deadline: float) -> None:
         """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""
@@ -113,7 +125,10 @@ class SmppCarrier:
             silent=sum(bind.silent for bind in self._binds),
             silent_s=round(max(bind.silent_s for bind in self._binds), 1),
             capacity=self._capacity,
-            in_flight=sum(connection.session.in_flight + len(connection.waiting) for connection in self._connections),
+            in_flight=sum(connection.parts_in_flight + len(connection.waiting) for connection in self._connections),
+            asked=self._queries.asked,
+            told=self._queries.told,
+            queries_off=self._queries.off,
             counters=BindCounters.sum(bind.counters for bind in self._binds),
             binds=[bind.state() for bind in self._binds],
         )

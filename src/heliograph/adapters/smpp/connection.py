@@ -14,10 +14,11 @@ from heliograph.adapters.smpp.context import BindContext
 from heliograph.adapters.smpp.dial import send_at_once
 from heliograph.adapters.smpp.outcome import outcome_of
 from heliograph.adapters.smpp.portions import PortionedReader
+from heliograph.adapters.smpp.queries import WINDOW_SHARE
 from heliograph.adapters.smpp.reasons import NOT_READ, why_closed, why_refused
 from heliograph.adapters.smpp.receipts import ReceiptReceiver
 from heliograph.app.facts import NOT_SENT
-from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
+from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Question, Refused, Unknown
 from heliograph.app.ports.carrier_state import BindCounters
 from heliograph.domain.ids import to_hex
 from heliograph.domain.operator_id import kept
@@ -63,7 +64,7 @@ class BindConnection(asyncio.Protocol):
     __slots__ = (
         "_closing", "_context", "_counters", "_guard", "_late", "_loop", "_owner", "_quiet",
         "_reader", "_receipts", "_request", "_sampled", "_stalled", "_timer", "_timer_at", "_transport",
-        "answer_s", "ended", "reason", "refused", "session", "unanswered_since", "up", "waiting", "was_bound",
+        "answer_s", "asked", "ended", "reason", "refused", "session", "unanswered_since", "up", "waiting", "was_bound",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +107,8 @@ class BindConnection(asyncio.Protocol):
         self._receipts = ReceiptReceiver(context, self.session, counters, self._flush)
         self.waiting: deque[Part] = deque()
         """Parts that follow others to the same recipient and find this window full."""
+        self.asked = 0
+        """Questions in the window."""
         self.ended: asyncio.Future[None] = self._loop.create_future()
         self.up = False
         self.was_bound = False
@@ -126,6 +129,17 @@ class BindConnection(asyncio.Protocol):
     def free(self) -> int:
         """Places in the window that nobody has or waits for."""
         return self.session.room - len(self.waiting)
+
+    @property
+    def parts_in_flight(self) -> int:
+        """Parts that wait for their answer."""
+        return self.session.in_flight - self.asked
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is room for a question that no part waits for."""
+        most = max(1, self.session.window_limit // WINDOW_SHARE)
+        return self.transmits and self.asked < most and self.free > 0 and self._stalled is None
 
     @property
     def stalled(self) -> bool:
@@ -153,6 +167,17 @@ class BindConnection(asyncio.Protocol):
         waiting.extend(parts)
         self._submit_waiting()
         self._flush()
+
+    def ask(self, question: Question) -> None:
+        """Writes a question. One that fits into no PDU is never asked."""
+        try:
+            self.session.request(self._context.queries.pdu_of(question), question, self._context.clock.monotonic())
+        except FieldError:
+            return
+        self.asked += 1
+        self._context.queries.asked += 1
+        self._flush()
+        self._arm()
 
     def _submit_waiting(self) -> None:
         context, session, waiting = self._context, self.session, self.waiting
@@ -254,7 +279,7 @@ class BindConnection(asyncio.Protocol):
         accepted = 0
         answered = rare = False
         for event in self.session.receive(data, now):
-            if type(event) is e.Answered:
+            if type(event) is e.Answered and type(event.token) is not Question:
                 answered = True
                 if len(event.frame) > len(event.message_id) + BARE_OCTETS and event.congestion is not None:
                     self._context.events.on_congestion(event.congestion)
@@ -287,7 +312,7 @@ class BindConnection(asyncio.Protocol):
     def _heard(self, now: float) -> None:
         """Restarts the clock of `unanswered_since`: the other parts in flight have waited since this answer, as far as
         can be told."""
-        self.unanswered_since = now if self.session.in_flight else None
+        self.unanswered_since = now if self.parts_in_flight else None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -302,7 +327,8 @@ class BindConnection(asyncio.Protocol):
         for event in events:
             if isinstance(event, e.Lost):
                 for token in event.tokens:
-                    self._end(cast("Part", token), Unknown(self.reason))
+                    if type(token) is not Question:
+                        self._end(cast("Part", token), Unknown(self.reason))
         self._tell_quiet()
         if not self.ended.done():
             self.ended.set_result(None)
@@ -311,6 +337,8 @@ class BindConnection(asyncio.Protocol):
         """Handles the rarer events of a session."""
         counters = self._counters
         match event:
+            case e.Answered() | e.TimedOut() if type(event.token) is Question:
+                self._on_question(event)
             case e.TimedOut(token, sequence):
                 self._sampled = None
                 self._late[sequence] = cast("Part", token)
@@ -337,15 +365,23 @@ class BindConnection(asyncio.Protocol):
                 self._down()
             case e.Unmatched(response):
                 counters.late_answers += 1
-                if isinstance(response, p.SubmitSmResp):
-                    self._on_late(response)
+                self._on_late(response)
             case e.ProtocolError(error):
                 counters.protocol_errors += 1
                 self._context.say_once("warning", "smpp.protocol_error", error=error)
             case _:
                 pass  # alert_notification and outbind ask nothing of us
 
-    def _on_late(self, response: p.SubmitSmResp) -> None:
+    def _on_question(self, event: e.Answered | e.TimedOut) -> None:
+        self.asked -= 1
+        if isinstance(event, e.Answered):
+            self._context.queries.answered(event.token, event)
+        else:
+            self._context.queries.unanswered()
+
+    def _on_late(self, response: p.Pdu) -> None:
+        if not isinstance(response, p.SubmitSmResp):
+            return
         self._heard(self._context.clock.monotonic())
         part = self._late.pop(response.sequence, None)
         if part is not None:

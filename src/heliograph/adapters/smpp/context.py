@@ -8,6 +8,7 @@ from heliograph.adapters.smpp.complaints import Complaints
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
+from heliograph.adapters.smpp.queries import StateQueries
 from heliograph.app.configuration import Connector
 from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
 
@@ -38,10 +39,12 @@ class BindContext:
     dialect: Dialect = field(init=False)
     timings: Timings = field(init=False)
     complaints: Complaints = field(init=False)
+    queries: StateQueries = field(init=False)
 
     def __post_init__(self) -> None:
         self.dialect, self.timings = self.settings.dialect, self.settings.timings
         self.complaints = Complaints(self.connector.name, self.clock, self.journal)
+        self.queries = StateQueries(self.connector.name, self.events, self.clock, self.journal, self.dialect)
 
     def say_once(self, level: str, event: str, **fields: Any) -> None:
         if event not in self.said:

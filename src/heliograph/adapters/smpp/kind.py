@@ -126,6 +126,7 @@ def _policy(connector: Connector) -> LanePolicy:
         needs_templates=dialect.templates == "required",
         default_alphabet=dialect.default_alphabet or dialect.alphabet,
         timetable=Timetable(dialect.rates, zone(dialect.rates_zone)) if dialect.rates else None,
+        query_after_ms=int(dialect.query_after_s * 1000),
     )
 
 

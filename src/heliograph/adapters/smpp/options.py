@@ -25,6 +25,9 @@ DEFAULT_PORT: Final = 2775
 
 MAX_HOSTS: Final = 16
 
+LEAST_QUERY_S: Final = 60
+"""Least seconds after which a part without a receipt is asked for."""
+
 OUTCOME_PREFIX: Final = "outcome_"
 
 
@@ -63,6 +66,13 @@ def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86_400:
         raise ValueError(f"{value!r} is no number of seconds up to a day")
     return float(value)
+
+
+def _query_after(value: Any) -> float:
+    seconds = _seconds(value)
+    if 0 < seconds < LEAST_QUERY_S:
+        raise ValueError(f"{value!r} is less than {LEAST_QUERY_S} seconds; 0 never asks")
+    return seconds
 
 
 def _whole(least: int, most: int) -> Callable[[Any], int]:
@@ -286,6 +296,12 @@ class Dialect:
         "what becomes of a part without an answer: `resend` or `wait`, see [below](#when-there-is-no-answer)",
     )
     unknown_wait_s: float = option(3_600.0, _seconds, "how long `wait` leaves a part alone, in seconds up to a day")
+    query_after_s: float = option(
+        0.0,
+        _query_after,
+        "after how many seconds without a receipt the operator is asked with query_sm, 60 at least; 0 never asks, see "
+        "[below](#when-no-receipt-comes)",
+    )
     mobile_originated: Literal["keep", "reject", "accept"] = option(
         "keep",
         _one_of("keep", "reject", "accept"),

@@ -213,6 +213,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "connector",
             ),
             _counter("heliograph_receipts_unreadable_total", "Receipts without an id.", "connector"),
+            _counter(
+                "heliograph_receipt_queries_total",
+                "Questions by query_sm about parts whose receipts have not come: asked; told (answered with a state).",
+                "connector",
+                "result",
+            ),
             _ms(
                 "heliograph_receipt_delay_seconds",
                 "From the operator's taking a message until its last receipt came.",

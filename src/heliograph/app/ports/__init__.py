@@ -9,6 +9,7 @@ from heliograph.app.ports.carrier import (
     Incoming,
     Outcome,
     Part,
+    Question,
     Refused,
     Report,
     Unknown,
@@ -23,7 +24,7 @@ from heliograph.app.ports.messages import Messages
 from heliograph.app.ports.network import Network
 from heliograph.app.ports.notices import Notices
 from heliograph.app.ports.queue import Queue
-from heliograph.app.ports.receipts import Receipts
+from heliograph.app.ports.receipts import Receipts, Unreported
 from heliograph.app.ports.store import Fenced, NotScheduled, Store, Unavailable, Unfit
 from heliograph.app.ports.suppressions import Suppressions
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Secrets, WebhookSender
@@ -62,6 +63,7 @@ __all__ = [
     "Outcome",
     "Part",
     "Pulls",
+    "Question",
     "Queue",
     "Receipts",
     "Refused",
@@ -74,6 +76,7 @@ __all__ = [
     "Unavailable",
     "Unfit",
     "Unknown",
+    "Unreported",
     "Upkeep",
     "Users",
     "Watcher",

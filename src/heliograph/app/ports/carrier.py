@@ -118,6 +118,16 @@ class Incoming:
     stands: Callable[[], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A part, or several that the operator took as one, whose receipt has not come: the operator's id, and the numbers
+    of its message as the customer gave them."""
+
+    operator_id: str
+    sender: str
+    destination: str
+
+
 class CarrierEvents(Protocol):
     """Receives what a carrier tells its owner. Called on the event loop; must not block or raise."""
 
@@ -159,6 +169,14 @@ class Carrier(Protocol):
 
     def submit(self, parts: Sequence[Part]) -> None:
         """Writes the parts in one piece. At most `capacity` parts may have no committed outcome."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether `ask` asks now: the operator answers questions, and there is room that no part needs."""
+
+    def ask(self, question: Question) -> None:
+        """Asks the operator for the state of a part; its answer comes as a report, if ever. Does nothing unless
+        `can_ask`."""
 
     def state(self) -> CarrierState:
         """Returns the state of each bind, with its last error and next attempt, for people."""

@@ -81,6 +81,12 @@ class CarrierState:
     """The longest silence of any bind."""
     capacity: int = 0
     in_flight: int = 0
+    asked: int = 0
+    """Questions about parts without a receipt."""
+    told: int = 0
+    """Answers to these that had a state."""
+    queries_off: str = ""
+    """The operator's answer after which it is asked no more; empty while it may be asked."""
     counters: BindCounters = field(default_factory=BindCounters)
     """The sum over all binds."""
     binds: list[BindState] = field(default_factory=list)

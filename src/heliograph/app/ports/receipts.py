@@ -1,9 +1,22 @@
 """Receipts: those that are awaited, and those that match no message."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from heliograph.app.facts import EarlyReceipt, Outstanding
+
+
+@dataclass(frozen=True, slots=True)
+class Unreported:
+    """A part, or several that the operator took as one, that awaits its receipt since `taken` (ms)."""
+
+    key: int
+    connector: int
+    operator_id: str
+    taken: int
+    sender: str
+    destination: str
 
 
 class Receipts(Protocol):
@@ -19,6 +32,13 @@ class Receipts(Protocol):
         """Looks at up to `limit` messages that await a receipt and are below the mark, by ascending key above `beyond`.
 
         Returns those whose validity ended before `expired`, and the key to go on from: None after the last one.
+        """
+
+    async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
+        """Looks at up to `limit` messages that await a receipt, accepted before `before` (ms), by ascending key above
+        `beyond`.
+
+        Returns what awaits its receipt, by key, and the key to go on from: None after the last one.
         """
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:

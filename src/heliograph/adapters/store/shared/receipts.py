@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from heliograph.adapters.store.shared.messages import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
+from heliograph.app.ports import Unreported
 from heliograph.domain.ids import first_key_at
 from heliograph.domain.receipt import Delivery
 
@@ -27,6 +28,21 @@ class StoredReceipts(Operations):
         rows = sorted(rows)
         found = yield from outstanding_of([key for key, is_overdue in rows if is_overdue])
         return found, rows[-1][0] if len(rows) == limit else None
+
+    @read
+    def unreported(self, before: int, beyond: int, limit: int) -> Steps[tuple[list[Unreported], int | None]]:
+        rows = yield Q.unreported(before=first_key_at(before), beyond=beyond, limit=limit)
+        keys = {row[0] for row in rows}
+        taken: dict[tuple[int, int, str, str, str], int] = {}
+        for key, connector, operator_id, at, sender, destination, is_open in rows:
+            if is_open:
+                name = (key, connector, operator_id, sender, destination)
+                taken[name] = max(at, taken.get(name, 0))
+        found = [
+            Unreported(key, connector, operator_id, at, sender, destination)
+            for (key, connector, operator_id, sender, destination), at in sorted(taken.items())
+        ]
+        return found, max(keys) if len(keys) == limit else None
 
     @lookup
     def orphans(self, limit: int) -> Steps[list[EarlyReceipt]]:

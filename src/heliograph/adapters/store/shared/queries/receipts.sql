@@ -6,6 +6,14 @@ SELECT a.key, m.expires < :expired AND NOT EXISTS (SELECT 1 FROM final AS f WHER
 FROM (SELECT DISTINCT key FROM awaiting WHERE key > :beyond AND key < :before ORDER BY key LIMIT :limit) AS a
 JOIN message AS m ON m.key = a.key;
 
+-- unreported: The parts that await receipts, of messages by key, and whether their message is open.
+SELECT a.key, a.connector, a.operator_id, s.at, m.sender, m.destination,
+    NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
+FROM (SELECT DISTINCT key FROM awaiting WHERE key > :beyond AND key < :before ORDER BY key LIMIT :limit) AS k
+JOIN awaiting AS a ON a.key = k.key
+JOIN sent AS s ON s.key = a.key AND s.segment = a.segment
+JOIN message AS m ON m.key = a.key;
+
 -- part_states: The receipts of parts of some messages.
 SELECT key, segment, state, err FROM part_receipt WHERE key {among(keys)} ORDER BY key, segment;
 
