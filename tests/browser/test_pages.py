@@ -16,7 +16,7 @@ PAGES = (
     "/connectors", "/connectors-new", "/connectors/op-berlin", "/connectors/simulator",
     "/routing?number=4930123456&account=demo", "/callbacks", "/callbacks?tab=owed", "/callbacks?tab=ended", "/people",
     "/audit", "/password", "/simulator", "/suppressions", "/suppressions?account=demo", "/suppressions?account=closed",
-    "/inbound", "/inbound?account=-", "/numbers", "/conversation?account=demo&phone=447700909024",
+    "/inbound", "/inbound?account=-", "/numbers", "/templates", "/conversation?account=demo&phone=447700909024",
     "/conversation?account=demo&phone=447700900123",
 )  # fmt: skip
 
@@ -42,6 +42,9 @@ def lived_in(gateway: GatewayProcess) -> GatewayProcess:
     admin("account", "create", "closed", "--credit", "0")
     admin("account", "suspend", "closed")
     admin("suppression", "add", "491701239077", "447700900123", "--account", "demo")
+    text = "Dear {#var#}, your bill of {#numeric#} is due on {#var#}. See {#url#}. Heliograph, with thanks"
+    tlvs = ("--tlv", "entity=1101456780000012345", "--tlv", "template=1107161234567890123")
+    admin("template", "add", "the-longest-name-of-a-template", "--text", text, "--sender", "HELIO", *tlvs)
     admin("admin", "create", "bob", "--role", "viewer")
     admin("admin", "token", "create", "billing", "--all-scopes")
     return gateway

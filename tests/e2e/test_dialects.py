@@ -315,7 +315,8 @@ def test_what_a_request_asks_for_reaches_the_operator_and_states_on_the_way_the_
     assert plain["text"] == '"It\'s" ... now' + "!" * 80
     assert asked["registered_delivery"] == 0x11
     states = [parse_qs(each.body.decode()) for each in sink.requests]
-    assert [each["message_status"] for each in states] == [["ENROUTE"], ["DELIVRD"]]
+    # two callbacks may overtake each other
+    assert sorted(each["message_status"][0] for each in states) == ["DELIVRD", "ENROUTE"]
     assert {each["id"][0].replace("-", "") for each in states} == {told["Id"]}
     assert len({each.headers["webhook-id"] for each in sink.requests}) == 2
     assert refused.status == 400

@@ -10,6 +10,7 @@ _MODULES = (
     "inbound",
     "conversation",
     "numbers",
+    "registered_texts",
     "sending",
     "accounts",
     "connectors",
