@@ -17,6 +17,7 @@ from heliograph.app.ports import ConnectorReport
 from heliograph.app.records import AdminToken, AuditEntry, BacklogCounts, Hit, InboundRecord
 from heliograph.domain import ids
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.extras import read_extras
 from heliograph.domain.money import format_credits
 from heliograph.domain.suppression import Suppression
 
@@ -199,6 +200,7 @@ def message_in_full(view: "views.MessageView") -> shapes.MessageInFull:
         explanation=view.explanation,
         content=trace.message.content,
         callback_url=trace.message.callback_url,
+        extras=read_extras(trace.message.extras).described(),
         history=[event(each) for each in view.events],
         now=decision(view.decision),
     )

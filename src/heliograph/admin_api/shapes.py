@@ -317,6 +317,7 @@ class MessageInFull(MessageShape):
     explanation: Annotated[str, Meta(description="Why it is where it is, in a sentence or two.")]
     content: str
     callback_url: str
+    extras: Annotated[str, Meta(description="Fields of the submit_sm that the request set, in words; else empty.")]
     history: list[HistoryEvent]
     now: Annotated[DecisionShape, Meta(description="Where its destination would go now.")]
 

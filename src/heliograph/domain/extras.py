@@ -45,6 +45,20 @@ class Extras:
             said["progress"] = True
         return json.dumps(said, separators=(",", ":")) if said else ""
 
+    def described(self) -> str:
+        """Says them in words for people; empty where there are none."""
+        said = []
+        if self.priority is not None:
+            said.append(f"priority {self.priority}")
+        if self.coding is not None:
+            said.append(f"data_coding {self.coding:#04x}")
+        if self.elements:
+            said.append(f"header {len(self.elements):02x}{self.elements.hex()}")
+        said += [f"TLV {tag:#06x} {value.hex()}" for tag, value in self.tlvs]
+        if self.progress:
+            said.append("states on the way are told")
+        return ", ".join(said)
+
 
 NONE: Final = Extras()
 """The extras of nearly all messages."""

@@ -589,6 +589,8 @@ async def test_wishes_are_stored_with_the_message(path: str) -> None:
     [message] = gateway.intake.accepted[-1].messages
     assert read_extras(message.extras) == expected
     assert message.expires == message.time + 600_000
+    assert (await gateway.send(but(validity=90.5))).status == 200
+    assert gateway.intake.accepted[-1].messages[0].expires == message.time + 90_500
     form = {name: str(value) for name, value in wishes.items()} | {"tlv_entity": "110", "tlv_5377": "x"}
     assert (await gateway.send_form(WISHING | form, path)).status == 200
     [message] = gateway.intake.accepted[-1].messages

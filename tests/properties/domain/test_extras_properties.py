@@ -15,3 +15,4 @@ def test_extras_are_read_as_they_were_written(
     extras = Extras(priority, coding, elements, tlvs, progress)
     assert read_extras(extras.text()) == extras
     assert (extras.text() == "") is (extras == NONE)
+    assert (extras.described() == "") is (extras == NONE)

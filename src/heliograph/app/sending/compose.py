@@ -17,7 +17,7 @@ from heliograph.app.sending.fields import TIME_CHARS, Fields, shown
 from heliograph.app.sending.fingerprint import fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
-from heliograph.app.sending.wishes import FIRST_UNIX_S, LEAST_VALIDITY_S, VALIDITY, Wishes, read_wishes
+from heliograph.app.sending.wishes import LEAST_VALIDITY_S, SECONDS, VALIDITY, Wishes, read_wishes
 from heliograph.domain import calendar, limits, phone, segment
 from heliograph.domain.error import MISSING, Fault, invalid, missing
 from heliograph.domain.extras import Tlv, read_extras
@@ -218,10 +218,7 @@ class Composer:
         if validity is None:
             return at + longest
         text = str(validity)
-        if text.isascii() and text.isdigit() and len(text) <= TIME_CHARS and int(text) < FIRST_UNIX_S:
-            ends = at + int(text) * 1000
-        else:
-            ends = self._moment(who.view, VALIDITY, text)
+        ends = at + int(float(text) * 1000) if SECONDS(text) else self._moment(who.view, VALIDITY, text)
         if not at + LEAST_VALIDITY_S * 1000 <= ends <= at + longest:
             bounds = f"from {LEAST_VALIDITY_S} seconds to {longest // 1000} seconds after it is due"
             raise invalid(VALIDITY, f"The validity {shown(text)} ends outside of what may be: {bounds}.")

@@ -3,6 +3,7 @@
 They are checked after all others, in the order of `NAMES`.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -27,8 +28,8 @@ LEAST_VALIDITY_S: Final = 60
 
 MOST_PRIORITY: Final = 3
 
-FIRST_UNIX_S: Final = 1_000_000_000
-"""A `validity` in digits from here on is a Unix time; below it are seconds."""
+SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,19})?").fullmatch
+"""Matches a `validity` in seconds; digits from 1,000,000,000 on are a Unix time."""
 
 _YES: Final = frozenset(("yes", "true", "1", "on"))
 _NO: Final = frozenset(("no", "false", "0", "off"))

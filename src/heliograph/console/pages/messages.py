@@ -8,6 +8,7 @@ from heliograph.app.admin.timeline import condense
 from heliograph.app.records import Scope, Search
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.extras import read_extras
 from heliograph.domain.message import KIND_NAMES, Kind, Trigger, before
 from heliograph.domain.receipt import in_words
 from heliograph.domain.status import MessageStatus, status_of
@@ -71,6 +72,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         "message.html",
         status=200 if problem is None else 409,
         view=view,
+        extras=read_extras(message.extras).described(),
         happened=list(condense(view.events)),
         trace=trace,
         message=message,
