@@ -143,7 +143,7 @@ def is_no_fault(reply: Reply, method: str) -> bool:
         return False
     if method == "HEAD":
         return True
-    return reply.json["Status"] != "99" if "Status" in reply.json else reply.status == 200
+    return reply.json["Status"] != "99" if "Status" in reply.json else reply.status in (200, 303)
 
 
 RAW = [

@@ -222,7 +222,8 @@ def test_with_the_simulated_operator(
     assert simulator.stop() == 0
     submitted = {pdu["destination_addr"]: pdu for pdu in simulator.submits()}
     assert bytes.fromhex(submitted["491700000002"]["short_message"]) == b"To both"
-    assert submitted["491700000001"]["registered_delivery"] == 0
+    # nobody is told of its end, which is known all the same
+    assert submitted["491700000001"]["registered_delivery"] == 1
     assert submitted["491700000004"]["registered_delivery"] & 1
     assert len(simulator.submits()) == 3 + len(expected)
     amounts = ledger(admin)

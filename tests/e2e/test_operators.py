@@ -53,7 +53,8 @@ def numbers(count: int, prefix: str = "4917") -> list[str]:
 def test_an_operator_that_takes_fifty_a_second_gets_fifty(tmp_path: Path, admin: Admin, data: Path) -> None:
     account = admin.account("acme", "100000")
     with SimulatorProcess(tmp_path, throttle_per_s=50, latency_ms=50) as simulator:
-        admin.operator(simulator.port, "slow", "", "--window", "20")
+        # the log has answers to receipts too
+        admin.operator(simulator.port, "slow", "", "--window", "20", "--option", "receipts=asked")
         with GatewayProcess(data) as gateway, Slowness() as slowness:
             # as fast as it accepts them, which is above 200 a second: they wait in line
             with Load(gateway.url, "acme", account["api_key"], most=1_250) as load:

@@ -65,6 +65,8 @@ class LanePolicy:
     """Whether all parts of a long message are submitted as one."""
     repertoire: Repertoire = PLAIN
     """The alphabets that the operator takes texts in."""
+    asks_receipts: bool = False
+    """Whether the operator is asked for the receipt of every message, whoever wants to be told."""
     tlvs: tuple[TlvRule, ...] = ()
     """Rules for the optional parameters that requests may give."""
     needs_templates: bool = False

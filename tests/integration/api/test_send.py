@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.app.configuration import MessageTemplate
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.notice import owes_receipt
 from heliograph.app.sending.compose import SendRules
 from heliograph.domain.extras import Extras, read_extras
 from heliograph.domain.message import Kind
@@ -765,3 +766,12 @@ async def test_a_typographic_sign_is_replaced_before_the_template_is_asked() -> 
     assert (await gateway.send(curly)).fault == (400, "03", "content")
     await gateway.change_account(smart="on")
     assert (await gateway.send(curly)).status == 200
+
+
+async def test_an_operator_is_asked_for_receipts_that_nobody_is_told_of() -> None:
+    gateway = await open_gateway(policy=LanePolicy(asks_receipts=True))
+    await gateway.send(GOOD)
+    await gateway.send(but(dlr="yes", dlr_url="https://example.com/r"))
+    messages = [accept.messages[0] for accept in gateway.intake.accepted]
+    assert [message.wants_receipt for message in messages] == [True, True]
+    assert [owes_receipt(message) for message in messages] == [False, True]

@@ -86,3 +86,8 @@ def test_the_rates_by_time_of_day_are_options() -> None:
     timetable = KIND.policy(smpp_connector(1, "op1", rates="08:00-20:00 100", rates_zone="Asia/Tokyo")).timetable
     assert timetable is not None
     assert timetable.held(0, 5.0) == HeldRate(100.0, 11 * HOUR_MS)
+
+
+@pytest.mark.parametrize(("options", "asks"), [({}, True), ({"receipts": "ASKED"}, False)])
+def test_whether_every_receipt_is_asked_for_is_an_option(options: dict[str, Any], asks: bool) -> None:
+    assert KIND.policy(smpp_connector(1, "op1", **options)).asks_receipts is asks

@@ -122,6 +122,7 @@ def _policy(connector: Connector) -> LanePolicy:
         wait_ms,
         joins_parts=dialect.concatenation == "whole",
         repertoire=Repertoire(dialect.alphabet, dialect.latin1_coding is not None, dialect.national),
+        asks_receipts=dialect.receipts == "always",
         tlvs=dialect.tlvs,
         needs_templates=dialect.templates == "required",
         default_alphabet=dialect.default_alphabet or dialect.alphabet,

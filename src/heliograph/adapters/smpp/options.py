@@ -227,6 +227,12 @@ class Dialect:
     esm_class: int = option(
         0, _whole(0, 3), "its messaging mode, 0 to 3; 3 is store and forward. The header bit is added where it is due"
     )
+    receipts: Literal["always", "asked"] = option(
+        "always",
+        _one_of("always", "asked"),
+        "`always` asks for the receipt of every message, so that its state is known; `asked` of those alone whose "
+        "customer wants it",
+    )
     registered_delivery: int = option(
         c.RECEIPT_FINAL, _OCTET, "what asks for a receipt: 1 a final one, 17 intermediate ones too"
     )

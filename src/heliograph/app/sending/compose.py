@@ -86,7 +86,8 @@ class Composer:
             messages.append(
                 Message(
                     account.id, destination, sender, fields.kind, content, segments, charge, at, expires, state,
-                    connector, wants, callback_url, None if batch else reference, 0, scheduled,
+                    connector, wants or self._directory.asks_receipts(connector), callback_url,
+                    None if batch else reference, 0, scheduled,
                     extras="" if wishes is None else wishes.text(self._directory.tlvs(connector)),
                 )
             )  # fmt: skip

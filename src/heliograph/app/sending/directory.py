@@ -64,6 +64,7 @@ class Directory:
         self._connectors: dict[int, Connector] = {}
         self._repertoires: dict[int, Repertoire] = {}
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
+        self._asking: frozenset[int] = frozenset()
         self._rules = RouteRules(fallback=fallback)
         self._numbers = NumberRules()
         self._owners: dict[int, NumberOwner] = {}
@@ -85,6 +86,7 @@ class Directory:
             if policies[connector.id].needs_templates
         }
         self.templates = TemplateBook(tables.templates, requiring) if requiring else None
+        self._asking = frozenset(of for of, policy in policies.items() if policy.asks_receipts)
         self._rules = RouteRules(tables.routes, tables.connectors, self._fallback)
         self._numbers = NumberRules(tables.numbers)
         self._owners = tables.owners
@@ -121,6 +123,10 @@ class Directory:
     def route(self, destination: str) -> int | None:
         """Returns the connector that a message takes, by the rules of `app.routing`; None where none does."""
         return chosen(self._rules.candidates(destination))
+
+    def asks_receipts(self, connector: int) -> bool:
+        """Returns whether the connector's operator is asked for the receipt of every message."""
+        return connector in self._asking
 
     def tlvs(self, connector: int) -> tuple[TlvRule, ...]:
         """Returns the rules for the TLVs of requests that the connector's operator is sent."""
