@@ -38,8 +38,12 @@ def test_what_a_row_leaves_out_is_what_the_command_says() -> None:
 
 
 def test_a_row_with_several_senders_is_a_template_for_each() -> None:
-    table = read('name,text,headers\notp,Hi,"HELIO, HELIOX"\n')
-    assert [(each.name, each.sender) for each in table.templates] == [("otp-HELIO", "HELIO"), ("otp-HELIOX", "HELIOX")]
+    table = read('name,text,headers\notp,Hi,"HELIO, HELIOX | "\n')
+    assert table.bad == []
+    assert [(each.name, each.sender) for each in table.templates] == [
+        ("otp-HELIO", "HELIO"),
+        ("otp-HELIOX", "HELIOX"),
+    ]
 
 
 def test_rows_that_are_not_approved_are_left_out() -> None:

@@ -28,7 +28,7 @@ APPROVED: Final = ("", "approved", "active", "registered", "verified", "live", "
 """The words of a status with which a template is read."""
 
 _OWN_TLV = re.compile(r"tlv[ :](.+)").fullmatch
-_APART: Final = re.compile(r"[,;|\s]+")
+_APART: Final = re.compile(r"[,;|\n]")
 
 
 class TemplateTable:
@@ -81,7 +81,9 @@ class TemplateTable:
         own = {name.removeprefix("tlv "): value for name, value in row.items() if name.startswith("tlv ") and value}
         own |= {name: row[name] for name in _TLVS if row.get(name)}
         name = _as_name(row.get("name", "")) or row.get("template", "")
-        senders = [each for each in _APART.split(row.get("sender", "")) if each] or [self._defaults.sender]
+        senders = [each.strip() for each in _APART.split(row.get("sender", "")) if each.strip()] or [
+            self._defaults.sender
+        ]
         account = row.get("account", "") or self._defaults.account
         for sender in senders:
             full = name if len(senders) == 1 else f"{name[: MAX_NAME_CHARS - len(sender) - 1]}-{_as_name(sender)}"
