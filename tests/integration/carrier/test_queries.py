@@ -28,7 +28,7 @@ async def test_a_question_has_the_id_and_the_sender_as_submitted_and_its_answer_
         rig.carrier.ask(QUESTION)
         await wait_until(lambda: rig.events.reports)
         report, acknowledge = rig.events.reports[0]
-        assert report == Report("id1", "447700900123", Delivery.UNDELIV, True, "027")
+        assert report == Report("id1", "447700900123", Delivery.UNDELIV, True, "027", asked=True)
         acknowledge(True)
         (query,) = smsc.link.queries
         assert (query.message_id, query.source_addr_ton, query.source_addr_npi, query.source_addr) == (

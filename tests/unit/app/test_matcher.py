@@ -248,6 +248,35 @@ async def test_an_exact_id_needs_no_number(desk: Desk, given: str, source: str, 
     assert not desk.commit().early, "it is known to be a repeat"
 
 
+@pytest.mark.parametrize("rows", [False, True])
+async def test_an_answer_to_a_question_ends_the_message_and_teaches_no_habit(desk: Desk, rows: bool) -> None:
+    masked, lost, later = (desk.message() for _ in range(3))
+    for message, name in ((masked, "a"), (lost, "b"), (later, "c")):
+        desk.taken(message, name)
+    desk.give(said("a", "49170****", "Helio"))
+    await desk.lookup.look_up()
+    if rows:
+        lost = desk.message()
+        desk.store.found = [known(lost, "d")]
+    desk.give(Report("d" if rows else "b", lost.destination, Delivery.UNDELIV, True, "027", asked=True))
+    await desk.lookup.look_up()
+    assert desk.finished[1:] == [(lost.key, Delivery.UNDELIV)]
+    # This operator's receipts name no number, as before.
+    assert desk.habits() == {"foreign_number": 1}
+    desk.store.found = []
+    desk.give(said("c", "49170****", "Helio"))
+    await desk.lookup.look_up()
+    assert desk.finished[2:] == [(later.key, Delivery.DELIVRD)]
+
+
+async def test_an_answer_about_a_message_that_has_ended_is_not_kept(desk: Desk) -> None:
+    desk.give(Report("gone", "4917012345678", Delivery.DELIVRD, True, "", asked=True))
+    await desk.lookup.look_up()
+    assert desk.acks == []
+    assert desk.commit().early == []
+    assert desk.acks == [("gone", True)]
+
+
 @pytest.mark.parametrize(
     ("source", "destination"), [("4915199999999", "Helio"), ("Helio", "4915199999999"), ("4915199999999", "")]
 )

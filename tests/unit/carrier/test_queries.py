@@ -24,7 +24,7 @@ QUESTION = Question("id1", "Helio", "447700900123")
 )
 def test_a_state_is_reported_as_by_a_receipt(state: int, error: int, delivery: Delivery, final: bool, err: str) -> None:
     answer = p.QuerySmResp(message_id="ID1", message_state=state, error_code=error)
-    assert report_of_answer(QUESTION, answer) == Report("id1", "447700900123", delivery, final, err)
+    assert report_of_answer(QUESTION, answer) == Report("id1", "447700900123", delivery, final, err, asked=True)
 
 
 @pytest.mark.parametrize("state", [0, 7, 9, 255])

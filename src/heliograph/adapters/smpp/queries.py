@@ -28,7 +28,7 @@ def report_of_answer(question: Question, answer: p.QuerySmResp) -> Report | None
     if state is None:
         return None
     code = f"{answer.error_code:03d}" if answer.error_code else NO_CODE
-    return Report(question.operator_id, question.destination, state, is_final(state), code)
+    return Report(question.operator_id, question.destination, state, is_final(state), code, asked=True)
 
 
 class StateQueries:

@@ -81,7 +81,8 @@ class Report:
     when it came, in ms, where that was long before now (`app.receipts.operator_ids.STALE_MS`), else 0. `other_id` is
     the id of its text where the parameter beside it says another; `other_number` the number in the place of the
     message's sender, where some operators leave the recipient. `marked`: the operator says that it is a receipt.
-    `text_first`: `other_id` is likelier to be right. `err` is the operator's own code (`domain.receipt.own_code`)."""
+    `text_first`: `other_id` is likelier to be right. `asked`: it is the answer to a `Question`, no receipt, and says
+    nothing of how the operator writes those. `err` is the operator's own code (`domain.receipt.own_code`)."""
 
     operator_id: str
     destination: str
@@ -93,6 +94,7 @@ class Report:
     other_number: str = ""
     marked: bool = True
     text_first: bool = False
+    asked: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -273,7 +273,9 @@ class ReceiptLookup:
             elif literally:
                 left.append((report, acknowledge))
             else:
-                if not matcher.ids.is_repeat(connector, report) and not self._apply_alone(connector, report, by_id):
+                known = matcher.ids.is_repeat(connector, report) or self._apply_alone(connector, report, by_id)
+                # An answer about a message that has ended meanwhile is no receipt that waits for its message.
+                if not known and not report.asked:
                     matcher.early.keep(connector, report)
                 matcher.keep(acknowledge)
         return left

@@ -313,8 +313,9 @@ class ReceiptMatcher:
         self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, report: Report
     ) -> None:
         """Notes a receipt for these parts: an end, or progress."""
-        self.matched += 1
-        self.habits.learn(connector, report, operator_id, track.message)
+        if not report.asked:
+            self.matched += 1
+            self.habits.learn(connector, report, operator_id, track.message)
         if report.final:
             self.settle(track, segments, connector, operator_id, report.state, report.err)
         else:
